@@ -11,7 +11,7 @@ INSTALL := UV_FIND_LINKS="$${PIP_FIND_LINKS:-}" $(BIN)/uv pip install --quiet --
 SPREAD := -n auto --dist worksteal --durations 20
 RECIPE ?= recipes/limit_dense.yaml
 
-.PHONY: run test slow proof goldens check lint types docs bench bench-agents bench-decontamination bench-ledger bench-multiconir bench-haystacks bench-intervals bench-models bench-own-documents bench-review bench-validate bench-large clean
+.PHONY: run test slow proof goldens check size docs bench bench-agents bench-decontamination bench-multiconir bench-haystacks bench-intervals bench-models bench-own-documents bench-review bench-validate bench-large clean
 
 run: .venv/core  ## install the core and make the main data set
 	$(BIN)/gen run $(RECIPE)
@@ -24,16 +24,22 @@ slow: .venv/dev .venv/small-model  ## the tests that take many seconds each: out
 	$(BIN)/python -m pytest $(SPREAD) -m slow
 
 proof: .venv/dev  ## the long proofs: 2,000 queries of two steps killed 20 times, a million documents 15 times, 11,760 changes of albums, every fault of a server with every backend and family, clusters that lose workers and nodes
-	RETGEN_LONG_PROOFS=1 $(BIN)/python -m pytest -s tests/with_agents/test_kill.py tests/with_agents/test_charges.py tests/engines/test_local.py tests/test_shared_runs.py tests/validators/album/test_proof.py
+	RETGEN_LONG_PROOFS=1 $(BIN)/python -m pytest -s tests/with_agents/test_kill.py tests/with_agents/test_charges.py tests/work/test_local.py tests/work/test_cluster_runs.py tests/validators/album/test_proof.py
 
-goldens: .venv/dev  ## what bundled recipes make, frozen anew in tests/goldens: for a change that is meant
+goldens: .venv/dev  ## freeze the data and numbers of bundled recipes anew, and show what changed
 	RETGEN_WRITE_GOLDENS=1 $(BIN)/python -m pytest $(SPREAD) -m slow tests/test_bundled.py
+	@git --no-pager diff --unified=0 -- tests/goldens
+	@if git diff --quiet -- tests/goldens; then echo "goldens: nothing changed"; fi
 
 check: .venv/dev  ## linters, types, and tests, one of which is that generated docs are up to date
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
+	$(MAKE) size
 	$(MAKE) test
+
+size: .venv/dev  ## lines of code by part, against the budget in tests/size.toml
+	$(BIN)/python -m tests.size
 
 docs: .venv/dev  ## write the generated parts of the documentation again
 	$(BIN)/python docs/generate.py
@@ -43,9 +49,6 @@ bench: .venv/dev  ## speed, as ratios against named references
 
 bench-agents: .venv/dev  ## our own cost of a call to a chat model, against the bare client
 	$(BIN)/python benchmarks/agents.py
-
-bench-ledger: .venv/dev  ## a ledger of a million calls: opening, starting, a call, its size
-	$(BIN)/python benchmarks/ledger.py
 
 bench-multiconir: .venv/dev  ## assembling, writing and proving up to 50,000 candidate sets of MultiConIR
 	$(BIN)/python benchmarks/multiconir.py

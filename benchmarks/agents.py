@@ -1,18 +1,17 @@
-"""What a call to a chat model costs us ourselves, against the bare `openai` client.
+"""What a call to a chat model costs us ourselves, against the bare `openai` client and curator.
 
 Ours is the whole path as `retgen/generate.py` puts it together: records side by side, the
 agent's prompt, the ledger on disk (durable before a call is sent and before its answer is read),
 the answer parsed by pydantic and checked. The client is used as it comes, and what it returns is
 not parsed. A server in a process of its own answers at once. Each case is a process of its own too;
 the CPU time of all its threads is counted, after a warm-up in which our gate, which begins at 8 in
-flight, opens to the number stated. The ledger's bytes are those of its files when all is over.
-Cases are taken in turn, and the best of all rounds is printed. Last comes what it takes to begin
-and end a run on a ledger of a million calls (`ledger.py`; `--ledger 0` leaves it out).
+flight, opens to the number stated. Cases are taken in turn, and the best of all rounds is printed.
+`--curator` names a Python in which bespokelabs-curator is installed; its tokenizer, which it would
+download, is replaced by one of bytes. Last comes a ledger of a million answered requests: what it
+takes to open it, to begin a run on it, and its size.
 
-    .venv/bin/python benchmarks/agents.py [--calls 6000] [--rounds 3] [--in-flight 64 256 512]
-    .venv/bin/python benchmarks/agents.py --long [--calls 100000]
-
-`--long`: calls of ours at 64 in flight instead, and the memory that they take.
+    .venv/bin/python benchmarks/agents.py [--calls 6000] [--rounds 3] [--in-flight 64 256]
+        [--curator PYTHON] [--ledger 1000000]
 """
 
 from __future__ import annotations
@@ -33,93 +32,113 @@ from typing import Any
 
 from common import ANSWER, SCHEMA, SYSTEM, TASK
 
-IN_FLIGHT = (64, 256, 512)
+IN_FLIGHT = (64, 256)
 WARM_UP = 2_000  # calls: the gate lets one more through after each that went well
-CPU_MS, CALLS_A_SECOND = 1.0, 1_000  # what ours may cost, and must do
+CPU_MS, OF_CURATOR, OPEN_S = 0.6, 1 / 3, 2.0  # what ours may cost, and a large ledger takes
+GROUP = 1_000  # calls of the large ledger in a transaction
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
-    parser.add_argument("--calls", type=int)
+    parser.add_argument("--calls", type=int, default=6_000)
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--in-flight", type=int, nargs="+", default=IN_FLIGHT)
     parser.add_argument("--warm-up", type=int, default=WARM_UP, help="calls that are not counted")
-    parser.add_argument("--long", action="store_true")
-    parser.add_argument(
-        "--ledger",
-        type=int,
-        default=1_000_000,
-        help="calls of the ledger that runs begin and end on",
-    )
+    parser.add_argument("--curator", help="a Python in which bespokelabs-curator is installed")
+    parser.add_argument("--ledger", type=int, default=1_000_000, help="calls of the large ledger")
     given = parser.parse_args()
     print(f"{platform.machine()}, {os.cpu_count()} cores, Python {platform.python_version()}")
-    if given.long:
-        memory(given.calls or 100_000)
-    else:
-        compare(given.calls or 6_000, given.rounds, given.in_flight, given.warm_up)
-        if given.ledger:
-            print(f"a ledger of {given.ledger:,} calls:", flush=True)
-            script = Path(__file__).with_name("ledger.py")
-            command = [sys.executable, str(script), "--calls", str(given.ledger)]
-            subprocess.run(command, check=True)
+    compare(given.calls, given.rounds, given.in_flight, given.warm_up, given.curator)
+    with tempfile.TemporaryDirectory() as name:
+        asyncio.run(large(Path(name) / "ledger.sqlite", given.ledger))
 
 
-def compare(calls: int, rounds: int, in_flight: Sequence[int], warm_up: int) -> None:
-    """Measure both clients in turn and print the best round of each, and ratios."""
+def compare(
+    calls: int, rounds: int, in_flight: Sequence[int], warm_up: int, curator: str | None
+) -> None:
+    """Measure all clients in turn and print the best round of each, and ratios."""
     print(f"{calls:,} calls after {warm_up:,} to warm up, best of {rounds} rounds")
-    cases = [(who, flight) for flight in in_flight for who in ("openai", "retgen")]
+    pythons = {"openai": sys.executable, "retgen": sys.executable}
+    if curator:
+        pythons["curator"] = curator
+    cases = [(who, flight) for flight in in_flight for who in pythons]
     result: dict[tuple[str, int], list[dict[str, float]]] = {case: [] for case in cases}
     for _ in range(rounds):
-        for case in cases:
-            result[case].append(measured(*case, calls, warm_up))
-    best = {}
-    for case, rows in result.items():
-        cpu, rate = min(row["cpu_ms"] for row in rows), max(row["rate"] for row in rows)
-        best[case] = cpu, rate
-        ledger = f"{rows[0]['ledger']:,.0f} bytes of ledger a call, " if case[0] == "retgen" else ""
+        for who, flight in cases:
+            result[who, flight].append(measured(pythons[who], who, flight, calls, warm_up))
+    cpu = {case: min(row["cpu_ms"] for row in rows) for case, rows in result.items()}
+    for (who, flight), rows in result.items():
+        rate = max(row["rate"] for row in rows)
+        ledger = f", {rows[0]['ledger']:,.0f} bytes of ledger a call" * (who == "retgen")
         print(
-            f"  {case[0]}, {case[1]:3} in flight: {cpu:.2f} ms of CPU a call, {rate:,.0f} calls/s, "
-            f"{ledger}{rows[0]['connections']:,.0f} connections"
-            f" (server: {min(row['server_ms'] for row in rows):.2f} ms a call)"
+            f"  {who}, {flight:3} in flight: {cpu[who, flight]:.2f} ms of CPU a call, "
+            f"{rate:,.0f} calls/s{ledger}"
         )
     for flight in in_flight:
-        (theirs, their_rate), (cpu, rate) = best["openai", flight], best["retgen", flight]
-        kept = "reached" if cpu <= CPU_MS and rate >= CALLS_A_SECOND else "NOT reached"
-        print(
-            f"  {flight:3} in flight: {theirs / cpu:.2f} times less CPU, {rate / their_rate:.2f} "
-            f"times the calls; at most {CPU_MS} ms and at least {CALLS_A_SECOND:,}/s {kept}"
-        )
+        ours = cpu["retgen", flight]
+        most = [CPU_MS, *([OF_CURATOR * cpu["curator", flight]] if curator else [])]
+        ratios = [
+            f"{ours / cpu[who, flight]:.2f} of {who}'s CPU" for who in pythons if who != "retgen"
+        ]
+        kept = "reached" if ours <= min(most) else "NOT reached"
+        print(f"  {flight:3} in flight: {', '.join(ratios)}; at most {min(most):.2f} ms {kept}")
 
 
-def memory(calls: int) -> None:
-    """Print the resident memory of ours after a tenth, a half, and all of the calls."""
-    print(f"{calls:,} calls at 64 in flight: resident memory, and its maximum so far")
-    with serving() as (url, _), subprocess.Popen(
-        [sys.executable, __file__, "long", url, "64", str(calls), "0"], stdout=subprocess.PIPE
-    ) as child:  # fmt: skip
-        assert child.stdout is not None
-        for line in child.stdout:
-            print(f"  {line.decode().strip()}", flush=True)
-    if child.returncode:
-        raise SystemExit(f"the case failed with {child.returncode}")
+async def large(path: Path, calls: int) -> None:
+    """Fill a ledger and print what it takes to begin a run on it."""
+    from retgen.agents.ledger import Answer, Ledger
+    from retgen.agents.prompt import Message, Request
+
+    answer = json.dumps({"description": ANSWER * 8}).encode()
+    ledger = Ledger(path)
+    window = Window()
+    for first in range(0, calls, GROUP):
+
+        async def call(number: int) -> None:
+            messages = Message("system", SYSTEM), Message("user", f"{thing(number)}. {TASK * 7}")
+            request = Request("openai", "small", messages, {"temperature": 1.0}, SCHEMA)
+            run = f"run {10 * number // calls}"
+            made = await ledger.add_call(
+                request, run, f"agent {number % 3}", worst=100, max_tokens=512, priced=True
+            )
+            await ledger.end_call(made, "answered", 50, Answer(answer, 300, 60))
+
+        await asyncio.gather(*map(call, range(first, min(first + GROUP, calls))))
+    took = window.closed()
+    await ledger.flush()
+    ledger.close()
+    size = path.stat().st_size
+    print(
+        f"a ledger of {calls:,} answered requests: {1e3 * took['cpu'] / calls:.3f} ms of CPU each, "
+        f"{size / calls:,.0f} bytes each"
+    )
+    began = time.perf_counter()
+    ledger = Ledger(path)
+    opened = time.perf_counter() - began
+    charged = ledger.begin("run 3")
+    begun = time.perf_counter() - began
+    assert calls < 10 or charged > 0
+    ledger.close()
+    kept = "reached" if begun <= OPEN_S else "NOT reached"
+    print(f"  opened in {opened:.2f} s, a run begun in {begun:.2f} s; at most {OPEN_S} s {kept}")
 
 
-def measured(who: str, flight: int, calls: int, warm_up: int) -> dict[str, float]:
+def measured(python: str, who: str, flight: int, calls: int, warm_up: int) -> dict[str, float]:
     """One case in a process of its own, against a server of its own."""
     with serving() as (url, server):
         numbers = map(str, (flight, calls, warm_up))
-        command = [sys.executable, __file__, who, url, *numbers]
-        case = json.loads(subprocess.run(command, check=True, stdout=subprocess.PIPE).stdout)
+        command = [python, __file__, who, url, *numbers]
+        root = {"PYTHONPATH": str(Path(__file__).parent.parent)}  # for what scripts share
+        done = subprocess.run(command, check=True, stdout=subprocess.PIPE, env=os.environ | root)
+        case = json.loads(done.stdout.splitlines()[-1])
         assert server.stdin is not None
         assert server.stdout is not None
         server.stdin.close()
         text = json.loads(server.stdout.read())
-    assert text["answered"] == calls + warm_up, text
+    assert text["answered"] >= calls + warm_up, text
     return {
         "cpu_ms": 1e3 * case["cpu"] / calls,
         "rate": calls / case["wall"],
-        "server_ms": 1e3 * text["cpu"] / text["answered"],
-        "connections": text["connections"],
         "ledger": case.get("ledger", 0) / text["answered"],
     }
 
@@ -170,14 +189,66 @@ async def bare(url: str, flight: int, calls: int, warm_up: int) -> None:
         print(json.dumps(window.closed()))
 
 
-def ours(url: str, flight: int, calls: int, warm_up: int, *, long: bool = False) -> None:
-    """Our whole path, as a run has it. `long`: say the memory on the way, not the times."""
+def curator(url: str, flight: int, calls: int, warm_up: int) -> None:
+    """bespokelabs-curator, whose requests are kept on disk as well and parsed by pydantic."""
+    os.environ |= {"OPENAI_API_KEY": "none", "CURATOR_VIEWER": "0", "TELEMETRY_ENABLED": "false"}
+    import tiktoken
+
+    ranks = {bytes([byte]): byte for byte in range(256)}
+    bytewise = tiktoken.Encoding("b", pat_str=r"[\s\S]", mergeable_ranks=ranks, special_tokens={})
+    tiktoken.get_encoding = tiktoken.encoding_for_model = lambda name: bytewise
+    from bespokelabs import curator
+    from bespokelabs.curator.request_processor.online import (
+        openai_online_request_processor as online,
+    )
+    from datasets import Dataset
+    from pydantic import BaseModel
+
+    # it would ask the server for a form of its own before the first request
+    processor = online.OpenAIOnlineRequestProcessor
+    processor._check_structured_output_support_via_api = lambda self: True
+
+    class Description(BaseModel):
+        description: str
+
+    class Say(curator.LLM):  # type: ignore[misc]
+        response_format = Description
+
+        def prompt(self, row: dict[str, str]) -> list[dict[str, str]]:
+            user = f"The thing is {row['thing']}. {TASK * 8}"
+            return [{"role": "system", "content": SYSTEM}, {"role": "user", "content": user}]
+
+        def parse(self, row: dict[str, str], response: Description) -> dict[str, str]:
+            return {"description": response.description}
+
+    with tempfile.TemporaryDirectory() as folder:
+        os.environ["CURATOR_CACHE_DIR"] = folder
+        options = {
+            "base_url": url,
+            "max_concurrent_requests": flight,
+            "max_requests_per_minute": 10**8,
+            "max_tokens_per_minute": 10**10,
+        }
+        say = Say(model_name="fixed", backend="openai", backend_params=options)
+
+        def all_of(first: int, count: int) -> None:
+            rows = [{"thing": thing(number)} for number in range(first, first + count)]
+            say(Dataset.from_list(rows))
+
+        all_of(0, warm_up)
+        window = Window()
+        all_of(warm_up, calls)
+        print(json.dumps(window.closed()))
+
+
+def ours(url: str, flight: int, calls: int, warm_up: int) -> None:
+    """Our whole path, as a run has it."""
     from retgen.agents.agent import Agent, AnswerSchema, Question
-    from retgen.agents.calls import CallReport, ModelOptions, call_models
     from retgen.agents.context import Context
     from retgen.agents.models import ModelSettings
     from retgen.agents.prompt import Prompt
-    from retgen.progress import no_progress
+    from retgen.agents.report import CallReport
+    from retgen.agents.session import ModelOptions, call_models
 
     class Naming(Question):
         thing: str
@@ -196,7 +267,6 @@ def ours(url: str, flight: int, calls: int, warm_up: int, *, long: bool = False)
     prompt = Prompt("say", "Say what a thing is.", ("thing",), SYSTEM, user, "0" * 64)
     agent = Agent("say", "write", prompt, Naming, Description, offline, check)
 
-    marks = {max(1, calls // 10), calls // 2, calls}
     result: dict[str, float] = {}
 
     async def work(context: Context) -> None:
@@ -207,9 +277,7 @@ def ours(url: str, flight: int, calls: int, warm_up: int, *, long: bool = False)
                 stage, questions, lambda one: context.answer(agent, one), Naming.model_dump
             )
             async for _ in done:
-                if long and stage.done in marks:
-                    now, most = resident()
-                    print(f"{stage.done:7,} calls: {now:.0f} MB, {most:.0f} MB", flush=True)
+                pass
 
         await all_of("warm-up", 0, warm_up)
         window = Window()
@@ -222,30 +290,13 @@ def ours(url: str, flight: int, calls: int, warm_up: int, *, long: bool = False)
         kept = folder / "kept"
         kept.mkdir()
         model_options = ModelOptions(ledger=kept / "ledger.sqlite")
-        call_models(
-            work,
-            folder,
-            folder / "run",
-            {agent.name: settings},
-            model_options,
-            CallReport(),
-            None,
-            no_progress,
-        )
+        call_models(work, folder / "run", {agent.name: settings}, model_options, CallReport())
         result["ledger"] = sum(path.stat().st_size for path in kept.iterdir())
-    if not long:
-        print(json.dumps(result))
+    print(json.dumps(result))
 
 
 def thing(number: int) -> str:
     return f"thing {number}"
-
-
-def resident() -> tuple[float, float]:
-    """Megabytes that are resident, and the most that ever were (Linux)."""
-    status = Path("/proc/self/status").read_text().splitlines()
-    sizes = {line.split(":")[0]: int(line.split()[1]) for line in status if line.startswith("Vm")}
-    return sizes["VmRSS"] / 1024, sizes["VmHWM"] / 1024
 
 
 @contextmanager
@@ -333,7 +384,9 @@ if __name__ == "__main__":
             serve()
         case ["openai", url, *numbers]:
             asyncio.run(bare(url, *map(int, numbers)))
-        case ["retgen" | "long" as what, url, *numbers]:
-            ours(url, *map(int, numbers), long=what == "long")
+        case ["retgen", url, *numbers]:
+            ours(url, *map(int, numbers))
+        case ["curator", url, *numbers]:
+            curator(url, *map(int, numbers))
         case _:
             main()

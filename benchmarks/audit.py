@@ -21,11 +21,11 @@ from common import options
 from numpy.typing import NDArray
 
 from retgen.audits.pool import LabelErrors, Pool
-from retgen.evaluation.collection import load
 from retgen.evaluation.retrievers import Options, retriever
 from retgen.evaluation.scoring.misses import relevant_documents
 from retgen.progress import no_progress
 from retgen.run import run
+from retgen.search.collection import load
 from retgen.statistics.bottom import BottomSample, CorrectedSample
 from retgen.statistics.clustered import Estimate
 
@@ -61,9 +61,10 @@ class Truth:
         for row, true in enumerate(self.positives):
             first = set(self.rankings[0][row, :FIRST].tolist())
             kept = {
-                d for d in sorted(true)
+                d
+                for d in sorted(true)
                 if (draws.random() > HIDDEN if how == "random" else d in first)
-            }  # fmt: skip
+            }
             others = sorted({d for r in self.rankings for d in r[row].tolist()} - true - {-1})
             count = draws.binomial(max(1, len(kept)), INVENTED)
             result.append(kept | set(draws.permutation(others)[:count].tolist()))
@@ -78,11 +79,12 @@ class Truth:
 def estimates(pool: Pool, found: LabelErrors) -> dict[str, Estimate | None]:
     """By name."""
     return {
-        "missing": found.missing, "wrong": found.wrong,
+        "missing": found.missing,
+        "wrong": found.wrong,
         **{f"P@10 {s}": one for s, one in zip(SYSTEMS, found.precision, strict=True)},
         **{f"recall@10 {s}": one for s, one in zip(SYSTEMS, found.recall, strict=True)},
         f"{SYSTEMS[0]} - {SYSTEMS[2]}": found.difference(pool, 0, 2),
-    }  # fmt: skip
+    }
 
 
 def uniform(pool: Pool, truth: NDArray[np.float64], labels: int) -> LabelErrors:
@@ -169,10 +171,13 @@ def main() -> None:
                 if given.needed:
                     needed = {one: labels_needed(truth, how, one, POINTS) for one in DESIGNS[:2]}
                     print(f"{case}: labels for +-2 points of P@10: {needed}")
-                    alone = {one: labels_needed(truth, how, "people", halves[one])
-                             for one in DESIGNS[2:]}  # fmt: skip
-                    print(f"{case}: people alone, as exact as {given.labels} with a judge: {alone}",
-                          flush=True)  # fmt: skip
+                    alone = {
+                        one: labels_needed(truth, how, "people", halves[one]) for one in DESIGNS[2:]
+                    }
+                    print(
+                        f"{case}: people alone, as exact as {given.labels} with a judge: {alone}",
+                        flush=True,
+                    )
 
 
 if __name__ == "__main__":

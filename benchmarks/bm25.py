@@ -21,9 +21,9 @@ from pathlib import Path
 from common import measured, options
 
 import retgen
-from retgen.evaluation.collection import Collection, load
 from retgen.evaluation.retrievers import Options, retriever
 from retgen.progress import no_progress
+from retgen.search.collection import Collection, load
 
 FEW = 100
 DEPTH = 100
@@ -40,8 +40,9 @@ def main() -> None:
         ours("bm25")(one)  # compiles
         base = per_query("bm25", ours("bm25"), collection, one, given.rounds)
         others: list[tuple[str, Ranking, Collection]] = [
-            ("bm25s", bm25s_ranking, collection), ("tantivy", tantivy_ranking, collection),
-        ]  # fmt: skip
+            ("bm25s", bm25s_ranking, collection),
+            ("tantivy", tantivy_ranking, collection),
+        ]
         if not given.fast:
             others.append(("rank-bm25", ours("rank-bm25"), first))
         for name, ranking, asked in others:

@@ -53,9 +53,14 @@ def main() -> None:
     verdicts: dict[str, list[list[str]]] = {}
     for seed in range(args.first, args.first + args.seeds):
         made = diagnose(
-            first, against=others, references=(), seed=seed, quick=args.quick,
-            abilities=args.ability or (), out=args.folder / f"seed-{seed}",
-        )  # fmt: skip
+            first,
+            against=others,
+            references=(),
+            seed=seed,
+            quick=args.quick,
+            abilities=args.ability or (),
+            out=args.folder / f"seed-{seed}",
+        )
         if made.failures:
             raise SystemExit(f"seed {seed}: " + "; ".join(set(made.failures.values())))
         for ability in made.abilities:
@@ -74,14 +79,19 @@ def reliability(values: NDArray[np.float64], verdicts: list[list[str]]) -> Relia
     differences = values[:half] - values[half : 2 * half]
     flat = differences.mean(axis=1)  # over systems, a difference a pair of seeds
     width = (
-        float(stats.t.ppf(0.95, half - 1) * flat.std(ddof=1) / np.sqrt(half)) if half > 1
+        float(stats.t.ppf(0.95, half - 1) * flat.std(ddof=1) / np.sqrt(half))
+        if half > 1
         else float("nan")
-    )  # fmt: skip
+    )
     agreed = [Counter(column).most_common(1)[0][1] for column in zip(*verdicts, strict=True)]
     return Reliability(
-        float(values.std(axis=0, ddof=1).mean()), icc(values), float(np.mean(taus)),
-        float(flat.mean()), width, sum(agreed) / (seeds * len(agreed)),
-    )  # fmt: skip
+        float(values.std(axis=0, ddof=1).mean()),
+        icc(values),
+        float(np.mean(taus)),
+        float(flat.mean()),
+        width,
+        sum(agreed) / (seeds * len(agreed)),
+    )
 
 
 def icc(values: NDArray[np.float64]) -> float:

@@ -1,10 +1,10 @@
-"""The same run by a pool of processes, by Ray and by ranks: seconds, in turn.
+"""The same run by a pool of processes and by Ray: seconds, in turn.
 
-Every engine has as many processes. The start of a Ray cluster stands apart, and so does the merge
-of ranks, which one process does. `start`: the same with 1,000 documents, which is a run's start,
-its connection to the cluster and its end; the last lines are without it.
+Both engines have as many processes. The start of the Ray cluster stands apart. `start`: the same
+with 1,000 documents, which is a run's start, its connection to the cluster and its end; the last
+line is without it.
 
-.venv/bin/python benchmarks/engines.py [--documents 400000] [--processes 2] [--rounds 3] [--ray 1]
+.venv/bin/python benchmarks/engines.py [--documents 400000] [--processes 2] [--rounds 3]
 """
 
 from __future__ import annotations
@@ -26,35 +26,29 @@ START = ", start"
 
 
 def main() -> None:
-    given = options(__doc__, documents=400_000, processes=2, rounds=3, ray=1)
+    given = options(__doc__, documents=400_000, processes=2, rounds=3)
     with tempfile.TemporaryDirectory(dir=".") as name:
         folder = Path(name).resolve()
-        with cluster(given.processes) if given.ray else nothing():
+        with cluster(given.processes):
             works = {
                 label + suffix: work
                 for documents, suffix in ((given.documents, ""), (1_000, START))
-                for label, work in runs(folder, documents, given.processes, given.ray).items()
+                for label, work in runs(folder, documents, given.processes).items()
             }
             times = in_turn(works, given.rounds)
     print(f"{given.documents:,} documents of LIMIT, {given.processes} processes")
     for label, seconds in times.items():
         print(f"  {label}: {statistics.median(seconds):.1f} s")
-    for suffix in ("", START):
-        ranks = zip(times["ranks" + suffix], times["merge" + suffix], strict=True)
-        times["ranks, merged" + suffix] = [sum(pair) for pair in ranks]
-    others = ["ray"] * given.ray + ["ranks, merged"]
-    for label in others:
-        print(f"  {label} / local: {ratio(times[label], times['local'])}")
-    for label in others:
-        work, local = (
-            [whole - start for whole, start in zip(times[one], times[one + START], strict=True)]
-            for one in (label, "local")
-        )
-        print(f"  {label} / local, without the start: {ratio(work, local)}")
+    print(f"  ray / local: {ratio(times['ray'], times['local'])}")
+    work, local = (
+        [whole - start for whole, start in zip(times[one], times[one + START], strict=True)]
+        for one in ("ray", "local")
+    )
+    print(f"  ray / local, without the start: {ratio(work, local)}")
 
 
-def runs(folder: Path, documents: int, processes: int, ray: int) -> dict[str, Callable[[], object]]:
-    """The run by each engine; the merge of ranks is for those that were made before it."""
+def runs(folder: Path, documents: int, processes: int) -> dict[str, Callable[[], object]]:
+    """The run by each engine."""
     recipe, out = folder / f"{documents}.yaml", folder / "out"
     recipe.write_text(
         "name: engines\nfamily: limit\nparams: {pattern: dense, "
@@ -66,26 +60,7 @@ def runs(folder: Path, documents: int, processes: int, ray: int) -> dict[str, Ca
         shutil.rmtree(out, ignore_errors=True)
         subprocess.run([*command, "--workers", str(processes), *more], check=True)
 
-    def shares() -> None:
-        shutil.rmtree(out, ignore_errors=True)
-        ranks = [
-            subprocess.Popen([*command, "--workers", "1", "--rank", f"{i}/{processes}"])
-            for i in range(processes)
-        ]
-        assert not any(rank.wait() for rank in ranks)
-
-    def merge() -> None:
-        subprocess.run([*command], check=True)
-
-    works: dict[str, Callable[[], object]] = {"local": whole, "ranks": shares, "merge": merge}
-    if ray:
-        works["ray"] = lambda: whole("--engine", "ray")
-    return works
-
-
-@contextmanager
-def nothing() -> Iterator[None]:
-    yield
+    return {"local": whole, "ray": lambda: whole("--engine", "ray")}
 
 
 @contextmanager

@@ -22,12 +22,12 @@ import torch
 from safetensors.torch import load_file
 
 from retgen.errors import UsageError
-from retgen.evaluation.embedders.base import SentenceEmbedder
-from retgen.evaluation.embedders.loading import load_model, out_of_memory
 from retgen.evaluation.retrievers import Options
-from retgen.evaluation.search.dense import search
 from retgen.evaluation.training import Pairs, make_config
 from retgen.evaluation.training.fit import train
+from retgen.search.dense import search
+from retgen.search.embedders.base import SentenceEmbedder
+from retgen.search.embedders.loading import load_model, out_of_memory
 
 if TYPE_CHECKING:
     from gpu import Sizes
@@ -48,8 +48,10 @@ def contact(device: str, sizes: Sizes, rates: dict[str, float], texts: list[str]
     """Print the table. `texts`: to encode, at least sizes.batch * sizes.steps."""
     checks: list[tuple[str, Callable[[], str]]] = [
         *(
-            (f"encode, {dtype}, {attention}",
-             partial(encode, device, dtype, attention, texts[: sizes.encoded], rates))
+            (
+                f"encode, {dtype}, {attention}",
+                partial(encode, device, dtype, attention, texts[: sizes.encoded], rates),
+            )
             for dtype in FORMATS
             for attention in ATTENTION
         ),
@@ -60,7 +62,7 @@ def contact(device: str, sizes: Sizes, rates: dict[str, float], texts: list[str]
             for name, settings in TRAININGS.items()
         ),
         ("train, killed and gone on with", partial(killed, device, sizes, texts)),
-    ]  # fmt: skip
+    ]
     began = time.perf_counter()
     refused = failed = 0
     for name, check in checks:
@@ -166,8 +168,9 @@ def training(device: str, sizes: Sizes, texts: list[str], settings: dict[str, An
     if device.startswith("cuda"):
         torch.cuda.reset_peak_memory_stats()
     with tempfile.TemporaryDirectory() as folder:
-        result = train("minilm", pairs_of(sizes, texts), config, Path(folder) / "out",
-                       device=device)  # fmt: skip
+        result = train(
+            "minilm", pairs_of(sizes, texts), config, Path(folder) / "out", device=device
+        )
     memory = ""
     if device.startswith("cuda"):
         memory = f", {torch.cuda.max_memory_allocated() / 2**30:.2f} GiB"

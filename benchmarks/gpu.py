@@ -30,13 +30,13 @@ from first_contact import contact
 from sentence_transformers import SentenceTransformer
 
 from retgen.evaluation.capacity import free
-from retgen.evaluation.embedders.base import SentenceEmbedder
-from retgen.evaluation.embedders.devices import choose_device
-from retgen.evaluation.embedders.loading import load_model
 from retgen.evaluation.retrievers import Options
-from retgen.evaluation.search.dense import search
 from retgen.evaluation.training import Pairs, make_config
 from retgen.evaluation.training.fit import train
+from retgen.search.dense import search
+from retgen.search.embedders.base import SentenceEmbedder
+from retgen.search.embedders.devices import choose_device
+from retgen.search.embedders.loading import load_model
 
 FORMATS = {"float32": torch.float32, "bf16": torch.bfloat16}
 
@@ -62,10 +62,18 @@ SIZES = {
         5, 2048, 2**26, 512, 50_000, 300_000, 4096, 32, 6, ((8, 28, 100), (12, 47, 100))
     ),
     "full": Sizes(
-        5, 8192, 2**30, 16_384, 1_000_000, 300_000, 4096, 512, 40,
+        5,
+        8192,
+        2**30,
+        16_384,
+        1_000_000,
+        300_000,
+        4096,
+        512,
+        40,
         ((12, 47, 100), (30, 284, 100), (45, 682, 20)),
     ),
-}  # fmt: skip
+}
 
 
 def main() -> None:
@@ -77,8 +85,10 @@ def main() -> None:
     device = choose_device(given.device)
     sizes = SIZES[given.size or ("small" if device == "cpu" else "full")]
     name = torch.cuda.get_device_name() if device.startswith("cuda") else platform.machine()
-    print(f"{device}: {name}, {torch.get_num_threads()} threads, torch {torch.__version__}, "
-          f"median of {sizes.rounds}")  # fmt: skip
+    print(
+        f"{device}: {name}, {torch.get_num_threads()} threads, torch {torch.__version__}, "
+        f"median of {sizes.rounds}"
+    )
     rates = limits(device, sizes)
     if given.first_contact:
         contact(device, sizes, rates, documents(max(sizes.encoded, sizes.batch * sizes.steps)))
@@ -118,8 +128,14 @@ def encode(device: str, sizes: Sizes, rates: dict[str, float]) -> None:
         tokens = sum(min(t, embedder.max_length or t) for t in counts)
         flops = 2 * weights(model) * tokens
         seconds = timed(partial(embedder.encode, texts, "document"), device, sizes)
-        line("encode", name, seconds, flops, rates, f"{len(texts) / seconds:,.0f} documents/s of "
-             f"{tokens / len(texts):.0f} tokens")  # fmt: skip
+        line(
+            "encode",
+            name,
+            seconds,
+            flops,
+            rates,
+            f"{len(texts) / seconds:,.0f} documents/s of {tokens / len(texts):.0f} tokens",
+        )
 
 
 def exact_search(device: str, sizes: Sizes, rates: dict[str, float]) -> None:
@@ -141,9 +157,15 @@ def exact_search(device: str, sizes: Sizes, rates: dict[str, float]) -> None:
         )
     )
     flops = 2 * count * dim * len(queries)
-    line("exact search", "float32", whole, flops, rates,
-         f"{count:,} x {dim:,}: {whole / alone:.2f} of the product alone, "
-         f"{whole / plain:.2f} of matmul and topk without blocks")  # fmt: skip
+    line(
+        "exact search",
+        "float32",
+        whole,
+        flops,
+        rates,
+        f"{count:,} x {dim:,}: {whole / alone:.2f} of the product alone, "
+        f"{whole / plain:.2f} of matmul and topk without blocks",
+    )
 
 
 def first_100(device: str, sizes: Sizes, dim: int) -> None:
@@ -170,8 +192,10 @@ def first_100(device: str, sizes: Sizes, dim: int) -> None:
             seconds[name].append(timed(work, device, sizes._replace(rounds=1)))
     median = {name: statistics.median(of) for name, of in seconds.items()}
     ratio = {name: f"{one / median['product']:.2f}" for name, one in median.items()}
-    print(f"  first 100 for 200 queries of {sizes.ranked:,} x {dim:,}: {median['search']:.3f} s, "
-          f"{ratio['search']} of the product; faiss {ratio.get('faiss', 'not here')}")  # fmt: skip
+    print(
+        f"  first 100 for 200 queries of {sizes.ranked:,} x {dim:,}: {median['search']:.3f} s, "
+        f"{ratio['search']} of the product; faiss {ratio.get('faiss', 'not here')}"
+    )
 
 
 def training_step(device: str, sizes: Sizes, rates: dict[str, float]) -> None:
@@ -192,8 +216,14 @@ def training_step(device: str, sizes: Sizes, rates: dict[str, float]) -> None:
         config = make_config(None, {"batch_size": batch, "max_steps": steps, "dtype": name})
         with tempfile.TemporaryDirectory() as folder:
             seconds = train(model, pairs, config, Path(folder) / "out", device=device).seconds
-        line("training", name, seconds, 6 * weights(model) * tokens, rates,
-             f"{steps / seconds:.2f} steps/s of {batch} pairs")  # fmt: skip
+        line(
+            "training",
+            name,
+            seconds,
+            6 * weights(model) * tokens,
+            rates,
+            f"{steps / seconds:.2f} steps/s of {batch} pairs",
+        )
 
 
 def free_embeddings(device: str, sizes: Sizes, rates: dict[str, float]) -> None:
@@ -209,9 +239,15 @@ def free_embeddings(device: str, sizes: Sizes, rates: dict[str, float]) -> None:
         seconds = (time.perf_counter() - began) / steps
         queries = count * (count - 1) // 2
         flops = 8 * 3 * 2 * queries * count * dimension  # scores, and both gradients
-        line("free embeddings", "float32", seconds, flops, rates,
-             f"d={dimension}, n={count}, 8 seeds: {1 / seconds:,.0f} steps/s, "
-             f"{8 * queries * count * 4 * 4 / seconds / 1e9:.0f} GB/s of scores")  # fmt: skip
+        line(
+            "free embeddings",
+            "float32",
+            seconds,
+            flops,
+            rates,
+            f"d={dimension}, n={count}, 8 seeds: {1 / seconds:,.0f} steps/s, "
+            f"{8 * queries * count * 4 * 4 / seconds / 1e9:.0f} GB/s of scores",
+        )
 
 
 def documents(count: int) -> list[str]:
@@ -253,8 +289,10 @@ def line(
 ) -> None:
     """One line of results."""
     rate = flops / seconds
-    print(f"  {what}, {name}: {more}; {rate / 1e12:.3f} TFLOP/s, "
-          f"{rate / rates[name]:.0%} of the matrix rate")  # fmt: skip
+    print(
+        f"  {what}, {name}: {more}; {rate / 1e12:.3f} TFLOP/s, "
+        f"{rate / rates[name]:.0%} of the matrix rate"
+    )
 
 
 if __name__ == "__main__":

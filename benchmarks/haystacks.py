@@ -18,13 +18,13 @@ from typing import Any
 
 from common import options, peak
 
-from retgen.agents.calls import ModelOptions
-from retgen.engines import Local
+from retgen.agents.session import ModelOptions
 from retgen.generate import BLOCK, generate_with_agents
 from retgen.generators.niah.books import gather_material, read_material
 from retgen.generators.niah.counting import load_counter
 from retgen.generators.niah.haystacks import Haystack, HaystackBuilder
 from retgen.recipe import load_recipe
+from retgen.work import Local
 
 
 def main() -> None:
@@ -61,11 +61,16 @@ def main() -> None:
         print(f"  the texts alone:                           {statistics.median(unchecked):.2f} s")
         rate = statistics.median(naive)
         print(f"re-encoding until the length fits: {count / rate:.0f} s ({rate:.1f} a second)")
-        for name, times in (("with books and table", whole), ("texts alone", unchecked),
-                            ("with the check", checked)):  # fmt: skip
+        for name, times in (
+            ("with books and table", whole),
+            ("texts alone", unchecked),
+            ("with the check", checked),
+        ):
             ratios = sorted(count / rate / mine for rate, mine in zip(naive, times, strict=True))
-            print(f"  ratio, {name}: {statistics.median(ratios):.0f} "
-                  f"({ratios[0]:.0f} to {ratios[-1]:.0f})")  # fmt: skip
+            print(
+                f"  ratio, {name}: {statistics.median(ratios):.0f} "
+                f"({ratios[0]:.0f} to {ratios[-1]:.0f})"
+            )
     print(f"largest process: {peak():.0f} MB")
 
 

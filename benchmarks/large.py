@@ -45,7 +45,7 @@ FAMILIES = {
         "capretrieval_album", "params.captions", "captions", (3_024, 12_000, 48_000), 100
     ),
     "capretrieval": Grown("", "", "own documents", (2_000, 8_000, 32_000), 40),
-}  # fmt: skip
+}
 
 
 class Cost(NamedTuple):

@@ -20,9 +20,9 @@ from pathlib import Path
 import plain
 from common import in_turn, options, peak, ratio
 
-from retgen.engines import Local
 from retgen.generate import write_dataset
 from retgen.recipe import load_recipe
+from retgen.work import Local
 
 
 def main() -> None:

@@ -17,9 +17,9 @@ from common import measured, options, peak, words
 from datasets import Dataset
 from sentence_transformers.util import mine_hard_negatives
 
-from retgen.evaluation.embedders.loading import load_model
-from retgen.evaluation.mining import mine
 from retgen.evaluation.retrievers import Options
+from retgen.search.embedders.loading import load_model
+from retgen.search.mining import mine
 from retgen.streams import Stream
 
 COUNT, DEPTH = 4, 50
@@ -48,9 +48,16 @@ def main() -> None:
 
     def by_others() -> Dataset:
         return mine_hard_negatives(
-            Dataset.from_dict(rows), model, corpus=corpus, num_negatives=COUNT, range_max=DEPTH,
-            relative_margin=0.05, output_format="triplet", faiss_batch_size=2048, verbose=False,
-        )  # fmt: skip
+            Dataset.from_dict(rows),
+            model,
+            corpus=corpus,
+            num_negatives=COUNT,
+            range_max=DEPTH,
+            relative_margin=0.05,
+            output_format="triplet",
+            faiss_batch_size=2048,
+            verbose=False,
+        )
 
     theirs, other = timed("mine_hard_negatives, by static:minilm", by_others)
     print(f"    {other / first:.1f} times as long; {other / again:.1f} times as with a cache")

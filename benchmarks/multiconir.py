@@ -61,27 +61,27 @@ def prepare(run: Path, domain: str, size: int) -> None:
 
 def measure(run: Path) -> dict[str, float]:
     """Seconds to draw and write and to prove, bytes written, and the peak of memory in MB."""
-    from retgen.agents.calls import ModelOptions
-    from retgen.engines import Local
+    from retgen.agents.session import ModelOptions
     from retgen.generate import generate_with_agents, write_dataset
     from retgen.progress import no_progress
     from retgen.recipe import load_recipe
     from retgen.validation.validate import prove
+    from retgen.work import Local
 
     recipe = load_recipe(run).at(run)
     began = time.perf_counter()
     generate_with_agents(recipe, run, ModelOptions(), engine=Local(1))
     (run / "rejected.jsonl").touch()
-    tables = write_dataset(recipe, recipe.family.generate(recipe.job), run, Local(1))
+    files, _ = write_dataset(recipe, recipe.family.generate(recipe.job), run, Local(1))
     written = time.perf_counter()
     after = peak()
-    result = prove(run, recipe, tables.files, Local(1), no_progress)
+    result = prove(run, recipe, Local(1), no_progress)
     wrong = [one.message for one in result.findings if one.severity == "error"]
     assert not wrong, wrong[:3]
     return {
         "write": written - began,
         "prove": time.perf_counter() - written,
-        "bytes": sum(one.bytes for one in tables.files.values()),
+        "bytes": sum(one.bytes for one in files.values()),
         "write_peak": after,
         "peak": peak(),
     }

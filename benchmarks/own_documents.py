@@ -54,9 +54,13 @@ def measure(folder: Path, documents: int) -> None:
 def generated(path: Path, documents: int) -> Path:
     """Documents of catalogued things, in sentences, as JSON Lines."""
     things = sorted(
-        {line for file in sorted(CATALOGUE.glob("*.txt"))
-         for line in file.read_text("utf-8").splitlines() if line and line[0] not in "[#"}
-    )  # fmt: skip
+        {
+            line
+            for file in sorted(CATALOGUE.glob("*.txt"))
+            for line in file.read_text("utf-8").splitlines()
+            if line and line[0] not in "[#"
+        }
+    )
     picks = Stream(42, "benchmarks/own_documents").integers(len(things), documents * WORDS)
     with open(path, "w") as file:
         for i, row in enumerate(picks.reshape(documents, WORDS).tolist()):

@@ -35,9 +35,12 @@ Floats = NDArray[np.float64]
 
 def main() -> None:
     given = options(
-        __doc__, population=5_000, reviews=20, shares=[SHARE, 0.25, 0.5],
+        __doc__,
+        population=5_000,
+        reviews=20,
+        shares=[SHARE, 0.25, 0.5],
         rates=[0.0, 0.005, 0.01, 0.05, 0.1],
-    )  # fmt: skip
+    )
     shares = sorted({0.0, *given.shares})
     started = time.process_time()
     print(

@@ -25,11 +25,11 @@ from sentence_transformers import (
 from sentence_transformers.sentence_transformer.losses import MultipleNegativesRankingLoss
 from transformers import PrinterCallback
 
-from retgen.evaluation.embedders.base import SentenceEmbedder
-from retgen.evaluation.embedders.loading import load_model, quiet
 from retgen.evaluation.retrievers import Options
 from retgen.evaluation.training import Pairs, make_config
 from retgen.evaluation.training.fit import train
+from retgen.search.embedders.base import SentenceEmbedder
+from retgen.search.embedders.loading import load_model, quiet
 
 NEGATIVES, LENGTH = 4, 64
 
@@ -53,17 +53,25 @@ def main() -> None:
             if number:  # the first one warms up
                 ours.append(one[0])
                 theirs.append(one[1])
-        print(f"  {name}: {steps / min(ours):.2f} steps/s of {batch} pairs; steps/s, "
-              f"retgen / sentence-transformers: {ratio(theirs, ours)}", flush=True)  # fmt: skip
+        print(
+            f"  {name}: {steps / min(ours):.2f} steps/s of {batch} pairs; steps/s, "
+            f"retgen / sentence-transformers: {ratio(theirs, ours)}",
+            flush=True,
+        )
         encoding(name, given.texts, given.rounds)
 
 
 def own_seconds(name: str, pairs: Pairs, batch: int, steps: int, length: int | None) -> float:
     """Seconds of a training's steps by `gen train`."""
     settings = {
-        "batch_size": batch, "max_steps": steps, "hard_negatives": NEGATIVES, "max_length": length,
-        "loss": "mnrl", "warmup_ratio": 0.1, "init": "model",
-    }  # fmt: skip
+        "batch_size": batch,
+        "max_steps": steps,
+        "hard_negatives": NEGATIVES,
+        "max_length": length,
+        "loss": "mnrl",
+        "warmup_ratio": 0.1,
+        "init": "model",
+    }
     model = load_model(name, "cpu")
     with tempfile.TemporaryDirectory() as folder:
         config = make_config(None, settings)
@@ -110,8 +118,10 @@ def encoding(name: str, count: int, rounds: int) -> None:
         },
         rounds,
     )
-    print(f"  {name}: {count / min(seconds['ours']):,.0f} texts/s encoded; retgen / "
-          f"SentenceTransformer.encode: {ratio(seconds['theirs'], seconds['ours'])}")  # fmt: skip
+    print(
+        f"  {name}: {count / min(seconds['ours']):,.0f} texts/s encoded; retgen / "
+        f"SentenceTransformer.encode: {ratio(seconds['theirs'], seconds['ours'])}"
+    )
 
 
 def pairs_of(count: int) -> Pairs:

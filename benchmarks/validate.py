@@ -26,9 +26,12 @@ _QUERIES = 1000
 
 def main() -> None:
     given = options(
-        __doc__, documents=[50_000, 1_000_000], baselines=[300_000, 10_000], proof=50_000,
+        __doc__,
+        documents=[50_000, 1_000_000],
+        baselines=[300_000, 10_000],
+        proof=50_000,
         near=[100_000],
-    )  # fmt: skip
+    )
     with tempfile.TemporaryDirectory(dir=".") as folder:
         for documents in given.documents:
             all_rules(Path(folder) / str(documents), documents)
@@ -42,9 +45,9 @@ def main() -> None:
 def vocabulary() -> list[str]:
     """Words of the catalogue, and numbered ones: 200,000."""
     bundled = words()
-    return [
-        word if not lap else f"{word}{lap}" for lap in range(1000) for word in bundled
-    ][:200_000]  # fmt: skip
+    return [word if not lap else f"{word}{lap}" for lap in range(1000) for word in bundled][
+        :200_000
+    ]
 
 
 def texts(documents: int, seed: int = 1, least: int = 20, most: int = 80) -> Iterator[list[str]]:
@@ -104,10 +107,10 @@ def all_rules(folder: Path, documents: int) -> None:
 
 def baselines(folder: Path, documents: int, queries: int) -> None:
     from retgen.data import open_dataset
-    from retgen.engines import Local
     from retgen.progress import usable_cores
     from retgen.validators.baselines import WordTerms, query_blind_baselines
     from retgen.validators.rule import Batch, Judgements
+    from retgen.work import Local
 
     collection(folder / "baselines", documents, queries)
     dataset = open_dataset(folder / "baselines")
@@ -132,11 +135,10 @@ def baselines(folder: Path, documents: int, queries: int) -> None:
 def proof(documents: int) -> None:
     """The proof of LIMIT as a run has it, against reading the JSON alone."""
     from retgen import run
-    from retgen.engines import Local
     from retgen.progress import no_progress
     from retgen.recipe import load_recipe
     from retgen.validation.validate import prove
-    from retgen.write import FileInfo
+    from retgen.work import Local
 
     with tempfile.TemporaryDirectory() as folder:
         made = run(
@@ -144,10 +146,9 @@ def proof(documents: int) -> None:
         ).path
         lines = (made / "dataset" / "corpus.jsonl").read_bytes().split(b"\n")[:-1]
         recipe = load_recipe(made).at(made)
-        nothing: dict[str, FileInfo] = {}
         ours, theirs = [], []
         for _ in range(5):
-            ours.append(measured(lambda: prove(made, recipe, nothing, Local(1), no_progress))[1])
+            ours.append(measured(lambda: prove(made, recipe, Local(1), no_progress))[1])
             theirs.append(measured(lambda: sum(1 for line in lines if orjson.loads(line)))[1])
     print(
         f"proof of LIMIT, {len(lines):,} documents: {statistics.median(ours):.2f} s of CPU; "

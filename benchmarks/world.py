@@ -43,9 +43,13 @@ FACTS = 18  # of a document of films, on average
 def written(domain: str, documents: int, part: int, parts: int) -> Path:
     """Draw, word and write a part of a corpus."""
     over = {
-        "params.domain": domain, "params.documents": documents, "params.answer_sizes": [1],
-        "params.operators": ["eq"], "params.wordings": ["literal"], "params.queries_per_cell": 1,
-    }  # fmt: skip
+        "params.domain": domain,
+        "params.documents": documents,
+        "params.answer_sizes": [1],
+        "params.operators": ["eq"],
+        "params.wordings": ["literal"],
+        "params.queries_per_cell": 1,
+    }
     recipe = load_recipe("world_small", overrides=over)
     corpus = recipe.family.generate(recipe.job).corpus
     path = Path(tempfile.gettempdir()) / f"world-{os.getpid()}-{part}.jsonl"
@@ -79,11 +83,25 @@ def plain(documents: int, part: int, parts: int) -> Path:
     fake = Faker("en_US")
     fake.seed_instance(part)
     draws: list[Callable[[], str]] = [
-        fake.city, fake.country, fake.name, fake.job, fake.year, fake.date, fake.company,
-        fake.color_name, fake.street_name, fake.first_name, fake.last_name, fake.month_name,
-        fake.language_name, fake.day_of_week, fake.currency_name, fake.postcode, fake.state,
+        fake.city,
+        fake.country,
+        fake.name,
+        fake.job,
+        fake.year,
+        fake.date,
+        fake.company,
+        fake.color_name,
+        fake.street_name,
+        fake.first_name,
+        fake.last_name,
+        fake.month_name,
+        fake.language_name,
+        fake.day_of_week,
+        fake.currency_name,
+        fake.postcode,
+        fake.state,
         fake.word,
-    ]  # fmt: skip
+    ]
     assert len(draws) == FACTS
     path = Path(tempfile.gettempdir()) / f"plain-{os.getpid()}-{part}.jsonl"
     with open(path, "wb") as file:
@@ -101,12 +119,26 @@ def phantom_wiki(command: str, documents: int) -> int:
     with tempfile.TemporaryDirectory() as out:
         subprocess.run(
             [
-                command, "--num-family-trees", str(documents // 25), "--max-family-tree-size", "25",
-                "--num-questions-per-type", "1", "--skip-solution-traces", "--quiet",
-                "--article-format", "json", "--question-format", "json", "--output-dir", out,
+                command,
+                "--num-family-trees",
+                str(documents // 25),
+                "--max-family-tree-size",
+                "25",
+                "--num-questions-per-type",
+                "1",
+                "--skip-solution-traces",
+                "--quiet",
+                "--article-format",
+                "json",
+                "--question-format",
+                "json",
+                "--output-dir",
+                out,
             ],
-            check=True, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
-        )  # fmt: skip
+            check=True,
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+        )
         return len(orjson.loads((Path(out) / "articles.json").read_bytes()))
 
 
@@ -158,8 +190,10 @@ def main() -> None:
         for name, others in references:
             ratios = sorted(a / b for a, b in zip(rates, others, strict=False))
             if ratios:
-                print(f"  {what} / {name}: {statistics.median(ratios):.1f} "
-                      f"({ratios[0]:.1f} to {ratios[-1]:.1f})")  # fmt: skip
+                print(
+                    f"  {what} / {name}: {statistics.median(ratios):.1f} "
+                    f"({ratios[0]:.1f} to {ratios[-1]:.1f})"
+                )
     print(f"largest process: {peak(resource.RUSAGE_CHILDREN):.0f} MB")
 
 

@@ -81,18 +81,21 @@ def manual_pages() -> Iterator[Document]:
     """Rendered pages of sections 1 to 8 without their NAME, which is "names - short form"."""
     seen = set()
     paths = [
-        path for path in sorted(MANUAL.glob("man[1-8]/*.gz"))
+        path
+        for path in sorted(MANUAL.glob("man[1-8]/*.gz"))
         if not path.is_symlink() and not path.name.startswith("gcloud")  # 16,000 made by a program
-    ]  # fmt: skip
+    ]
     random.Random(0).shuffle(paths)
     for path in paths[:PAGES]:
         with gzip.open(path) as file:
             if b"\n.so " in b"\n" + file.read(300):
                 continue
         page = subprocess.run(
-            ["man", "-P", "cat", "-l", path], capture_output=True, check=False,
+            ["man", "-P", "cat", "-l", path],
+            capture_output=True,
+            check=False,
             env={"MANWIDTH": "80", "LC_ALL": "C.UTF-8", "PATH": "/usr/bin:/bin"},
-        ).stdout.decode("utf-8", "replace")  # fmt: skip
+        ).stdout.decode("utf-8", "replace")
         page = re.sub(r".\x08|\x1b\[[0-9;]*m", "", page)
         name = re.search(r"^NAME\n((?:[ \t]+.*\n|\n)+?)(?=\S)", page, re.MULTILINE)
         if name is None:

@@ -107,11 +107,14 @@ def evaluation() -> str:
         return "none" if value in (None, ()) else str(value)
 
     rows = [
-        [f"`{name}`", cell(field.default),
-         *(cell(given[name]) if name in given else "" for given in PRESETS.values()),
-         str(field.description)]
+        [
+            f"`{name}`",
+            cell(field.default),
+            *(cell(given[name]) if name in given else "" for given in PRESETS.values()),
+            str(field.description),
+        ]
         for name, field in TrainConfig.model_fields.items()
-    ]  # fmt: skip
+    ]
     systems = [
         [name if name.startswith("a ") else f"`{name}`", what]
         for name, what in (*table(), ("--run FILE", "a TREC run that you bring"))
@@ -123,22 +126,19 @@ def evaluation() -> str:
 
 def models() -> str:
     """The page as it is, with the table of outcomes between its marks."""
-    from retgen.agents.outcomes import TABLE, UNBILLED
+    from retgen.agents.outcomes import TABLE
 
     rows = [
-        [row.what, ", ".join(_statuses(row.status)), _words(row.says, row.finish), row.outcome,
-         row.by]
+        [
+            row.meaning,
+            ", ".join(_statuses(row.status)),
+            row.action,
+            "nothing" if row.free else "its usage, else its most",
+        ]
         for row in TABLE
-    ]  # fmt: skip
-    free = [
-        [one.what, ", ".join(_statuses(one.status)),
-         f"`{one.provider}`, its own server" if one.provider else "any", one.source]
-        for one in UNBILLED
-    ]  # fmt: skip
-    head = ["what comes back", "status", "what it says", "outcome", "who does so"]
-    text = _page("models_reference.md", "outcomes", _table(head, rows))
-    head = ["an error", "status", "of whom", "who says that it costs nothing"]
-    return _between(text, "unbilled", _table(head, free))
+    ]
+    head = ["what comes back", "status", "what is done", "what it is charged"]
+    return _page("models_reference.md", "outcomes", _table(head, rows))
 
 
 def rules() -> str:
@@ -291,12 +291,6 @@ def _statuses(result: frozenset[int]) -> list[str]:
         else:
             parts.append([status])
     return ["-".join(map(str, part)) for part in parts] or ["none"]
-
-
-def _words(says: tuple[str, ...], finish: frozenset[str]) -> str:
-    """The first few words that a row looks for."""
-    result = [f"`{one}`" for one in (*says, *sorted(finish))]
-    return ", ".join(result[:3]) + (", ..." if len(result) > 3 else "")
 
 
 def _table(head: Sequence[str], rows: Iterable[Sequence[str]], numbers: int = 0) -> str:

@@ -9,16 +9,27 @@ from functools import cache
 from typing import Any
 
 from retgen import plugins
-from retgen.agents.agent import Rejection
+from retgen.agents.report import Rejection
 from retgen.generators.family import CallEstimate, Family, Plan
 from retgen.generators.params import InputFile, Job, Params
 from retgen.generators.records import Example, Records, Rows, rows_of
 
 # what the author of a family needs
 __all__ = [
-    "CallEstimate", "Example", "Family", "InputFile", "Job", "Params", "Plan", "Records",
-    "Rejection", "Rows", "families", "family", "rows_of",
-]  # fmt: skip
+    "CallEstimate",
+    "Example",
+    "Family",
+    "InputFile",
+    "Job",
+    "Params",
+    "Plan",
+    "Records",
+    "Rejection",
+    "Rows",
+    "families",
+    "family",
+    "rows_of",
+]
 
 _GROUP = "retgen.families"
 

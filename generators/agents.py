@@ -1,18 +1,15 @@
-"""What the agents of all families share: their declaration, estimates of calls, calibration."""
+"""What the agents of all families share: their declaration, and estimates of calls."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any, Literal
 
 import orjson
 
-from retgen.agents.agent import A, Agent, AnswerSchema, Q, Question, RepairsFailed, models_work
+from retgen.agents.agent import A, Agent, AnswerSchema, Q, Question, models_work
 from retgen.generators.family import CallEstimate
 from retgen.prompts import bundled
-
-if TYPE_CHECKING:
-    from retgen.agents.context import Context
 
 _BYTES = 4  # of an answer's JSON, a token
 
@@ -46,30 +43,3 @@ def estimate_calls(
     """An estimate of calls whose mean size is that of some examples."""
     prompt, answer = (sum(part) / len(sizes) for part in zip(*sizes, strict=True))
     return CallEstimate(records, calls, round(prompt), round(answer))
-
-
-async def calibration_answers(
-    context: Context, agent: Agent[Q, A], questions: Sequence[Q]
-) -> list[A | None]:
-    """What a judge answers to questions whose answers are known; None where its repairs failed.
-
-    A pilot asks the first ones only.
-    """
-    asked = questions[: context.pilot_size(len(questions))]
-    stage = context.stage("calibration", len(questions), agent, candidates=len(questions))
-
-    async def answer(question: Q) -> A | None:
-        try:
-            return await context.answer(agent, question)
-        except RepairsFailed:
-            return None
-
-    result = await context.gather(stage, map(answer, asked))
-    stage.done = len(asked)
-    context.show(stage, now=True)
-    return result
-
-
-def rounded_share(part: int, whole: int) -> float | None:
-    """A share with four digits; None of nothing."""
-    return round(part / whole, 4) if whole else None

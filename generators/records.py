@@ -8,7 +8,7 @@ from typing import Any, NamedTuple, Protocol
 
 import orjson
 
-from retgen.agents.agent import Rejection
+from retgen.agents.report import Rejection
 
 OWN_LICENCE = "Apache-2.0 (retgen)"  # of texts that are bundled, or composed of bundled ones
 MODEL_TERMS = "as the terms of the model that wrote them say"
@@ -121,7 +121,11 @@ class Records:
             return {name: _counted(rows) for name, rows in tables.items()}
 
         return replace(
-            self, corpus=_counted(self.corpus), queries=_counted(self.queries),
-            qrels=counts(self.qrels), graded=counts(self.graded),
-            training=counts(self.training), tables=counts(self.tables),
-        )  # fmt: skip
+            self,
+            corpus=_counted(self.corpus),
+            queries=_counted(self.queries),
+            qrels=counts(self.qrels),
+            graded=counts(self.graded),
+            training=counts(self.training),
+            tables=counts(self.tables),
+        )

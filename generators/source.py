@@ -97,10 +97,15 @@ class DocumentSource(Params):
         `structure`: with their blocks and links.
         """
         return read_sources(
-            self.path, Columns(**self.columns.model_dump()), split=self.split, longest=longest,
+            self.path,
+            Columns(**self.columns.model_dump()),
+            split=self.split,
+            longest=longest,
             limit=min((n for n in (limit, self.limit) if n is not None), default=None),
-            follow_links=self.follow_links, structure=structure, by_chapter=True,
-        )  # fmt: skip
+            follow_links=self.follow_links,
+            structure=structure,
+            by_chapter=True,
+        )
 
 
 class PassageSize(Params):

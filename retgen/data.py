@@ -12,13 +12,15 @@ import os
 import stat
 import sys
 from codecs import BOM_UTF8
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cache
 from itertools import chain
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from retgen.bucket_run import is_address, local_copy
+import orjson
+
 from retgen.dataset_files import (
     LAYOUTS,
     enclosing_dataset_hint,
@@ -37,7 +39,10 @@ from retgen.rows import (
     places,
     tsv_row,
 )
+from retgen.write import FileInfo, file_info
 
+HIGHEST_GRADE = 1_000  # trec_eval takes memory for every grade up to the highest
+_info = cache(lambda path, changed: file_info(path))  # hashed once in a process
 # the table of grades beside binary qrels; loaders that look for qrels do not take it for a split
 GRADED = "qrels_graded"
 
@@ -70,6 +75,23 @@ class Qrel(NamedTuple):
     query_id: str
     doc_id: str
     relevance: float
+
+
+def lookup_caution(facts: Sequence[Mapping[str, Any]]) -> str:
+    """Say what a test set whose queries come from its documents favours, "" for other queries.
+
+    `facts`: of each query, with `evidence` and `side` where its set has them. Words that rules took
+    from a document, or found as its title, are easy for a retriever that matches words.
+    """
+    by_rules = (one for one in facts if one.get("evidence") in ("found", "rules"))
+    count = sum(one.get("side") != "nonlexical" for one in by_rules)
+    if not count:
+        return ""
+    return (
+        f"{count:,} of {len(facts):,} queries are taken from the documents by rules and repeat "
+        "their words: scores favour word match, so do not use them to choose between BM25 and "
+        "embedders"
+    )
 
 
 class TextScore(float):
@@ -297,13 +319,17 @@ def refuse(table: TableFiles, problems: Sequence[Problem], path: Path) -> None:
         )
 
 
+# libraries that score take an id for its part before it
+_NUL = "an id holds a NUL character: give it another one"
+
+
 def document_of(row: Any) -> Document | str:
     """A row as a `Document`, or what is wrong with it."""
     if type(row) is not dict:
         return str(row.reason)
     doc_id = row.get("_id", row.get("id"))
     text = row.get("text")
-    if type(doc_id) is str and type(text) is str:
+    if type(doc_id) is str and type(text) is str and "\0" not in doc_id:
         title = row.get("title")
         if title is None or type(title) is str:
             return Document(doc_id, title or "", text, row.get("metadata"))
@@ -317,7 +343,7 @@ def query_of(row: Any) -> Query | str:
         return str(row.reason)
     query_id = row.get("_id", row.get("id"))
     text = row.get("text", row.get("query"))
-    if type(query_id) is str and type(text) is str:
+    if type(query_id) is str and type(text) is str and "\0" not in query_id:
         metadata = row.get("metadata")
         if type(metadata) is dict:  # kinds, splits and languages, which most queries share
             for name, value in metadata.items():
@@ -336,6 +362,8 @@ def qrel_of(row: Any) -> Qrel | str:
         return str(row.reason)
     query_id, doc_id, score = row.get("query-id"), row.get("corpus-id"), row.get("score")
     if type(query_id) is str and type(doc_id) is str and score is not None:
+        if "\0" in query_id or "\0" in doc_id:
+            return _NUL
         query_id, doc_id = sys.intern(query_id), sys.intern(doc_id)  # of many rows one each
         if type(score) in (int, float):
             return Qrel(query_id, doc_id, score)
@@ -345,15 +373,15 @@ def qrel_of(row: Any) -> Qrel | str:
     return _what_is_missing(row, {"query-id": query_id, "corpus-id": doc_id}, also=("score",))
 
 
-def open_dataset(path: Path | str) -> Dataset:
+def open_dataset(path: Path | str, *, checked: bool = True) -> Dataset:
     """Find the tables of a data set in a run directory or in one of the `LAYOUTS`.
 
-    "s3://bucket/path" is a run in a bucket, of which a copy is made.
-    Raises `DatasetError` saying what was looked for.
+    Raises `DatasetError` saying what was looked for and, if `checked`, naming a table of a finished
+    run that is not the one its manifest describes.
     """
     if not str(path).strip():
         raise DatasetError("the path is empty: give the folder of a run or of a data set")
-    path = local_copy(str(path)) if is_address(path) else Path(path)
+    path = Path(path)
     if not path.exists():
         raise DatasetMissing(
             f"{path} does not exist. Give the folder of a run or of a data set.", str(path)
@@ -367,6 +395,8 @@ def open_dataset(path: Path | str) -> Dataset:
     root = path / "dataset" if run else path
     if run:
         _refuse_pipes(run)
+    if run and checked:
+        check_files(run, "dataset/", "tables/")
     tables: dict[str, TableFiles] = {}
     for name, files in table_files(root).items():
         if not files:
@@ -385,6 +415,34 @@ def open_dataset(path: Path | str) -> Dataset:
     if not qrels and _lists_positives(tables["queries"]):
         qrels["test"] = _Positives("qrels (test)", tables["queries"].files)
     return Dataset(root, run, tables["corpus"], tables["queries"], qrels, graded)
+
+
+def check_files(run: Path, *folders: str) -> None:
+    """Raise `DatasetError` for a table in some folders of a finished run that was changed since.
+
+    A manifest that is not there, or cannot be read, says nothing here.
+    """
+    try:
+        stated = orjson.loads((run / "manifest.json").read_bytes())["files"]
+        tables = {
+            name: FileInfo(**stated[name])
+            for name in stated
+            if name.startswith(folders) and name.endswith((".jsonl", ".parquet"))
+        }
+    except (OSError, ValueError, KeyError, TypeError, AttributeError):
+        return
+    for name, info in tables.items():
+        path = run / name
+        try:
+            same = _info(path, path.stat().st_mtime_ns) == info
+        except OSError:
+            same = False
+        if not same:
+            raise DatasetError(
+                f"{path} is not the file that {run / 'manifest.json'} describes: put it back, or "
+                f"make the run again with --fresh. To use the tables as they are, copy "
+                f"{run / 'dataset'} to another folder"
+            )
 
 
 def _refuse_pipes(run: Path) -> None:
@@ -451,4 +509,4 @@ def _what_is_missing(row: dict[str, Any], strings: dict[str, Any], also: Iterabl
         if type(value) is not str
     ]
     wrong += [f"has no {key}" for key in also if row.get(key) is None]
-    return ", ".join(wrong)
+    return ", ".join(wrong) or _NUL

@@ -57,9 +57,14 @@ def corpus_files(path: Path) -> tuple[Path, ...]:
 def _patterns(name: str) -> tuple[str, ...]:
     """Where the files of a table are looked for, first found first."""
     return (
-        f"{name}.jsonl", f"{name}-*.jsonl", f"{name}.parquet", f"{name}-*.parquet",
-        f"{name}/*.jsonl", f"{name}/*.parquet", *_TABLES[name],
-    )  # fmt: skip
+        f"{name}.jsonl",
+        f"{name}-*.jsonl",
+        f"{name}.parquet",
+        f"{name}-*.parquet",
+        f"{name}/*.jsonl",
+        f"{name}/*.parquet",
+        *_TABLES[name],
+    )
 
 
 def _find(root: Path, *patterns: str) -> tuple[Path, ...]:
@@ -163,8 +168,11 @@ def _zst(path: Path) -> IO[bytes]:
 
 
 COMPRESSED: dict[str, Callable[[Path], Any]] = {
-    ".gz": gzip.open, ".bz2": bz2.open, ".xz": lzma.open, ".zst": _zst,
-}  # fmt: skip
+    ".gz": gzip.open,
+    ".bz2": bz2.open,
+    ".xz": lzma.open,
+    ".zst": _zst,
+}
 
 
 def file_format(path: Path) -> str:

@@ -12,7 +12,6 @@ from typing import NamedTuple
 
 from retgen.agents.backends import backends
 from retgen.agents.embedders import embedding_backends
-from retgen.agents.prices import price_files, table_date
 from retgen.generators import families
 from retgen.progress import usable_cores
 from retgen.recipes import bundled
@@ -52,9 +51,7 @@ def doctor() -> list[Check]:
         if not there and key in in_file:
             there, note = True, "set in .env"
         checks.append(Check(key, "ok" if there else "absent", note))
-    tables = ", ".join(str(path) for path in price_files()[:-1])
-    note = f"list prices of {table_date()}" + (f", before them {tables}" if tables else "")
-    return [*checks, Check("prices", "ok", note)]
+    return checks
 
 
 def _in_file() -> frozenset[str]:

@@ -8,13 +8,11 @@
     │   └── SourceRefused            2   too few of a source's rows can be used
     ├── OutputError                  2   a file or folder cannot be written (full disk, rights)
     ├── RunDirectoryError            2   a run directory belongs to something else, or is in use
-    ├── RanksMissing                 2   ranks have not done their share; resumable
     ├── WorkerLost                   2   the system ended a worker process; resumable
     ├── SealUnchecked                2   a sealed set cannot be checked here, by other code for one
     ├── ChecksFailed                 1   the data was written but did not pass its checks
     ├── SealBroken                   1   a sealed set is not what was committed to
     ├── BudgetReached                3   the next call could pass the cap; resumable
-    ├── BatchUnfinished              3   a provider's batch has not ended in time; resumable
     └── EndpointFailed               4   a model, the Hub or S3 did not answer; resumable
 
 Exceptions of other libraries are turned into one of these where they enter. A message says what
@@ -82,10 +80,6 @@ class RunDirectoryError(RetgenError):
     """A run directory belongs to another recipe, is not a run directory, or is in use."""
 
 
-class RanksMissing(RetgenError):
-    """Other ranks have not done their share of a run; what is done is kept."""
-
-
 class WorkerLost(RetgenError):
     """A worker process ended in the middle of its work; what was finished before is kept."""
 
@@ -116,12 +110,6 @@ class SealBroken(RetgenError):
 
 class BudgetReached(RetgenError):
     """Sending the next request could cost more than is allowed; what was answered is kept."""
-
-    exit_code = 3
-
-
-class BatchUnfinished(RetgenError):
-    """A batch at a model's provider has not ended in time; it stays there, and can be taken up."""
 
     exit_code = 3
 

@@ -13,21 +13,22 @@ import contextlib
 import hashlib
 import shutil
 import time
-from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
-from functools import cached_property
+from functools import cached_property, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import orjson
 
-from retgen.agents.rejections import write_rejections
+from retgen.agents.report import write_rejections
 from retgen.data import GRADED
-from retgen.engines import Engine
 from retgen.generators.records import Records, Rows
 from retgen.progress import Progress, no_progress
 from retgen.recipe import SOURCES, Recipe
+from retgen.rows import reads_as_times
 from retgen.version import __version__
+from retgen.work import Engine, Result
 from retgen.write import (
     ArrowSink,
     AtomicFile,
@@ -40,8 +41,8 @@ from retgen.write import (
 )
 
 if TYPE_CHECKING:  # most runs ask no model
-    from retgen.agents.calls import CallReport, ModelOptions
-    from retgen.agents.context import Context
+    from retgen.agents.report import CallReport
+    from retgen.agents.session import ModelOptions
 
 TABLES = ".tables.json"  # finished files of a run that has not ended yet
 
@@ -51,8 +52,8 @@ BLOCK = 1024  # rows made and written at a time: small pieces stay in the cache
 
 def check_models(recipe: Recipe, model_options: ModelOptions) -> None:
     """Raises `UsageError` for a key, a provider or a price that is missing."""
-    from retgen.agents.calls import check_model
     from retgen.agents.prices import Prices
+    from retgen.agents.session import check_model
 
     Prices(model_options.prices)
     if model_options.replay is not None:
@@ -75,31 +76,27 @@ def generate_with_agents(
 
     Where it ends with an error, rejected.jsonl there has what was rejected until then.
     """
-    from retgen.agents.calls import CallReport, call_models, in_thread, with_call_report
-    from retgen.agents.context import Context
+    from retgen.agents.report import CallReport
+    from retgen.agents.session import call_models
 
     call_report = CallReport()
     if not recipe.needs_sources:
         return call_report
     sources = folder / (".pilot" if pilot is not None else SOURCES)
     make_folder(sources)
-    family, job = recipe.family, recipe.job._replace(sources=sources)
-    settings = recipe.live
-
-    async def work(context: Context) -> None:
-        call_report.rejected, call_report.stages = context.rejected, context.stages
-        await family.generate_with_agents(job, context)
-
+    job = recipe.job._replace(sources=sources)
     try:
-        if not settings:
-            options: dict[str, Any] = {"pilot": pilot, "engine": engine, "progress": progress}
-            in_thread(lambda stop: work(Context(sources, {}, stop=stop, **options)), stopping="")
-        else:
-            with with_call_report(call_report):
-                call_models(
-                    work, sources, folder, settings, model_options, call_report, pilot, progress,
-                    engine,
-                )  # fmt: skip
+        call_models(
+            partial(recipe.family.generate_with_agents, job),
+            folder,
+            recipe.live,
+            model_options,
+            call_report,
+            sources=sources,
+            pilot=pilot,
+            engine=engine,
+            progress=progress,
+        )
     except BaseException:
         write_rejections(folder / "rejected.jsonl", call_report.rejected)
         raise
@@ -119,9 +116,14 @@ class TableFile(NamedTuple):
     features: Mapping[str, Any]
 
 
-def table_files(recipe: Recipe, records: Records) -> tuple[list[TableFile], list[TableFile]]:
-    """All that a run's records become: the shards of the corpus, and the other tables."""
-    suffix, features = recipe.output.format, records.features
+def table_files(
+    recipe: Recipe, records: Records, suffix: str = ""
+) -> tuple[list[TableFile], list[TableFile]]:
+    """All that a run's records become: the shards of the corpus, and the other tables.
+
+    Parquet, whatever the recipe says, where users' ids or texts would be read as times.
+    """
+    suffix, features = suffix or recipe.output.format, records.features
     count, wanted = records.corpus.count, recipe.output.shards
     shards = max(1, min(count, -(-count // _SHARD) if wanted == "auto" else wanted))
     bounds = [count * i // shards for i in range(shards + 1)]
@@ -140,14 +142,17 @@ def table_files(recipe: Recipe, records: Records) -> tuple[list[TableFile], list
     for name, rows in records.training.items():
         others.append((f"training/{name}.parquet", rows, features.get(f"training/{name}", {})))
     others += [(f"tables/{name}.jsonl", rows, {}) for name, rows in records.tables.items()]
-    return corpus, [TableFile(name, rows, 0, rows.count, types) for name, rows, types in others]
+    tables = [TableFile(name, rows, 0, rows.count, types) for name, rows, types in others]
+    if suffix == "jsonl" and recipe.family.from_user(recipe.job) != "nothing":
+        dataset = (one for one in (*corpus, *tables) if one.name.startswith("dataset/"))
+        if any(map(reads_as_times, map(_lines, dataset))):
+            return table_files(recipe, records, "parquet")
+    return corpus, tables
 
 
-class WrittenTables(NamedTuple):
-    """The files of a data set by path relative to the run, and how many were there already."""
-
-    files: dict[str, FileInfo]
-    kept: int
+def _lines(table: TableFile) -> Iterator[bytes]:
+    for block in lines_of(table):
+        yield from bytes(block.data).splitlines(keepends=True)
 
 
 def write_dataset(
@@ -156,49 +161,36 @@ def write_dataset(
     run: Path,
     engine: Engine,
     progress: Progress = no_progress,
-) -> WrittenTables:
-    """Write the tables and rejected.jsonl of a run whose recipe.yaml is in place."""
+) -> tuple[dict[str, FileInfo], int]:
+    """Write the tables and rejected.jsonl of a run whose recipe.yaml is in place.
+
+    Returns the files by path relative to the run, and how many of the corpus were there already.
+    """
     corpus, others = table_files(recipe, records)
     for folder in dict.fromkeys((run / one.name).parent for one in (*corpus, *others)):
         make_folder(folder)
         remove_partial(folder)
-    count = records.corpus.count
     made_from = sources_digest(run)
     files = _finished_files(run, made_from)
     missing = [one for one in corpus if one.name not in files]
     done = sum(one.stop - one.start for one in corpus if one.name in files)
-    if missing and engine.pays(seconds_of(missing)):
 
-        def report_more(rows: int) -> None:
-            nonlocal done
-            done += rows
-            progress("corpus", done, count)
+    def shown(table: TableFile, lines: Iterable[Lines]) -> Iterator[Lines]:
+        for one in lines:
+            yield one
+            progress("corpus", done + one.stop - table.start, records.corpus.count)
 
-        try:
-            with contextlib.closing(_by_engine(recipe, run, missing, engine, report_more)) as made:
-                for name, info in made:
-                    files[name] = info
-                    _record_finished(run, files, made_from)
-        except BaseException:
-            remove_partial((run / missing[0].name).parent)  # its writers ended in the middle
-            raise
-    else:
-        for one in missing:
-            base = done
-
-            def report_rows(rows: int, base: int = base) -> None:
-                progress("corpus", base + rows, count)
-
-            files[one.name] = write_table(run, one, report_rows)
-            _record_finished(run, files, made_from)
-            done += one.stop - one.start
+    for table, lines in lines_by_table(recipe, run, missing, engine):
+        files[table.name] = write_table(run, table, shown(table, lines))
+        _record_finished(run, files, made_from)
+        done += table.stop - table.start
     for one in others:
         if one.name not in files:
-            files[one.name] = write_table(run, one)
+            files[one.name] = write_table(run, one, lines_of(one))
     for path in sorted((run / SOURCES).glob("*")):
         files[f"{SOURCES}/{path.name}"] = file_info(path)
     files["rejected.jsonl"] = write_rejections(run / "rejected.jsonl", records.rejected)
-    return WrittenTables(dict(sorted(files.items())), len(corpus) - len(missing))
+    return dict(sorted(files.items())), len(corpus) - len(missing)
 
 
 def sources_digest(run: Path) -> str:
@@ -232,7 +224,43 @@ def _record_finished(run: Path, files: Mapping[str, FileInfo], made_from: str) -
     write_file(run / TABLES, dump_json(noted))
 
 
-def seconds_of(tables: Sequence[TableFile]) -> float:
+class Lines(NamedTuple):
+    """JSON Lines of a table up to the row before `stop`: whole blocks, unless they are the last."""
+
+    stop: int
+    data: Result
+
+
+def lines_of(table: TableFile) -> Iterator[Lines]:
+    """The lines of a table, block by block."""
+    for first in range(table.start, table.stop, BLOCK):
+        last = min(first + BLOCK, table.stop)
+        yield Lines(last, table.rows.jsonl(first, last))
+
+
+def lines_by_table(
+    recipe: Recipe, run: Path, corpus: Sequence[TableFile], engine: Engine
+) -> Iterator[tuple[TableFile, Iterator[Lines]]]:
+    """Files of the corpus with their lines, in order: made here or, where that pays, elsewhere."""
+    if not corpus or not engine.pays(_seconds_of(corpus)):
+        yield from ((one, lines_of(one)) for one in corpus)
+        return
+    pieces = _pieces_of(corpus)
+    made = engine.map_in_order(_make_piece, _Corpus(recipe, run), pieces)
+
+    def taken(table: TableFile) -> Iterator[Lines]:
+        at = table.start
+        while at < table.stop:
+            name, data = next(made)
+            at = pieces[name].stop
+            yield Lines(at, data)
+
+    with contextlib.closing(made):
+        for one in corpus:
+            yield one, taken(one)
+
+
+def _seconds_of(tables: Sequence[TableFile]) -> float:
     """What making all rows takes in one process, by the first ones of each table."""
     result = 0.0
     for one in tables:
@@ -244,58 +272,25 @@ def seconds_of(tables: Sequence[TableFile]) -> float:
     return result
 
 
-class Tables:
-    """What makes rows in any process: the records of a recipe, made once in each."""
+class _Corpus:
+    """What makes rows of the corpus in any process: the records, made once in each."""
 
     def __init__(self, recipe: Recipe, run: Path) -> None:
         self.recipe, self.run = recipe, run
 
     @cached_property
-    def corpus(self) -> dict[str, TableFile]:
-        """The files of the corpus."""
+    def files(self) -> dict[str, TableFile]:
+        """By name."""
         return {one.name: one for one in table_files(self.recipe, self.recipe.records())[0]}
 
     def __getstate__(self) -> dict[str, Any]:
         return {"recipe": self.recipe, "run": self.run}
 
 
-def _by_engine(
-    recipe: Recipe,
-    run: Path,
-    files: Sequence[TableFile],
-    engine: Engine,
-    report_more: Callable[[int], None],
-) -> Generator[tuple[str, FileInfo], None, None]:
-    """Corpus files, each as it is whole: by one worker each, or from pieces where files are few.
-
-    A Parquet file cannot be made of pieces.
-    """
-    tables = Tables(recipe, run)
-    few = not engine.writes_files or len(files) < engine.workers
-    if not few or files[0].name.endswith(".parquet"):
-        whole = {one.name: one for one in files}
-        for name, info in engine.map(_write_whole, tables, {name: name for name in whole}):
-            report_more(whole[name].stop - whole[name].start)
-            yield name, FileInfo(**orjson.loads(bytes(info)))
-        return
-    pieces = pieces_of(files)
-    made = engine.map_in_order(make_piece, tables, pieces)
-    with contextlib.closing(made):
-        for one in files:
-            with AtomicFile(run / one.name) as file:
-                at = one.start
-                while at < one.stop:
-                    name, piece = next(made)
-                    file.write(piece)
-                    _, start, at = pieces[name]
-                    report_more(at - start)
-            yield one.name, file.info
-
-
 LEAST, MOST = 1 << 20, 16 << 20  # bytes of a piece, more or less: a 64th of the corpus
 
 
-class Piece(NamedTuple):
+class _Piece(NamedTuple):
     """Rows start..stop-1 of the corpus, in a file of that name."""
 
     file: str
@@ -303,8 +298,8 @@ class Piece(NamedTuple):
     stop: int
 
 
-def pieces_of(corpus: Sequence[TableFile]) -> dict[str, Piece]:
-    """What JSON Lines files are made of, in order."""
+def _pieces_of(corpus: Sequence[TableFile]) -> dict[str, _Piece]:
+    """What files are made of, in order."""
     result = {}
     for one in corpus:
         some = one.rows.jsonl(one.start, min(one.start + 16, one.stop))
@@ -312,71 +307,54 @@ def pieces_of(corpus: Sequence[TableFile]) -> dict[str, Piece]:
         size = min(max(LEAST, row * (one.stop - one.start) * len(corpus) // 64), MOST)
         rows = max(BLOCK, size // row // BLOCK * BLOCK)
         for start in range(one.start, one.stop, rows):
-            result[f"{one.name} {start}"] = Piece(one.name, start, min(start + rows, one.stop))
+            result[f"{one.name} {start}"] = _Piece(one.name, start, min(start + rows, one.stop))
     return result
 
 
-def make_piece(tables: Tables, piece: Piece) -> bytes:
-    """The lines of a piece."""
-    name, start, stop = piece
-    rows = tables.corpus[name].rows
-    firsts = range(start, stop, BLOCK)
-    return b"".join(rows.jsonl(first, min(first + BLOCK, stop)) for first in firsts)
+def _make_piece(corpus: _Corpus, piece: _Piece) -> bytes:
+    table = corpus.files[piece.file]._replace(start=piece.start, stop=piece.stop)
+    return b"".join(lines.data for lines in lines_of(table))
 
 
-def _write_whole(tables: Tables, name: str) -> bytes:
-    return orjson.dumps(write_table(tables.run, tables.corpus[name])._asdict())
-
-
-def write_table(run: Path, table: TableFile, report_rows: Any = None) -> FileInfo:
-    """Write a table's file; `report_rows` is told how many rows there are."""
+def write_table(run: Path, table: TableFile, lines: Iterable[Lines]) -> FileInfo:
+    """Write a table's file."""
     path = run / table.name
     with AtomicFile(path) as file:
         if path.suffix == ".parquet":
-            _write_parquet(file, table, report_rows)
+            _write_parquet(file, table, lines)
         else:
             # hashing and writing wait for the disk and leave the interpreter free meanwhile
             with ThreadPoolExecutor(1) as writer:
                 written: Future[None] | None = None
-                for first in range(table.start, table.stop, BLOCK):
-                    last = min(first + BLOCK, table.stop)
-                    block = table.rows.jsonl(first, last)
+                for one in lines:
                     if written:
                         written.result()
-                    written = writer.submit(file.write, block)
-                    if report_rows:
-                        report_rows(last - table.start)
+                    written = writer.submit(file.write, one.data)
                 if written:
                     written.result()
     return file.info
 
 
-def _write_parquet(file: AtomicFile, table: TableFile, report_rows: Any = None) -> None:
+def _write_parquet(file: AtomicFile, table: TableFile, lines: Iterable[Lines]) -> None:
     import pyarrow as pa
     import pyarrow.parquet as pq
 
     schema, sink = arrow_schema(table), ArrowSink(file)
     with pq.ParquetWriter(pa.PythonFile(sink, "w"), schema, compression="zstd") as writer:
-        for last, block in arrow_blocks(table):
-            writer.write_table(block.cast(schema))
+        for one in lines:
+            writer.write_table(arrow_rows(one, schema), row_group_size=BLOCK)
             sink.check()
-            if report_rows:
-                report_rows(last - table.start)
     sink.check()
 
 
-def arrow_blocks(table: TableFile) -> Iterator[tuple[int, Any]]:
-    """(row behind it, block) for each block of rows, read back from their JSON by Arrow."""
-    import io
-
+def arrow_rows(lines: Lines, schema: Any) -> Any:
+    """Rows as Arrow has them, read back from their JSON."""
+    import pyarrow as pa
     import pyarrow.json as pj
 
-    schema = arrow_schema(table)
     options = pj.ParseOptions(explicit_schema=schema, unexpected_field_behavior="error")
     read = pj.ReadOptions(use_threads=False, block_size=1 << 30)
-    for first in range(table.start, table.stop, BLOCK):
-        last = min(first + BLOCK, table.stop)
-        yield last, pj.read_json(io.BytesIO(table.rows.jsonl(first, last)), read, options)
+    return pj.read_json(pa.BufferReader(lines.data), read, options).cast(schema)
 
 
 def arrow_schema(table: TableFile) -> Any:
@@ -391,8 +369,11 @@ def arrow_schema(table: TableFile) -> Any:
         if isinstance(declared, list):
             return pa.list_(kind(declared[0]))
         return {
-            "int32": pa.int32(), "string": pa.string(), "float64": pa.float64(), "bool": pa.bool_(),
-        }[declared]  # fmt: skip
+            "int32": pa.int32(),
+            "string": pa.string(),
+            "float64": pa.float64(),
+            "bool": pa.bool_(),
+        }[declared]
 
     fields = []
     for key in row:

@@ -12,11 +12,10 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from difflib import SequenceMatcher
 from typing import Any, NamedTuple
 
-from retgen.tokenizer import STOPWORDS, content_stems, is_unspaced, laid_out
+from retgen.tokenizer import MARKS, STOPWORDS, WORD, content_stems, is_unspaced, laid_out
 
 Span = tuple[int, int, str]
 Marked = list[tuple[str, bool]]  # a text cut up: (segment, whether it is highlighted)
-_WORD = re.compile(r"\w+")
 _TEXT = 900  # characters of a document shown
 _FEWEST = 2  # characters of a phrase in a script without spaces; one alone stands everywhere
 
@@ -54,7 +53,7 @@ def query_word_spans(query: str, text: str) -> list[Span]:
 
 def _query_words(query: str, stems: frozenset[str], text: str) -> Iterator[Span]:
     known: dict[str, bool] = {}
-    for match in _WORD.finditer(text):
+    for match in WORD.finditer(text):
         word = match[0].casefold()
         if word not in known:
             known[word] = word not in STOPWORDS and bool(content_stems(word) & stems)
@@ -154,12 +153,12 @@ def query_examples(samples: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _words(text: str) -> set[str]:
-    return {word.casefold() for word in _WORD.findall(text)}
+    return {word.casefold() for word in WORD.findall(text)}
 
 
 def _query_phrases(query: str, text: str, everywhere: set[str]) -> list[str]:
     """The longest phrases of a query, begun and ended by content words, that stand in a text."""
-    words = list(_WORD.finditer(query))[:100]
+    words = list(WORD.finditer(query))[:100]
     content = [
         word[0].casefold() not in STOPWORDS and word[0].casefold() not in everywhere
         for word in words
@@ -179,7 +178,8 @@ def _query_phrases(query: str, text: str, everywhere: set[str]) -> list[str]:
 
 def _pattern(phrases: Iterable[str]) -> re.Pattern[str]:
     longest_first = sorted(set(phrases), key=len, reverse=True)
-    return re.compile(rf"(?<!\w)(?:{'|'.join(map(re.escape, longest_first))})(?!\w)", re.IGNORECASE)
+    words = "|".join(map(re.escape, longest_first))
+    return re.compile(rf"(?<![\w{MARKS}])(?:{words})(?![\w{MARKS}])", re.IGNORECASE)
 
 
 def _highlight(text: str, phrases: Sequence[str]) -> Marked:

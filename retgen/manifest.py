@@ -1,9 +1,4 @@
-"""A run directory: the recipe it belongs to, what a fresh run removes from it, and its manifest.
-
-`manifest_of` serves both the run that writes manifest.json and the check that derives it again: all
-but times, versions and the cost of models follows from the recipe, the sources and the written
-tables.
-"""
+"""A run directory: the recipe it belongs to, what a fresh run removes from it, and its manifest."""
 
 from __future__ import annotations
 
@@ -15,7 +10,7 @@ import sqlite3
 from collections.abc import Iterator, Mapping
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 import orjson
@@ -40,34 +35,43 @@ from retgen.write import (
 from retgen.yaml_text import to_yaml
 
 FORMAT_VERSION = 3  # one more whenever what stands beside the tables has other keys or files
-COSTS = ("calls", "cache_hits", "unanswered", "tokens", "usd", "answers")
-PROOF = ".proof"  # what a proof under way has found so far
-PARTS = ".parts"  # what ranks have done
 # recipe.yaml last: as long as it stands, what is left of a killed --fresh is still a run's
-_OWN = ("manifest.json", "dataset", "training", "tables", "exports", "eval", "capacity",
-        "rejected.jsonl", "report.html", "report.json", "run.log", TABLES, "inputs", "sources",
-        ".pilot", PROOF, PARTS, ".replay.sqlite", ".replay.sqlite-wal", ".replay.sqlite-shm",
-        "recipe.yaml")  # fmt: skip
+_OWN = (
+    "manifest.json",
+    "dataset",
+    "training",
+    "tables",
+    "exports",
+    "eval",
+    "capacity",
+    "rejected.jsonl",
+    "report.html",
+    "report.json",
+    "run.log",
+    TABLES,
+    "inputs",
+    "sources",
+    ".pilot",
+    ".replay.sqlite",
+    ".replay.sqlite-wal",
+    ".replay.sqlite-shm",
+    "recipe.yaml",
+)
 LOCK, REJECTED = ".lock", "rejected.jsonl"
 VERDICTS, REVIEW_LOCK = "verdicts.sqlite", ".review.lock"
 _REVIEW = (REVIEW_LOCK, "review.html")
 
 
 @contextlib.contextmanager
-def run_lock(folder: Path, patience: float = 0.0) -> Iterator[None]:
+def run_lock(folder: Path) -> Iterator[None]:
     """Hold the run directory; a second run into it is refused. A killed process lets go."""
     taken = f"{folder} is in use by another gen run; wait for it, or choose another --out"
-    with lock_file(folder / LOCK, lambda: taken, patience):
+    with lock_file(folder / LOCK, taken):
         yield
 
 
-def open_or_resume(
-    folder: Path, recipe: Recipe, address: str | None = None
-) -> dict[str, Any] | None:
-    """Make the directory this recipe's, or see that it is; the manifest if it is finished.
-
-    `address`: of the run that is made there, in a bucket.
-    """
+def open_or_resume(folder: Path, recipe: Recipe) -> dict[str, Any] | None:
+    """Make the directory this recipe's, or see that it is; the manifest if it is finished."""
     tree, copies = written_out(recipe)
     path = folder / "recipe.yaml"
     if not path.is_file():
@@ -86,7 +90,7 @@ def open_or_resume(
             make_folder((folder / name).parent)
             write_file(folder / name, source.read_bytes())
         header = (
-            f"# gen run {'recipe.yaml' if address else path} --out ANOTHER_FOLDER\n"
+            f"# gen run {path} --out ANOTHER_FOLDER\n"
             "# Every default and override of the run, written out.\n"
         )
         write_file(path, header + to_yaml(tree))
@@ -100,7 +104,7 @@ def open_or_resume(
     ]
     if keys:
         raise RunDirectoryError(
-            f"{address or folder} belongs to another recipe; it differs in {', '.join(keys)}. "
+            f"{folder} belongs to another recipe; it differs in {', '.join(keys)}. "
             "Choose another --out, or throw away what is there with --fresh."
         )
     try:
@@ -197,7 +201,7 @@ def _digest(path: Path) -> str:
 
 
 def other_format(manifest: Mapping[str, Any]) -> tuple[Severity, str] | None:
-    """The finding for a run in another format, whose files cannot be compared key by key.
+    """The finding for a run in another format, whose tables another version of retgen wrote.
 
     A warning of an earlier format; one that no version up to this one has written vouches for
     nothing.
@@ -207,47 +211,11 @@ def other_format(manifest: Mapping[str, Any]) -> tuple[Severity, str] | None:
         return None
     what = (
         f"the run is in format {stated}, this version of retgen writes format {FORMAT_VERSION}: "
-        "the tables are not made again, and of what stands beside them only name, seed, counts, "
-        "evidence and hashes are compared"
+        "the tables are not made again"
     )
     if type(stated) is int and 0 < stated < FORMAT_VERSION:
         return "warning", what
     return "error", f"{what}; check it with the version that made it"
-
-
-def fault_of_time(created: Any) -> str | None:
-    """What is wrong with the time of a run, None where `facts_now` could have written it."""
-    try:
-        when = datetime.fromisoformat(created)
-    except (TypeError, ValueError):
-        return "which is no time"
-    if when.utcoffset() is None:
-        return "which says no time zone"
-    if when.isoformat(timespec="seconds") != created:
-        return f"must be written as {when.isoformat(timespec='seconds')}"
-    return None
-
-
-class RunFacts(NamedTuple):
-    """What nothing else tells: when a run was made, by what, in how many seconds, at what cost.
-
-    `costs`: the values of `COSTS`; tokens and dollars are of all attempts at this run.
-    """
-
-    created: str
-    versions: Mapping[str, str]
-    timings: Mapping[str, float]
-    costs: Mapping[str, Any]
-
-
-def facts_now(timings: Mapping[str, float], costs: Mapping[str, Any]) -> RunFacts:
-    """The same of a run that ends now."""
-    versions = {
-        "retgen": __version__,
-        "python": platform.python_version(),
-        "numpy": np.__version__,
-    }
-    return RunFacts(datetime.now(UTC).isoformat(timespec="seconds"), versions, timings, costs)
 
 
 def manifest_of(
@@ -255,18 +223,27 @@ def manifest_of(
     result: Validation,
     records: Records,
     files: Mapping[str, FileInfo],
-    facts: RunFacts,
+    timings: Mapping[str, float],
+    costs: Mapping[str, Any],
 ) -> dict[str, Any]:
-    """The manifest. `files`: by path below the run; `records.rejected`: of agents and tables."""
+    """The manifest of a run that ends now.
+
+    `files`: by path below the run; `records.rejected`: of agents and tables; `timings`: seconds by
+    stage; `costs`: tokens and dollars are of all attempts at this run.
+    """
     counts, family = result.statistics, recipe.family
     models, prompts = models_and_prompts(recipe)
     return {
         "format_version": FORMAT_VERSION,
         "name": recipe.name,
-        "family": recipe.family.name,
+        "family": family.name,
         "seed": recipe.file.seed,
-        "created": facts.created,
-        "versions": dict(facts.versions),
+        "created": datetime.now(UTC).isoformat(timespec="seconds"),
+        "versions": {
+            "retgen": __version__,
+            "python": platform.python_version(),
+            "numpy": np.__version__,
+        },
         "counts": {
             "documents": counts["documents"],
             "queries": counts["queries"],
@@ -292,9 +269,9 @@ def manifest_of(
         "models": models,
         "prompts": prompts,
         "word_lists": dict(records.word_lists),
-        "tokens": facts.costs["tokens"],
-        "usd": facts.costs["usd"],
-        "timings": dict(facts.timings),
+        "tokens": costs["tokens"],
+        "usd": costs["usd"],
+        "timings": dict(timings),
         "licences": dict(records.licences),
         "languages": list(records.languages),
         "checks": {
@@ -312,8 +289,8 @@ def manifest_of(
         "origin": result.origin or None,
         "certificate": result.certificate,
         "files": {name: info._asdict() for name, info in sorted(files.items())},
-        **({key: facts.costs[key] for key in COSTS[:3]} if models else {}),
-        **({"answers": facts.costs["answers"]} if facts.costs.get("answers") else {}),
+        **({key: costs[key] for key in ("calls", "cache_hits", "unanswered")} if models else {}),
+        **({"answers": costs["answers"]} if costs.get("answers") else {}),
     }
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import mmap
 import os
 import pickle
 import tempfile
@@ -27,6 +28,7 @@ Number = TypeVar("Number", bound=np.generic)
 _WAITING = 1 << 20  # bytes that are written together
 _BLOCK = 8  # items that are written together
 _KEPT = 256  # items that were asked for last
+_ALIGN = 64  # bytes: packed arrays begin at multiples of it
 
 
 class StoredList(Sequence[T]):
@@ -216,6 +218,31 @@ def _counted(arrays: Iterable[NDArray[Number]], sizes: array[int]) -> Iterator[N
     for one in arrays:
         sizes.append(len(one))
         yield one
+
+
+def pack(value: Any) -> bytes:
+    """A pickle whose arrays stand behind it, so that `unpacked_on_disk` need not copy them."""
+    buffers: list[pickle.PickleBuffer] = []
+    head = pickle.dumps(value, protocol=5, buffer_callback=buffers.append)
+    pieces = [head, *(one.raw() for one in buffers)]
+    sizes = np.array([len(pieces), *map(len, pieces)], np.int64).tobytes()
+    return b"".join(piece + bytes(-len(piece) % _ALIGN) for piece in map(bytes, [sizes, *pieces]))
+
+
+def unpacked_on_disk(data: bytes | memoryview, folder: str | None = None) -> Any:
+    """What was packed; its arrays lie in a file without a name, mapped into memory, read-only."""
+    with tempfile.TemporaryFile(prefix="retgen-", dir=folder) as file:
+        with full_disk(Path(folder or tempfile.gettempdir())):
+            file.write(data)
+            file.flush()
+        view = memoryview(mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ))
+    count = int(np.frombuffer(view[:8], np.int64)[0])
+    start, pieces = 8 * (count + 1), []
+    for size in np.frombuffer(view[8:start], np.int64).tolist():
+        start += -start % _ALIGN
+        pieces.append(view[start : start + size])
+        start += size
+    return pickle.loads(pieces[0], buffers=pieces[1:])
 
 
 IN_MEMORY = 1 << 20  # numbers of an array that lies on no disk

@@ -16,8 +16,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import orjson
 
 from retgen.agents.models import ModelSettings
-from retgen.agents.prices import BYTES_A_TOKEN, Prices, table_date
-from retgen.engines import Local
+from retgen.agents.prices import BYTES_A_TOKEN, Prices, price_list
 from retgen.errors import UsageError
 from retgen.generators.family import CallEstimate, Plan
 from retgen.generators.records import Records
@@ -25,11 +24,13 @@ from retgen.generators.source import DocumentSource
 from retgen.licences import licence_fault
 from retgen.recipe import Recipe, choose_judge, load_recipe
 from retgen.results.numbers import duration
+from retgen.statistics.clustered import wilson
+from retgen.work import Local
 from retgen.write import size_text
 
 if TYPE_CHECKING:  # most plans ask no model
-    from retgen.agents.calls import CallReport, ModelOptions
-    from retgen.agents.context import Stage
+    from retgen.agents.report import CallReport, Stage
+    from retgen.agents.session import ModelOptions
 
 _LONG = 400  # characters of an example that are shown
 NOT_STATED = DocumentSource.model_fields["licence"].default
@@ -101,7 +102,7 @@ def plan_from(recipe: Recipe, call_report: CallReport, model_options: ModelOptio
     ranges, notes = {}, list(result.notes)
     for stage in call_report.stages:
         tried = stage.done + stage.rejected
-        low, high = _wilson(stage.done, tried)
+        low, high = wilson(stage.done, tried)
         notes.append(
             f"pilot, {stage.name}: {stage.done:,} of {tried:,} accepted "
             f"({stage.done / max(1, tried):.0%}; 95% interval {low:.0%} to {high:.0%})"
@@ -114,24 +115,31 @@ def plan_from(recipe: Recipe, call_report: CallReport, model_options: ModelOptio
         for agent in stage.agents:
             if agent in result.call_estimates and tried:
                 ranges[agent] = _range_from_pilot(call_report, agent, stage, tried, low, high)
-    if call_report.tally.silent:
+    if call_report.unstated:
         notes.append(
-            f"{call_report.tally.silent:,} answers did not say how many tokens they took; they "
-            "count, and are charged, as the most that there was room for"
+            f"{call_report.unstated:,} answers did not say how many tokens they took; "
+            "they count, and are charged, as the most that they could be"
         )
     return _with_prices(
-        replace(result, notes=tuple(notes)), recipe.models, ranges,
+        replace(result, notes=tuple(notes)),
+        recipe.models,
+        ranges,
         Prices(model_options.prices, batch=bool(model_options.batch)),
-    )  # fmt: skip
+    )
 
 
 def _range_from_estimate(estimate: CallEstimate, hidden: tuple[int, int]) -> _Range:
     low, high = (estimate.records * calls for calls in estimate.calls)
     ends = []
     for calls, bytes_, length, start, speed, thought in zip(
-        (low, high), reversed(BYTES_A_TOKEN), _LENGTH, _SECONDS, _TOKENS_A_SECOND, hidden,
+        (low, high),
+        reversed(BYTES_A_TOKEN),
+        _LENGTH,
+        _SECONDS,
+        _TOKENS_A_SECOND,
+        hidden,
         strict=True,
-    ):  # fmt: skip
+    ):
         out = estimate.answer * length + thought
         ends.append((calls, calls * estimate.prompt / bytes_, calls * out, start + out / speed))
     return _Range(*ends)
@@ -140,28 +148,17 @@ def _range_from_estimate(estimate: CallEstimate, hidden: tuple[int, int]) -> _Ra
 def _range_from_pilot(
     call_report: CallReport, agent: str, stage: Stage, tried: int, low: float, high: float
 ) -> _Range:
-    tally = call_report.tally
-    calls = tally.calls[agent] + tally.cached[agent]
-    seconds = tally.milliseconds[agent] / 1e3 / max(1, tally.calls[agent])
+    counters = call_report
+    calls = counters.calls[agent] + counters.cached[agent]
+    seconds = counters.milliseconds[agent] / 1e3 / max(1, counters.calls[agent])
 
     def end(rate: float) -> tuple[float, float, float, float]:
         needed = min(stage.total / max(rate, 1e-9), stage.candidates or math.inf)
         times = needed / tried  # as many records tried, by those of the pilot
-        tokens = tally.tokens_in[agent] * times, tally.tokens_out[agent] * times
+        tokens = counters.tokens_in[agent] * times, counters.tokens_out[agent] * times
         return (calls * times, *tokens, seconds)
 
     return _Range(end(high), end(low))
-
-
-def _wilson(done: int, tried: int) -> tuple[float, float]:
-    """Wilson's 95% interval of a rate."""
-    if not tried:
-        return 0.0, 1.0
-    z2 = 1.96**2
-    rate, middle = done / tried, done / tried + z2 / (2 * tried)
-    half = math.sqrt(z2 * (rate * (1 - rate) / tried + z2 / (4 * tried**2)))
-    low, high = ((middle + sign * half) / (1 + z2 / tried) for sign in (-1, 1))
-    return max(low, 0.0), min(high, 1.0)
 
 
 def _with_prices(
@@ -187,19 +184,14 @@ def _with_prices(
             elif dollars is not None:
                 cost = token_in * price.token_in + token_out * price.token_out
                 dollars[end] += cost / 1e9
-            waiting = number * each / model.concurrency
-            for limit, amount in (
-                (model.requests_per_minute, number), (model.tokens_per_minute, token_in + token_out)
-            ):  # fmt: skip
-                waiting = max(waiting, 60 * amount / limit) if limit else waiting
-            seconds[end] += waiting
+            seconds[end] += number * each / model.concurrency
         if price is None:
             note = (
                 f"the price of {model.full_name} is not known: add --price {model.full_name}=IN,OUT"
             )
             notes += [] if note in notes else [note]
         elif not table.given:
-            note = f"list prices of {table_date()}" + (", for batches" if table.batch else "")
+            note = f"list prices of {price_list()}" + (", for batches" if table.batch else "")
             notes += [] if note in notes else [note]
     if table.batch:
         seconds = [0.0, 0.0]
@@ -272,7 +264,7 @@ def preview(
         )
     with tempfile.TemporaryDirectory() as folder:
         if recipe.needs_sources:
-            from retgen.agents.calls import ModelOptions
+            from retgen.agents.session import ModelOptions
             from retgen.generate import generate_with_agents
 
             generate_with_agents(recipe, Path(folder), ModelOptions(), engine=Local(1))
@@ -288,9 +280,10 @@ def _records(records: Records, n: int) -> dict[str, Any]:
     wanted = {query["_id"] for query in queries}
     split = next(iter(records.qrels))
     qrels = [
-        row for row in rows(records.qrels[split], min(records.qrels[split].count, 10_000))
+        row
+        for row in rows(records.qrels[split], min(records.qrels[split].count, 10_000))
         if row["query-id"] in wanted
-    ]  # fmt: skip
+    ]
     relevant = {row["corpus-id"] for row in qrels if row["score"] > 0}
     result: list[dict[str, Any]] = []
     for start in range(0, min(records.corpus.count, 1_000_000), 20_000):

@@ -10,7 +10,7 @@ import json
 import re
 from codecs import BOM_UTF16_BE, BOM_UTF16_LE
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import chain, compress, repeat
 from operator import contains, is_
 from pathlib import Path
@@ -31,6 +31,8 @@ _HALF = re.compile(
 NOT_UTF8 = "is not UTF-8: convert the file (from Latin-1: iconv -f LATIN1 -t UTF-8)"
 QREL_COLUMNS = ("query-id", "corpus-id", "score")
 _PIECE = 1 << 20  # bytes read at a time where lines are counted
+_BATCH = 10 << 20  # bytes, and the rest of a line: what `load_dataset` reads at a time
+_TIME = re.compile(rb'"[0-9]{4}-[0-9]{2}-[0-9]{2}([ T][0-9:+-]+Z?)?"')  # as Arrow reads ISO 8601
 _ESCAPED_KEY = re.compile(rb'"[^"\\]*\\u[^"]*"\s*:')
 _KEYS = {"_id", "id", "title", "text", "metadata", "query-id", "corpus-id", "score"}
 
@@ -139,6 +141,36 @@ def _twice(line: bytes) -> str | None:
 
     json.loads(line, object_pairs_hook=pairs)
     return result[0] if result else None
+
+
+def reads_as_times(lines: Iterable[bytes]) -> bool:
+    """Whether a column of JSON Lines has only texts that `load_dataset` would take for times.
+
+    It guesses the types of each batch anew, whatever a card declares: 2023-01-01 comes back as a
+    datetime, or as the text 2023-01-01 00:00:00.
+    """
+    size, times, texts = 0, set[Any](), set[Any]()
+    for line in lines:
+        # a line without a time tells nothing that the first of its batch has not told
+        if not size or not times <= texts or _TIME.search(line):
+            for column, text in _texts(orjson.loads(line), ()):
+                (times if _TIME.fullmatch(orjson.dumps(text)) else texts).add(column)
+        size += len(line)
+        if size > _BATCH:
+            if not times <= texts:
+                return True
+            size, times, texts = 0, set(), set()
+    return not times <= texts
+
+
+def _texts(value: Any, column: tuple[str, ...]) -> Iterator[tuple[tuple[str, ...], str]]:
+    """Each text within a value, after the column that it stands in: the keys down to it."""
+    if isinstance(value, str):
+        yield column, value
+    elif isinstance(value, dict | list):
+        inside = value.items() if isinstance(value, dict) else zip(repeat("[]"), value)
+        for key, one in inside:
+            yield from _texts(one, (*column, key))
 
 
 def tsv_row(number: int, line: bytes, header: list[str]) -> Any:

@@ -43,10 +43,23 @@ _UNSPACED = {
     "Burmese": "\u1000-\u103f\u1050-\u108f\u109a-\u109d\uaa60-\uaa7f",
     "Khmer": "\u1780-\u17d3\u17d7\u17dc\u17dd",
 }
-_UNSPACED_RUN = re.compile(f"([{''.join(_UNSPACED.values())}]+)")
-_WORD = re.compile(r"\w+")
+# what goes on with a word and no \w matches, for a character class: joiners, and combining marks
+# (vowel signs, accents) of the basic plane, less selectors of emoji; those of other planes would be
+# searched range by range
+_MARKS_AT = *range(0x300, 0x3100), *range(0xA66F, 0xAC00), *range(0xFB1D, 0xFB20)
+_RUNS = "".join(
+    mark if unicodedata.category(mark) in ("Mn", "Mc") else " "
+    for mark in map(chr, (*_MARKS_AT, *range(0xFE20, 0xFE30)))
+).split()
+MARKS = "\u200c\u200d" + "".join(f"{run[0]}-{run[-1]}" for run in _RUNS)
+LETTER = rf"(?:[^\W\d_]|[{MARKS}])"
+WORD = re.compile(rf"\w[\w{MARKS}]*")
+FULL_STOPS = "।॥؟۔։።။។"  # of Hindi, Arabic, Urdu, Armenian, Amharic, Burmese, Khmer
+_SIGNS = "".join(_UNSPACED.values())
+_UNSPACED_RUN = re.compile(f"([{_SIGNS}][{_SIGNS}{MARKS}]*)")
+_CHARACTER = re.compile(f".[{MARKS}]*")
 # what \w+ may cut wrongly: combining marks, scripts with vowel signs or without spaces, full width
-_BEYOND_WORDS = re.compile("[\u0300-\u036f\u0483-\u0487\u0590-\u1dff\u2e80-\U0010ffff]")
+_BEYOND_WORDS = re.compile("[\u0300-\u036f\u0483-\u0487\u0590-\u1dff\u200c\u200d\u2e80-\U0010ffff]")
 
 
 @cache
@@ -56,34 +69,11 @@ def _stemmer() -> Any:
     return Stemmer.Stemmer("english", 0)  # without a cache, whose care costs more than stems
 
 
-@cache
-def _marks() -> str:
-    """Combining marks (vowel signs, accents), which no \\w matches; not those of emoji.
-
-    Of the basic plane: with others a class would be searched range by range.
-    """
-    return "".join(
-        mark
-        for mark in map(chr, range(0x300, 0x10000))
-        if unicodedata.category(mark) in ("Mn", "Mc") and not "\ufe00" <= mark <= "\ufe0f"
-    )
-
-
-@cache
-def _marked_word() -> re.Pattern[str]:
-    return re.compile(rf"\w[\w{_marks()}]*")
-
-
-@cache
-def _mark() -> re.Pattern[str]:
-    return re.compile(f"[{_marks()}]")
-
-
 def tokens(text: str) -> list[str]:
     """The tokens of a text, case folded, in order; a pair stands after its first character."""
     folded = text.casefold()
     if words_only(folded):
-        return _WORD.findall(folded)
+        return WORD.findall(folded)
     return _cut(unicodedata.normalize("NFKC", text).casefold(), _characters_and_pairs)
 
 
@@ -95,14 +85,14 @@ def sequence(text: str) -> list[str]:
     """
     folded = text.casefold().replace("_", " ")
     if words_only(folded):
-        return _WORD.findall(folded)
+        return WORD.findall(folded)
     return _cut(unicodedata.normalize("NFKC", text).casefold().replace("_", " "), _characters)
 
 
 def _cut(folded: str, characters: Callable[[str], list[str]]) -> list[str]:
     """Words, and of runs of a script without spaces what `characters` makes of them."""
     result: list[str] = []
-    for word in (_marked_word() if _mark().search(folded) else _WORD).findall(folded):
+    for word in WORD.findall(folded):
         for place, piece in enumerate(_UNSPACED_RUN.split(word)):
             if place % 2:
                 result += characters(piece)
@@ -113,9 +103,7 @@ def _cut(folded: str, characters: Callable[[str], list[str]]) -> list[str]:
 
 def _characters(run: str) -> list[str]:
     """Characters, each with its marks."""
-    if _mark().search(run):
-        return re.findall(f".{_mark().pattern}*", run)
-    return list(run)
+    return _CHARACTER.findall(run)
 
 
 def _characters_and_pairs(run: str) -> list[str]:
@@ -146,7 +134,7 @@ def length(text: str) -> int:
     if words_only(text):
         return len(text.split())
     pieces = [piece for word in text.split() for piece in _UNSPACED_RUN.split(word)]
-    return sum(len(p) if is_unspaced(p) else bool(_WORD.search(p)) for p in pieces)
+    return sum(len(p) if is_unspaced(p) else bool(WORD.search(p)) for p in pieces)
 
 
 def words_only(text: str) -> bool:

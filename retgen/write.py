@@ -10,8 +10,11 @@ import errno
 import hashlib
 import io
 import os
+import platform
 import secrets
+import shlex
 import shutil
+import sys
 import tempfile
 import time
 from collections.abc import Callable, Iterator
@@ -399,11 +402,11 @@ _NO_ROOM = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 
 
 @contextlib.contextmanager
-def lock_file(path: Path, taken: Callable[[], str], patience: float = 0.0) -> Iterator[None]:
-    """Hold a lock file, whose folder is made; a killed process lets go.
+def lock_file(path: Path, taken: str) -> Iterator[Callable[[str], None]]:
+    """Hold a lock file, which says who does; its folder is made, and a killed process lets go.
 
-    Raises `RunDirectoryError` with what `taken` says where another process holds it, for longer
-    than `patience` seconds.
+    Gives a function that has the file say more of the holder than its command. Raises
+    `RunDirectoryError` with the sentence `taken`, and who it is, where another process holds it.
     """
     import filelock
 
@@ -411,11 +414,18 @@ def lock_file(path: Path, taken: Callable[[], str], patience: float = 0.0) -> It
     lock = filelock.FileLock(path)
     with os_errors(path):
         try:
-            lock.acquire(timeout=patience)
+            lock.acquire(blocking=False)
         except filelock.Timeout as error:  # an OSError too, so it is caught first
-            raise RunDirectoryError(taken()) from error
+            holder = path.read_text("utf-8", "replace").strip() or "another process"
+            raise RunDirectoryError(f"{taken}. It is {holder}") from error
+
+    def note(what: str) -> None:
+        with os_errors(path):
+            path.write_text(f"process {os.getpid()} on {platform.node()}: {what}\n", "utf-8")
+
     try:
-        yield
+        note(shlex.join(["gen", *sys.argv[1:]]))
+        yield note
     finally:
         lock.release()
 
@@ -440,10 +450,12 @@ def os_errors(path: Path) -> Iterator[None]:
             file = next((one for one in (path, *path.parents) if one.is_file()), path)
             what = f"{'it' if file == path else file} is a file, not a folder"
         remedy = (
-            "free some space" if error.errno in _NO_ROOM
-            else "raise the limit (ulimit -f)" if error.errno == errno.EFBIG
+            "free some space"
+            if error.errno in _NO_ROOM
+            else "raise the limit (ulimit -f)"
+            if error.errno == errno.EFBIG
             else "choose another folder with --out"
-        )  # fmt: skip
+        )
         raise OutputError(
             f"cannot write {path}: {what}. What was finished before is kept: "
             f"{remedy} and run the same command again."

@@ -126,14 +126,26 @@ def _scanners() -> dict[str, Any]:
     return {"rt": depth_limited(RoundTripScanner), "safe": depth_limited(Scanner)}
 
 
+_LINE_ENDS = re.compile("[\x85\u2028\u2029]")  # which YAML 1.1 folds into blanks
+
+
 def to_yaml(tree: Mapping[str, Any], width: int | None = 100) -> str:
-    """A mapping as YAML, keys in their order."""
+    """A mapping as YAML, keys in their order; readers of YAML 1.1 and 1.2 find the same texts."""
     from ruamel.yaml import YAML
+    from ruamel.yaml.resolver import implicit_resolvers
+
+    def text_node(representer: Any, text: str) -> Any:
+        # the rules of both versions: 1.1, which the Hub reads, takes no for False, 1:30 for 90
+        guessed = any(rule.match(text) for _, _, rule, _ in implicit_resolvers)
+        style = '"' if _LINE_ENDS.search(text) else "'" if guessed else None
+        return representer.represent_scalar("tag:yaml.org,2002:str", text, style)
 
     yaml = YAML(typ="safe", pure=True)
     yaml.default_flow_style = False
     yaml.sort_base_mapping_type_on_output = False  # type: ignore[assignment]
     yaml.width = width
+    representer: Any = yaml.representer
+    representer.yaml_representers = representer.yaml_representers | {str: text_node}
     out = io.StringIO()
     yaml.dump(dict(tree), out)
     return out.getvalue()

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import gc
 import json
-import os
 import subprocess
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -14,8 +13,8 @@ from typing import Any
 import pytest
 
 import retgen
+from retgen.write import file_info
 from tests.command import Done, in_process
-from tests.publishing.s3_server import BUCKET, State, calm, serving, settings
 
 Gen = Callable[..., Done]
 Write = Callable[..., Path]
@@ -137,26 +136,11 @@ def dataset(tmp_path: Path) -> Write:
     return write
 
 
-@pytest.fixture(scope="module")
-def s3_server() -> Iterator[State]:
-    """A real S3 server on loopback."""
-    with serving() as state:
-        yield state
-
-
-@pytest.fixture
-def s3(s3_server: State, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[State]:
-    """The server with an empty bucket, in the environment; of a machine's settings nothing else."""
-    for name in [name for name in os.environ if name.startswith("AWS_")]:
-        monkeypatch.delenv(name)
-    for name, value in settings(s3_server.url, tmp_path).items():
-        monkeypatch.setenv(name, value)
-    s3_server.client().create_bucket(Bucket=BUCKET)
-    s3_server.requests.clear()
-    yield s3_server
-    calm(s3_server)
-    s3_server.empty()
-    s3_server.client().delete_bucket(Bucket=BUCKET)
+def restate(run: Path, name: str) -> None:
+    """Have the manifest of a run describe a file as it is now."""
+    manifest = json.loads((run / "manifest.json").read_text())
+    manifest["files"][name] = file_info(run / name)._asdict()
+    (run / "manifest.json").write_text(json.dumps(manifest))
 
 
 def read_jsonl(path: Path) -> list[dict[str, Any]]:
@@ -176,13 +160,16 @@ def models(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
         BertForMaskedLM,
         BertForSequenceClassification,
         BertModel,
-    )  # fmt: skip
+    )
 
     folder = tmp_path_factory.mktemp("models")
     config = BertConfig(
-        hidden_size=32, num_hidden_layers=1, num_attention_heads=2, intermediate_size=32,
+        hidden_size=32,
+        num_hidden_layers=1,
+        num_attention_heads=2,
+        intermediate_size=32,
         num_labels=1,
-    )  # fmt: skip
+    )
     tokenizer = AutoTokenizer.from_pretrained(get_model_path())
     heads: dict[str, tuple[Any, Any]] = {
         "dense": (BertModel, st.SentenceTransformer),

@@ -39,10 +39,14 @@ class Project:
         """What Python code prints; the copy comes first on the path, the tests' helpers after it."""
         path = os.pathsep.join(map(str, (self.copy, ROOT)))
         done = subprocess.run(
-            [sys.executable, "-c", code], input=given, capture_output=True, text=True,
-            cwd=self.folder, env={**os.environ, "PYTHONPATH": path, "COLUMNS": "200", **env},
+            [sys.executable, "-c", code],
+            input=given,
+            capture_output=True,
+            text=True,
+            cwd=self.folder,
+            env={**os.environ, "PYTHONPATH": path, "COLUMNS": "200", **env},
             timeout=120,
-        )  # fmt: skip
+        )
         assert (done.returncode, done.stderr) == (0, "")
         return done.stdout
 

@@ -23,18 +23,43 @@ COMMANDS = list(typer.main.get_command(app).commands)  # type: ignore[attr-defin
 def test_commands_of_this_version() -> None:
     named = typer.main.get_command(app)
     assert named.list_commands(typer.Context(named)) == [  # type: ignore[attr-defined]
-        "recipes", "new", "draft", "plan", "preview", "run", "world", "schema", "validate", "audit", "report", "diff",
-        "diagnose", "eval", "train", "capacity", "review", "export", "publish", "sealed", "ledger",
+        "recipes",
+        "new",
+        "draft",
+        "plan",
+        "preview",
+        "run",
+        "world",
+        "schema",
+        "validate",
+        "audit",
+        "report",
+        "diff",
+        "diagnose",
+        "eval",
+        "train",
+        "capacity",
+        "review",
+        "export",
+        "publish",
+        "sealed",
+        "ledger",
         "doctor",
-    ]  # fmt: skip
+    ]
     assert set(COMMANDS) == set(named.list_commands(typer.Context(named)))  # type: ignore[attr-defined]
 
 
 def test_help_groups_commands_by_use(gen: Gen) -> None:
     panels = re.findall(r"^╭─ ([\w ]+) ─+╮$", gen("--help").stdout, re.MULTILINE)
     assert panels == [
-        "Options", "Make", "Check", "Score and train", "People", "Share", "Keep",
-    ]  # fmt: skip
+        "Options",
+        "Make",
+        "Check",
+        "Score and train",
+        "People",
+        "Share",
+        "Keep",
+    ]
 
 
 def test_every_help_has_an_example(gen: Gen) -> None:
@@ -100,8 +125,10 @@ def test_a_command_is_the_function_and_not_its_module() -> None:
     )
     result = subprocess.run(
         [sys.executable, "-c", EACH, *(code + then for code in ORDERS)],
-        capture_output=True, text=True, check=False,
-    )  # fmt: skip
+        capture_output=True,
+        text=True,
+        check=False,
+    )
     assert (result.stdout, result.stderr) == ("retgen.run run\n" * len(ORDERS), "")
 
 
@@ -133,8 +160,8 @@ def test_checkers_see_what_is_imported_late() -> None:
 def test_the_main_job_imports_nothing_heavy(small: Path, tmp_path: Path) -> None:
     code = (
         f"import sys, retgen; retgen.run({str(small)!r}, out={str(tmp_path / 'out')!r}); "
-        "print([m for m in ('torch', 'scipy', 'pyarrow', 'datasets', 'pandas', 'langchain', 'openai') "
-        "if m in sys.modules])"
+        "print([m for m in ('torch', 'scipy', 'pyarrow', 'datasets', 'pandas', 'langchain', 'openai', "
+        "'genai_prices') if m in sys.modules])"
     )
     result = subprocess.run(
         [sys.executable, "-c", code], capture_output=True, text=True, check=True
@@ -145,5 +172,8 @@ def test_the_main_job_imports_nothing_heavy(small: Path, tmp_path: Path) -> None
 def test_a_prompt_that_ends_in_a_colon() -> None:
     settings = ["query_prompt=search: ", "epochs=3", "document_prompt=", 'lora={"r": 4}']
     assert training_settings(settings) == {
-        "query_prompt": "search: ", "epochs": 3, "document_prompt": None, "lora": {"r": 4},
-    }  # fmt: skip
+        "query_prompt": "search: ",
+        "epochs": 3,
+        "document_prompt": None,
+        "lora": {"r": 4},
+    }

@@ -29,8 +29,11 @@ def test_validate_exit_codes_and_json(gen: Gen, small: Path, tmp_path: Path) -> 
     assert sorted(content["findings"][0]) == ["ids", "message", "rule", "severity"]
     rules = [finding["rule"] for finding in content["findings"]]
     assert rules == [
-        "limit-proof/qrels", "limit-proof/row-sum", "manifest", "regenerated", "derived"
-    ]  # fmt: skip
+        "limit-proof/qrels",
+        "limit-proof/row-sum",
+        "manifest",
+        "regenerated",
+    ]
     lost = json.loads(lines[0])
     assert content["findings"][0]["ids"] == [lost["query-id"], lost["corpus-id"]]
 
@@ -62,12 +65,12 @@ def test_rules_of_a_recipe_that_are_switched_off_and_regraded(
         (
             "off: {limit-proof: trying something}",
             "validate.off: limit-proof vouches for this data set, so it can be neither switched off "
-            "nor lowered. That holds for derived, limit-names, limit-proof, manifest, ",
+            "nor lowered. That holds for limit-names, limit-proof, manifest, ",
         ),
         (
             "severity: {word-lists: info}",
             "validate.severity: word-lists vouches for this data set, so it can be neither switched "
-            "off nor lowered. That holds for derived, limit-names, limit-proof, manifest, ",
+            "off nor lowered. That holds for limit-names, limit-proof, manifest, ",
         ),
     ],
 )
@@ -87,5 +90,6 @@ def test_report_again(gen: Gen, small: Path, tmp_path: Path) -> None:
     assert page.read_text() == before
     wrong = gen("report", ".")
     assert (wrong.returncode, wrong.stderr) == (
-        2, "gen: . holds no readable report.json; `gen validate .` checks it anew\n",
-    )  # fmt: skip
+        2,
+        "gen: . holds no readable report.json; `gen validate .` checks it anew\n",
+    )

@@ -186,9 +186,10 @@ def test_a_folder_that_cannot_be_made(gen: Gen, tmp_path: Path, small: Path) -> 
     for out, why in (("file", "it is"), ("file/a/b", "file is")):
         result = gen("run", str(small), "--out", out)
         assert (result.returncode, result.stderr) == (
-            2, f"gen: cannot write {out}: {why} a file, not a folder. What was finished before is "
+            2,
+            f"gen: cannot write {out}: {why} a file, not a folder. What was finished before is "
             "kept: choose another folder with --out and run the same command again.\n",
-        )  # fmt: skip
+        )
 
 
 @pytest.mark.parametrize("number", [errno.ENOLCK, errno.EOPNOTSUPP])

@@ -65,9 +65,16 @@ def test_plan(gen: Gen, small: Path, tmp_path: Path) -> None:
     content = json.loads(gen("plan", small, "--json").stdout)
     size = content.pop("bytes")
     assert content == {
-        "documents": 400, "queries": 100, "qrels": 200, "calls": {}, "models": {}, "tokens": {},
-        "usd": {"low": 0.0, "high": 0.0}, "seconds": {"low": 0.0, "high": 0.0}, "notes": [],
-    }  # fmt: skip
+        "documents": 400,
+        "queries": 100,
+        "qrels": 200,
+        "calls": {},
+        "models": {},
+        "tokens": {},
+        "usd": {"low": 0.0, "high": 0.0},
+        "seconds": {"low": 0.0, "high": 0.0},
+        "notes": [],
+    }
     assert 100_000 < size < 300_000
     shown = gen("plan", small).stdout
     assert "         400  documents\n         100  queries\n" in shown
@@ -138,8 +145,9 @@ def test_new_writes_a_recipe_that_runs(gen: Gen, tmp_path: Path) -> None:
     assert (tmp_path / "my_limit.yaml").read_text().startswith("# gen run my_limit.yaml\n")
     again = gen("new", "limit")
     assert (again.returncode, again.stderr) == (
-        2, "gen: my_limit.yaml is there already; choose another file with --out\n",
-    )  # fmt: skip
+        2,
+        "gen: my_limit.yaml is there already; choose another file with --out\n",
+    )
     wrong = gen("new", "limits")
     assert wrong.stderr == (
         f"gen: there is no family 'limits'; did you mean limit? Families: {', '.join(families())}\n"

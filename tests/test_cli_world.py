@@ -22,9 +22,15 @@ def test_a_domain_is_checked_and_shown(gen: Gen) -> None:
         "  names   240,000",
     ]
     assert [line.split(":")[0] for line in lines if ": " in line][1:] == [
-        "eq, literal", "and, paraphrase", "or, entailed", "and-not, literal", "k-of-n, paraphrase",
-        "range, entailed", "superlative, literal", "two-hop, paraphrase",
-    ]  # fmt: skip
+        "eq, literal",
+        "and, paraphrase",
+        "or, entailed",
+        "and-not, literal",
+        "k-of-n, paraphrase",
+        "range, entailed",
+        "superlative, literal",
+        "two-hop, paraphrase",
+    ]
     assert lines[-2:] == [
         "Among 10,000 boats, 72 of 72 combinations of operator, number of answers and wording can "
         "be asked.",

@@ -11,9 +11,10 @@ from typing import Any
 
 import pytest
 
-from retgen.data import open_dataset
+from retgen.data import lookup_caution, open_dataset
 from retgen.errors import DatasetError
 from retgen.validation.validate import validate
+from tests.conftest import Gen
 
 DOCUMENTS = [
     {"_id": f"d{i}", "title": f"Title {i}", "text": f"Some words about topic{i} here."}
@@ -130,13 +131,25 @@ Change = Callable[[list[dict[str, Any]], list[dict[str, Any]], list[tuple[str, s
     [
         (
             lambda d, q, r: d.append(dict(d[3])),
-            [("duplicate-id", ["d3", "d3"], "2 documents have the same _id (rows 4, 31)"),
-             ("duplicate-text", ["d3", "d3"], "2 documents have the same title and text (rows 4, 31)")],
+            [
+                ("duplicate-id", ["d3", "d3"], "2 documents have the same _id (rows 4, 31)"),
+                (
+                    "duplicate-text",
+                    ["d3", "d3"],
+                    "2 documents have the same title and text (rows 4, 31)",
+                ),
+            ],
         ),
         (
             lambda d, q, r: d[7].update(title=d[8]["title"].upper(), text=d[8]["text"] + " !"),
-            [("normalised-duplicate", ["d7", "d8"], "2 documents have the same title and text apart "
-              "from case, punctuation and white space (rows 8, 9)")],
+            [
+                (
+                    "normalised-duplicate",
+                    ["d7", "d8"],
+                    "2 documents have the same title and text apart "
+                    "from case, punctuation and white space (rows 8, 9)",
+                )
+            ],
         ),
         (
             lambda d, q, r: d[2].update(text="  "),
@@ -144,11 +157,23 @@ Change = Callable[[list[dict[str, Any]], list[dict[str, Any]], list[tuple[str, s
         ),
         (
             lambda d, q, r: d[2].update(text="a caf\u00c3\u00a9"),
-            [("encoding", ["d2"], "document d2 holds '\u00c3\u00a9', UTF-8 that was read as Windows-1252")],
+            [
+                (
+                    "encoding",
+                    ["d2"],
+                    "document d2 holds '\u00c3\u00a9', UTF-8 that was read as Windows-1252",
+                )
+            ],
         ),
         (
             lambda d, q, r: d[2].update(text="lost \ufffd byte"),
-            [("encoding", ["d2"], "document d2 holds U+FFFD, the mark of bytes that could not be decoded")],
+            [
+                (
+                    "encoding",
+                    ["d2"],
+                    "document d2 holds U+FFFD, the mark of bytes that could not be decoded",
+                )
+            ],
         ),
         (
             lambda d, q, r: d[2].update(text="a\u200bb"),
@@ -159,18 +184,43 @@ Change = Callable[[list[dict[str, Any]], list[dict[str, Any]], list[tuple[str, s
             [("schema", ["corpus.jsonl:3"], "corpus.jsonl, line 3: has no text")],
         ),
         (
+            lambda d, q, r: q[2].update(_id="q\0a"),
+            [
+                (
+                    "schema",
+                    ["queries.jsonl:3"],
+                    "queries.jsonl, line 3: an id holds a NUL character: give it another one",
+                ),
+                (
+                    "dangling-qrel",
+                    ["q2", "d1"],
+                    "the qrel (q2, d1) names query q2, which does not exist",
+                ),
+            ],
+        ),
+        (
             lambda d, q, r: d[2].update(_id=5, title=7),
             [("schema", ["corpus.jsonl:3"], "corpus.jsonl, line 3: _id is not a string")],
         ),
         (
             lambda d, q, r: r.append(("q9", "d99", 1)),
-            [("dangling-qrel", ["q9", "d99"], "the qrel (q9, d99) names query q9 and document d99, "
-              "which do not exist")],
+            [
+                (
+                    "dangling-qrel",
+                    ["q9", "d99"],
+                    "the qrel (q9, d99) names query q9 and document d99, which do not exist",
+                )
+            ],
         ),
         (
             lambda d, q, r: q.append({"_id": "q5", "text": "anything"}),
-            [("query-without-qrels", ["q5"], "query q5 has no relevant document, so most metrics "
-              "leave it out")],
+            [
+                (
+                    "query-without-qrels",
+                    ["q5"],
+                    "query q5 has no relevant document, so most metrics leave it out",
+                )
+            ],
         ),
         (
             lambda d, q, r: q.append({"_id": "q4", "text": "another"}),
@@ -186,11 +236,26 @@ Change = Callable[[list[dict[str, Any]], list[dict[str, Any]], list[tuple[str, s
         ),
         (
             lambda d, q, r: r.append(("q0", "d1", 0.5)),
-            [("score-range", ["q0", "d1"], "the score of (q0, d1) is 0.5; relevance is a whole "
-              "number from 0")],
+            [
+                (
+                    "score-range",
+                    ["q0", "d1"],
+                    "the score of (q0, d1) is 0.5; relevance is a whole number from 0 to 1,000",
+                )
+            ],
+        ),
+        (
+            lambda d, q, r: r.append(("q0", "d1", 1e20)),
+            [
+                (
+                    "score-range",
+                    ["q0", "d1"],
+                    "the score of (q0, d1) is 1e+20; relevance is a whole number from 0 to 1,000",
+                )
+            ],
         ),
     ],
-)  # fmt: skip
+)
 def test_rules(tmp_path: Path, change: Change, expected: list[tuple[str, list[str], str]]) -> None:
     documents = [dict(row) for row in DOCUMENTS]
     queries = [dict(row) for row in QUERIES]
@@ -264,8 +329,13 @@ def test_baselines_of_a_set_that_position_and_length_give_away(tmp_path: Path) -
     qrels = [(f"q{i}", f"d{i * 50 + 7:03}", 1) for i in range(3)]
     mteb(tmp_path, documents, queries, qrels)
     baselines = validate(tmp_path).baselines
-    assert baselines["random"] == {"recall@2": 0.01, "recall@3": 0.015, "recall@10": 0.05,
-                                "recall@20": 0.1, "recall@100": 0.5}  # fmt: skip
+    assert baselines["random"] == {
+        "recall@2": 0.01,
+        "recall@3": 0.015,
+        "recall@10": 0.05,
+        "recall@20": 0.1,
+        "recall@100": 0.5,
+    }
     assert baselines["rankings"]["longest first"]["recall@3"] == 1.0
     assert baselines["rankings"]["summed IDF"]["recall@2"] == pytest.approx(2 / 3, abs=1e-6)
     assert baselines["rankings"]["shortest first"]["recall@100"] == 0.0
@@ -275,13 +345,19 @@ def test_baselines_of_a_set_that_position_and_length_give_away(tmp_path: Path) -
     ("make", "expected"),
     [
         (lambda p: None, "{p}/x does not exist. Give the folder of a run or of a data set."),
-        (lambda p: (p / "x").write_text(""), "{p}/x is a file. Give the folder of a run or of a data set."),
-        (lambda p: (p / "x").mkdir(), "{p}/x holds no corpus table. A data set is corpus.jsonl, "
-         "queries.jsonl and qrels.jsonl (a run, MTEB), corpus.jsonl, queries.jsonl and qrels/test.tsv "
-         "(BEIR), corpus/, queries/ and data/ or qrels/ with Parquet or JSON Lines (the Hub), or "
-         "candidates.jsonl, or passages/, and queries whose rows list their positives (CapRetrieval)."),
+        (
+            lambda p: (p / "x").write_text(""),
+            "{p}/x is a file. Give the folder of a run or of a data set.",
+        ),
+        (
+            lambda p: (p / "x").mkdir(),
+            "{p}/x holds no corpus table. A data set is corpus.jsonl, "
+            "queries.jsonl and qrels.jsonl (a run, MTEB), corpus.jsonl, queries.jsonl and qrels/test.tsv "
+            "(BEIR), corpus/, queries/ and data/ or qrels/ with Parquet or JSON Lines (the Hub), or "
+            "candidates.jsonl, or passages/, and queries whose rows list their positives (CapRetrieval).",
+        ),
     ],
-)  # fmt: skip
+)
 def test_no_data_set(tmp_path: Path, make: Callable[[Path], None], expected: str) -> None:
     make(tmp_path)
     with pytest.raises(DatasetError) as error:
@@ -393,3 +469,39 @@ def test_a_key_that_stands_twice(tmp_path: Path, line: str, key: str) -> None:
         ("schema", ["corpus.jsonl:31"], f"corpus.jsonl, line 31: has the key {key!r} twice")
     ]
     assert validation.statistics["documents"] == 30
+
+
+def test_queries_that_no_rule_took_from_a_document_have_no_caution() -> None:
+    others = [{}, {"evidence": "model"}, {"evidence": "found", "side": "nonlexical"}]
+    assert lookup_caution(others) == ""
+    assert lookup_caution([*others, {"evidence": "rules", "side": "lexical"}]).startswith(
+        "1 of 4 queries are taken from the documents by rules and repeat their words: "
+    )
+
+
+@pytest.mark.parametrize(
+    "words",
+    ["eval {} --model bm25", "export {} --to beir", "diff {} {}", "train {}"],
+)
+@pytest.mark.parametrize("name", ["corpus", "qrels"])
+def test_whatever_reads_a_run_refuses_a_table_that_was_changed(
+    limit_run: Path, gen: Gen, tmp_path: Path, name: str, words: str
+) -> None:
+    run = tmp_path / "run"
+    shutil.copytree(limit_run, run)
+    path = run / "dataset" / f"{name}.jsonl"
+    path.write_bytes(path.read_bytes()[:-200])
+    done = gen(*words.format(run, run).split())
+    assert (done.returncode, done.stdout) == (2, "")
+    assert done.stderr == (
+        f"gen: {path} is not the file that {run}/manifest.json describes: put it back, or make "
+        f"the run again with --fresh. To use the tables as they are, copy {run}/dataset to another "
+        "folder\n"
+    )
+
+
+def test_tables_that_are_no_run_s_are_read_as_they_are(limit_run: Path, tmp_path: Path) -> None:
+    shutil.copytree(limit_run / "dataset", tmp_path / "set")
+    path = tmp_path / "set" / "corpus.jsonl"
+    path.write_bytes(b"".join(path.read_bytes().splitlines(keepends=True)[:-1]))
+    assert len(list(open_dataset(tmp_path / "set").documents())) == 14

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import contextlib
 import csv
 import io
@@ -76,6 +77,28 @@ def test_architecture_names_every_folder_of_the_project() -> None:
     }
     for folder in {*tracked, "recipes", "benchmarks", "docs", "outputs"}:
         assert f"`{folder}/" in text, folder
+
+
+def _functions(path: Path) -> set[str]:
+    tree = ast.parse(path.read_text("utf-8")) if path.is_file() else ast.Module([], [])
+    kinds = ast.FunctionDef, ast.AsyncFunctionDef
+    return {node.name for node in ast.walk(tree) if isinstance(node, kinds)}
+
+
+def test_every_promise_names_tests_that_exist() -> None:
+    """Promises are the items of these sections, and the table of exit codes."""
+    text = (ROOT / "docs" / "guarantees.md").read_text("utf-8")
+    sections = dict(re.findall(r"^## ([^\n]+)(.*?)(?=^## |\Z)", text, re.M | re.S))
+    limits = {"Limits of the cap and the ledger", "Not guaranteed"}
+    promised = ["The data", "Interruptions", "Model calls and money", "Privacy and input"]
+    assert set(sections) == {*promised, "Exit codes", *limits}
+    promises = [item for name in promised for item in re.split("^- ", sections[name], flags=re.M)]
+    promises = [item for item in [*promises, sections["Exit codes"]] if item.strip()]
+    name = r"`(tests/[\w/]+\.py)::(test_\w+)`"
+    named = re.findall(name, text)
+    assert [item for item in promises if not re.search(rf"Tests?:\s+{name}", item)] == []
+    assert [one for one in named if one[1] not in _functions(ROOT / one[0])] == []
+    assert len(named) == text.count("::")  # none is written so that it is not looked for
 
 
 def test_every_rule_is_documented() -> None:
@@ -162,8 +185,11 @@ def test_the_first_screen_is_true(tmp_path: Path) -> None:
     text = (ROOT / "README.md").read_text("utf-8")
     result = subprocess.run(
         [sys.executable, "-m", "retgen.cli", "run", ROOT / "recipes" / "limit_dense.yaml"],
-        capture_output=True, text=True, cwd=tmp_path, check=True,
-    )  # fmt: skip
+        capture_output=True,
+        text=True,
+        cwd=tmp_path,
+        check=True,
+    )
     shown = text.partition("```\nlimit_dense: ")[2].partition("```")[0]
     assert re.sub(r"in [\d.]+ s", "", f"limit_dense: {shown}") == re.sub(
         r"in [\d.]+ s", "", result.stdout

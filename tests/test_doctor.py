@@ -37,9 +37,12 @@ def test_doctor_fails_where_a_package_is_missing(tmp_path: Path) -> None:
             (tmp_path / entry.name).symlink_to(entry)
     root = Path(retgen.__file__).parent.parent
     result = subprocess.run(
-        [sys.executable, "-S", "-m", "retgen.cli", "doctor", "--json"], capture_output=True,
-        text=True, cwd=tmp_path, env={**os.environ, "PYTHONPATH": f"{root}:{tmp_path}"},
-    )  # fmt: skip
+        [sys.executable, "-S", "-m", "retgen.cli", "doctor", "--json"],
+        capture_output=True,
+        text=True,
+        cwd=tmp_path,
+        env={**os.environ, "PYTHONPATH": f"{root}:{tmp_path}"},
+    )
     assert result.returncode == 1, result.stderr
     missing = {
         one["what"]: one["note"] for one in json.loads(result.stdout) if one["state"] == "missing"

@@ -9,9 +9,8 @@ import orjson
 import pytest
 from pydantic import TypeAdapter
 
-from retgen.agents.calls import ModelOptions
-from retgen.agents.rejections import write_rejections
-from retgen.engines import Local
+from retgen.agents.report import write_rejections
+from retgen.agents.session import ModelOptions
 from retgen.evaluation.scoring.measures import mteb_score
 from retgen.generate import generate_with_agents
 from retgen.generators import Family, families, family
@@ -21,6 +20,7 @@ from retgen.recipe import load_recipe
 from retgen.recipes import bundled
 from retgen.scaffold import new_recipe
 from retgen.validators.rule import Judgements
+from retgen.work import Local
 from tests.project import Project
 from tests.shared import once
 

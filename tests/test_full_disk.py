@@ -26,11 +26,11 @@ params: {pattern: dense, docs: 5000, queries: 100, k: 2, attributes_per_doc: 20}
 # two processes from the first document on, and a proof in parts, which pay from seconds of work on
 COMMAND = """
 import sys
-import retgen.engines.engine, retgen.validation.scan
+import retgen.work.engine, retgen.validation.scan
 from retgen.cli import main
 
 if __name__ == "__main__":
-    retgen.engines.engine.START = 0.0
+    retgen.work.engine.START = 0.0
     scan = sys.modules["retgen.validation.scan"]
     scan.MOST, scan.BRIEF = 400_000, -1.0
     main()
@@ -75,10 +75,29 @@ def fill(folder: Path, small: str, size: str, form: str, workers: int) -> tuple[
     if small != "out":  # as a run begins, so that what it finds is its own
         shutil.copy(whole / "recipe.yaml", folder / "out")
     subprocess.run(
-        [*namespace(), "sh", "-c", SCRIPT, "sh", small, size, sys.executable, "command.py", "run",
-         "disk.yaml", "--out", "out", "-q", "--workers", str(workers)],
-        cwd=folder, check=True, timeout=120, env={**os.environ, "SMALL": small},
-    )  # fmt: skip
+        [
+            *namespace(),
+            "sh",
+            "-c",
+            SCRIPT,
+            "sh",
+            small,
+            size,
+            sys.executable,
+            "command.py",
+            "run",
+            "disk.yaml",
+            "--out",
+            "out",
+            "-q",
+            "--workers",
+            str(workers),
+        ],
+        cwd=folder,
+        check=True,
+        timeout=120,
+        env={**os.environ, "SMALL": small},
+    )
     assert (folder / "first.rc").read_text() == "2\n"
     assert (folder / "second.txt").read_text() == ""
     assert (folder / "second.rc").read_text() == "0\n"
@@ -138,8 +157,11 @@ def twice(folder: Path, size: str, *words: str | Path) -> str:
     command = [sys.executable, "-m", "retgen.cli", *map(str, words)]
     subprocess.run(
         [*namespace(), "sh", "-c", ANY, "sh", size, *command],
-        cwd=folder, check=True, timeout=300, env={**os.environ, "TMPDIR": str(folder)},
-    )  # fmt: skip
+        cwd=folder,
+        check=True,
+        timeout=300,
+        env={**os.environ, "TMPDIR": str(folder)},
+    )
     assert (folder / "first.rc").read_text() == "2\n"
     assert (folder / "second.txt").read_text() == ""
     assert (folder / "second.rc").read_text() == "0\n"
@@ -152,12 +174,26 @@ def test_no_room_for_temporary_files(tmp_path: Path) -> None:
     (tmp_path / "kb.yaml").write_text("name: kb\nfamily: capretrieval\nparams: {}\n")
     (tmp_path / "small").mkdir()
     subprocess.run(
-        [*namespace(), "sh", "-c",
-         'mount -t tmpfs -o size=1m tmpfs small || exit 90; TMPDIR=$PWD/small "$@" 2> first.txt; '
-         "echo $? > first.rc", "sh", sys.executable, "-m", "retgen.cli", "run", "kb.yaml", "--out",
-         "out", "-q"],
-        cwd=tmp_path, check=True, timeout=120,
-    )  # fmt: skip
+        [
+            *namespace(),
+            "sh",
+            "-c",
+            'mount -t tmpfs -o size=1m tmpfs small || exit 90; TMPDIR=$PWD/small "$@" 2> first.txt; '
+            "echo $? > first.rc",
+            "sh",
+            sys.executable,
+            "-m",
+            "retgen.cli",
+            "run",
+            "kb.yaml",
+            "--out",
+            "out",
+            "-q",
+        ],
+        cwd=tmp_path,
+        check=True,
+        timeout=120,
+    )
     assert (tmp_path / "first.rc").read_text() == "2\n"
     assert (tmp_path / "first.txt").read_text() == (
         f"gen: cannot write {tmp_path}/small: the disk is full. What was finished before is kept: "
@@ -175,8 +211,12 @@ def test_while_a_list_grows(tmp_path: Path) -> None:
     script = 'mount -t tmpfs -o size=1m tmpfs small || exit 90; TMPDIR=$PWD/small "$@"'
     said = subprocess.run(
         [*namespace(), "sh", "-c", script, "sh", sys.executable, "grow.py"],
-        cwd=tmp_path, check=True, timeout=120, capture_output=True, text=True,
-    ).stdout  # fmt: skip
+        cwd=tmp_path,
+        check=True,
+        timeout=120,
+        capture_output=True,
+        text=True,
+    ).stdout
     assert said.startswith(f"cannot write {tmp_path}/small: the disk is full.")
 
 

@@ -85,8 +85,11 @@ patch.setattr(AtomicFile, "_file", None)
 patch.setattr(AtomicFile, "write", None)
 """
     assert sorted(private_names(code)) == [
-        "_file", "file._file", "retgen.write._lock", "retgen.write._lock",
-    ]  # fmt: skip
+        "_file",
+        "file._file",
+        "retgen.write._lock",
+        "retgen.write._lock",
+    ]
 
 
 def test_tests_use_public_names() -> None:

@@ -11,16 +11,65 @@ from retgen.markdown import code_spans, escape_markdown, front_matter, markdown_
 from tests.pages import rendered
 
 HOSTILE = [
-    "<script>alert(1)</script>", "</td></table><h1>x", "<!-- x", "<![CDATA[x]]>", "<?php x ?>",
-    "&lt;b&gt; &#60;i&#62; &amp; AT&T", "<https://evil.example>", "<a@evil.example>",
-    "[x](https://evil.example)", "![x](https://evil.example/p.png)", "[x]: https://evil.example",
-    "[x][x]", "[^1]", "a | b", "a \\| b", "\\", "\\\\", "*a* **b**", "_a_ __b__ a_b_c _a", "~~a~~",
-    "~~~ x", "``` x", "`a`", "``a`b``", "# x", "###### x", "- x", "-", "---", "- - -", "* * *",
-    "+ x", "1. x", "12) x", "1986. What a year", "> x", "===", "= =", "--- | ---", "    code",
-    "\tcode", "a\n\n# b", "a  \nb", "a\r\nb", "a\x0bb\x0cc\x85d\u2028e", "a\x00b\x1b[31mc",
-    "$x$ $$y$$", "\\(x\\)", "x<y and y>z, p < 0.05", "<", ">", "&", "-0.5", "+0.5", "C++", "#1",
-    "recall@2", "5 * 3 = 15",
-]  # fmt: skip
+    "<script>alert(1)</script>",
+    "</td></table><h1>x",
+    "<!-- x",
+    "<![CDATA[x]]>",
+    "<?php x ?>",
+    "&lt;b&gt; &#60;i&#62; &amp; AT&T",
+    "<https://evil.example>",
+    "<a@evil.example>",
+    "[x](https://evil.example)",
+    "![x](https://evil.example/p.png)",
+    "[x]: https://evil.example",
+    "[x][x]",
+    "[^1]",
+    "a | b",
+    "a \\| b",
+    "\\",
+    "\\\\",
+    "*a* **b**",
+    "_a_ __b__ a_b_c _a",
+    "~~a~~",
+    "~~~ x",
+    "``` x",
+    "`a`",
+    "``a`b``",
+    "# x",
+    "###### x",
+    "- x",
+    "-",
+    "---",
+    "- - -",
+    "* * *",
+    "+ x",
+    "1. x",
+    "12) x",
+    "1986. What a year",
+    "> x",
+    "===",
+    "= =",
+    "--- | ---",
+    "    code",
+    "\tcode",
+    "a\n\n# b",
+    "a  \nb",
+    "a\r\nb",
+    "a\x0bb\x0cc\x85d\u2028e",
+    "a\x00b\x1b[31mc",
+    "$x$ $$y$$",
+    "\\(x\\)",
+    "x<y and y>z, p < 0.05",
+    "<",
+    ">",
+    "&",
+    "-0.5",
+    "+0.5",
+    "C++",
+    "#1",
+    "recall@2",
+    "5 * 3 = 15",
+]
 
 
 def plain(text: str) -> str:
@@ -73,9 +122,19 @@ def test_links_that_need_no_mark_are_broken_up() -> None:
 
 def test_plain_texts_stay_readable() -> None:
     for text in (
-        "Apache-2.0 (retgen)", "openai:gpt-5_mini", "extract_conditions, by rules", "P>HN1", "AT&T",
-        "-0.1234", "< 0.001", "bm25, k1=1.2", "0.912 to 0.934", "±0.01", "recall@2", "R² 0.99",
-    ):  # fmt: skip
+        "Apache-2.0 (retgen)",
+        "openai:gpt-5_mini",
+        "extract_conditions, by rules",
+        "P>HN1",
+        "AT&T",
+        "-0.1234",
+        "< 0.001",
+        "bm25, k1=1.2",
+        "0.912 to 0.934",
+        "±0.01",
+        "recall@2",
+        "R² 0.99",
+    ):
         assert escape_markdown(text) == text
 
 
@@ -90,9 +149,10 @@ def test_only_code_is_marked() -> None:
 
 def test_a_header_holds_what_it_was_given() -> None:
     tree = {
-        "name": "a\n---\nlicense: mit", "b": ["x: y", "# z", "- w", "'", '"', "---", "\u2028"],
+        "name": "a\n---\nlicense: mit",
+        "b": ["x: y", "# z", "- w", "'", '"', "---", "\u2028"],
         "long": "--- " * 100,
-    }  # fmt: skip
+    }
     text = front_matter(tree)
     head, rule, rest = text.removeprefix("---\n").partition("\n---\n")
     assert (rule, rest) == ("\n---\n", "\n")

@@ -12,6 +12,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.programs import git
+
 pytestmark = pytest.mark.slow  # the wheel is built
 ROOT = Path(__file__).parent.parent
 LINKS = ("generators", "prompts", "validators", "evaluation", "recipes")
@@ -32,15 +34,14 @@ def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
         shutil.copy(ROOT / name, copy / name)
     subprocess.run(
         [sys.executable, "-m", "build", "--wheel", "--no-isolation", "--outdir", folder, copy],
-        check=True, capture_output=True,
-    )  # fmt: skip
+        check=True,
+        capture_output=True,
+    )
     return next(folder.glob("*.whl"))
 
 
 def test_the_wheel_holds_what_git_holds(wheel: Path) -> None:
-    tracked = subprocess.run(
-        ["git", "ls-files", "retgen", *LINKS], capture_output=True, text=True, cwd=ROOT, check=True
-    ).stdout.split()
+    tracked = git("ls-files", "retgen", *LINKS).split()
     wanted = {
         path if path.startswith("retgen/") else f"retgen/{path}"
         for path in tracked
@@ -62,8 +63,11 @@ def test_the_wheel_works(wheel: Path, tmp_path: Path) -> None:
     code = "import retgen; print(retgen.__file__); from retgen.cli import main; main()"
     result = subprocess.run(
         [sys.executable, "-c", code, "run", "limit_small", "--json"],
-        capture_output=True, text=True, cwd=tmp_path, env=env,
-    )  # fmt: skip
+        capture_output=True,
+        text=True,
+        cwd=tmp_path,
+        env=env,
+    )
     assert result.returncode == 0, result.stderr
     assert result.stdout.startswith(str(tmp_path / "site" / "retgen" / "__init__.py"))
     assert (tmp_path / "outputs" / "limit_small" / "manifest.json").exists()

@@ -72,17 +72,26 @@ print([one.name for one in tasks() if one.name == "choices"])
 """
 # what looks at all parts of a kind
 TESTS = (
-    "tests/validators/rules/test_register.py", "tests/agents/backends/test_register.py",
-    "tests/evaluation/retrievers/test_register.py", "tests/test_recipe.py",
+    "tests/validators/rules/test_register.py",
+    "tests/agents/backends/test_register.py",
+    "tests/evaluation/retrievers/test_register.py",
+    "tests/test_recipe.py",
     "tests/evaluation/tasks/test_tasks.py::test_bundled_tasks_and_who_has_one",
     "tests/publishing/test_publish.py::test_every_destination_says_what_it_is",
-    "tests/test_docs.py::test_every_rule_is_documented", "tests/test_doctor.py::test_doctor",
+    "tests/test_docs.py::test_every_rule_is_documented",
+    "tests/test_doctor.py::test_doctor",
     "tests/test_export.py::test_default_folder_and_refusals",
-    *(f"tests/test_families.py::test_{name}[choices]" for name in (
-        "name_is_the_folder", "params_forbid_unknown_keys", "plan_agrees_with_records",
-        "the_rules_of_the_proof_can_be_named", "every_family_has_a_recipe",
-    )),
-)  # fmt: skip
+    *(
+        f"tests/test_families.py::test_{name}[choices]"
+        for name in (
+            "name_is_the_folder",
+            "params_forbid_unknown_keys",
+            "plan_agrees_with_records",
+            "the_rules_of_the_proof_can_be_named",
+            "every_family_has_a_recipe",
+        )
+    ),
+)
 
 
 @pytest.mark.slow

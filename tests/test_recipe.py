@@ -93,12 +93,18 @@ HEAD = "name: x\nfamily: limit\n"
             HEAD + "params: {pattern: dense}\noutput: {format: csv}\n",
             "{path}, line 4, output.format: must be 'jsonl' or 'parquet', not 'csv'",
         ),
-        (HEAD + "params: [1, 2\n", "{path}, line 4: is not YAML: expected ',' or ']', but got the end of the file. It begins in line 3: 'params: [1, 2'. Look for a comma, a bracket or a quote that is missing"),
+        (
+            HEAD + "params: [1, 2\n",
+            "{path}, line 4: is not YAML: expected ',' or ']', but got the end of the file. It begins in line 3: 'params: [1, 2'. Look for a comma, a bracket or a quote that is missing",
+        ),
         ("name: a\nname: b\n", '{path}, line 2: is not YAML: found duplicate key "name"'),
-        ("just words\n", "{path}: a recipe is a mapping with name, family and params, this is not one"),
+        (
+            "just words\n",
+            "{path}: a recipe is a mapping with name, family and params, this is not one",
+        ),
         ("", "{path}: a recipe is a mapping with name, family and params, this is not one"),
     ],
-)  # fmt: skip
+)
 def test_bad_recipes(recipe_file: Callable[[str], Path], text: str, expected: str) -> None:
     path = recipe_file(text)
     with pytest.raises(RecipeError) as error:
@@ -129,11 +135,15 @@ def test_unknown_recipe() -> None:
         ("params.k", "two", "--set params.k: must be a whole number, not 'two'"),
         ("params.k", float("nan"), "--set params.k: must be a whole number, not 'nan'"),
         ("validate", float("-inf"), "--set validate: must be a mapping, not '-inf'"),
-        ("params.kk", 2, "--set params.kk: unknown key; did you mean k? Allowed: docs, "
-         "attributes_per_doc, form, catalogue, names, templates, queries, k, pattern"),
+        (
+            "params.kk",
+            2,
+            "--set params.kk: unknown key; did you mean k? Allowed: docs, "
+            "attributes_per_doc, form, catalogue, names, templates, queries, k, pattern",
+        ),
         ("seed", -1, "--set seed: must be at least 0, not -1"),
     ],
-)  # fmt: skip
+)
 def test_bad_override(small: Path, key: str, value: Any, expected: str) -> None:
     with pytest.raises(RecipeError) as error:
         load_recipe(small, {key: value})

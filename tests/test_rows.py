@@ -11,8 +11,8 @@ import pytest
 
 from retgen.data import TableFiles, open_dataset
 from retgen.errors import DatasetError
-from retgen.evaluation.collection import load
-from retgen.rows import Problem, json_rows, places
+from retgen.rows import Problem, json_rows, places, reads_as_times
+from retgen.search.collection import load
 from retgen.validation.validate import validate
 from tests.conftest import Gen
 
@@ -65,19 +65,35 @@ HALF = "half of a surrogate pair, which is no character"
         (append("qrels/test.tsv", "q1\td2\n"), "qrels/test.tsv:5", "has 2 columns, the header 3"),
         (append("qrels/test.tsv", "q1\td2\tx\n"), "qrels/test.tsv:5", "score 'x' is not a number"),
         (append("queries.jsonl", "{oops\n"), "queries.jsonl:4", "is not JSON"),
-        (append("corpus.jsonl", '{"_id": "x", "text": "a \\ud83d b"}'), "corpus.jsonl:7",
-         f"holds \\ud83d, {HALF}"),
-        (append("queries.jsonl", '{"_id": "x", "text": "\\ud83d\\ude00 \\ude00"}'),
-         "queries.jsonl:4", f"holds \\ude00, {HALF}"),
-        (append("corpus.jsonl", '{"_id": "x", "text": "a", "weight": NaN}'), "corpus.jsonl:7",
-         "is not JSON: it holds NaN, Infinity or a number that is too large"),
-        (append("corpus.jsonl", '{"_id": "x"\0}'), "corpus.jsonl:7",
-         "is not JSON: it holds NUL bytes, as UTF-16 does"),
-        (lambda p: (p / "queries.jsonl").write_bytes(
-            lines(QUERIES).encode() + b'{"_id": "x", "text": "caf\xe9"}'),
-         "queries.jsonl:4", LATIN),
+        (
+            append("corpus.jsonl", '{"_id": "x", "text": "a \\ud83d b"}'),
+            "corpus.jsonl:7",
+            f"holds \\ud83d, {HALF}",
+        ),
+        (
+            append("queries.jsonl", '{"_id": "x", "text": "\\ud83d\\ude00 \\ude00"}'),
+            "queries.jsonl:4",
+            f"holds \\ude00, {HALF}",
+        ),
+        (
+            append("corpus.jsonl", '{"_id": "x", "text": "a", "weight": NaN}'),
+            "corpus.jsonl:7",
+            "is not JSON: it holds NaN, Infinity or a number that is too large",
+        ),
+        (
+            append("corpus.jsonl", '{"_id": "x"\0}'),
+            "corpus.jsonl:7",
+            "is not JSON: it holds NUL bytes, as UTF-16 does",
+        ),
+        (
+            lambda p: (p / "queries.jsonl").write_bytes(
+                lines(QUERIES).encode() + b'{"_id": "x", "text": "caf\xe9"}'
+            ),
+            "queries.jsonl:4",
+            LATIN,
+        ),
     ],
-)  # fmt: skip
+)
 def test_one_row_that_is_none(
     folder: Path, change: Callable[[Path], Any], ids: str, reason: str
 ) -> None:
@@ -119,23 +135,33 @@ def refusals(folder: Path) -> Iterator[str]:
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        (recode("corpus.jsonl", "utf-16"),
-         "{}/corpus.jsonl is UTF-16, and tables are UTF-8: convert it (iconv -f UTF-16 -t UTF-8)"),
-        (recode("qrels/test.tsv", "utf-16"),
-         "{}/qrels/test.tsv is UTF-16, and tables are UTF-8: convert it (iconv -f UTF-16 -t "
-         "UTF-8)"),
-        (written("qrels/test.tsv", "q0 0 d0 1\nq1 0 d1 1\n"),
-         "{}/qrels/test.tsv, line 1 is 'q0 0 d0 1': these are TREC's qrels, without a header. Write "
-         "the line query-id, corpus-id, score with tabs between, then of each line the first, third "
-         "and fourth value"),
-        (written("qrels/test.tsv", "q0\td0\t1\nq1\td1\t1\n"),
-         "{}/qrels/test.tsv, line 1 is 'q0\\td0\\t1': there is no header. Put the line query-id, "
-         "corpus-id, score before it, with tabs"),
-        (written("qrels/test.tsv", "query_id\tcorpus_id\tscore\nq0\td0\t1\n"),
-         "{}/qrels/test.tsv, line 1 is 'query_id\\tcorpus_id\\tscore': the header must name "
-         "query-id, corpus-id and score, with tabs between"),
+        (
+            recode("corpus.jsonl", "utf-16"),
+            "{}/corpus.jsonl is UTF-16, and tables are UTF-8: convert it (iconv -f UTF-16 -t UTF-8)",
+        ),
+        (
+            recode("qrels/test.tsv", "utf-16"),
+            "{}/qrels/test.tsv is UTF-16, and tables are UTF-8: convert it (iconv -f UTF-16 -t "
+            "UTF-8)",
+        ),
+        (
+            written("qrels/test.tsv", "q0 0 d0 1\nq1 0 d1 1\n"),
+            "{}/qrels/test.tsv, line 1 is 'q0 0 d0 1': these are TREC's qrels, without a header. Write "
+            "the line query-id, corpus-id, score with tabs between, then of each line the first, third "
+            "and fourth value",
+        ),
+        (
+            written("qrels/test.tsv", "q0\td0\t1\nq1\td1\t1\n"),
+            "{}/qrels/test.tsv, line 1 is 'q0\\td0\\t1': there is no header. Put the line query-id, "
+            "corpus-id, score before it, with tabs",
+        ),
+        (
+            written("qrels/test.tsv", "query_id\tcorpus_id\tscore\nq0\td0\t1\n"),
+            "{}/qrels/test.tsv, line 1 is 'query_id\\tcorpus_id\\tscore': the header must name "
+            "query-id, corpus-id and score, with tabs between",
+        ),
     ],
-)  # fmt: skip
+)
 def test_files_that_cannot_be_read(
     folder: Path, change: Callable[[Path], Any], message: str
 ) -> None:
@@ -148,8 +174,11 @@ def test_empty_tables(folder: Path) -> None:
     (folder / "queries.jsonl").write_text("")
     first = validate(folder).findings[0]
     assert first[:4] == (
-        "schema", "error", ["queries.jsonl"], "queries.jsonl is empty: there are no queries",
-    )  # fmt: skip
+        "schema",
+        "error",
+        ["queries.jsonl"],
+        "queries.jsonl is empty: there are no queries",
+    )
     with pytest.raises(DatasetError) as error:
         load(folder)
     assert str(error.value) == f"{folder}/queries.jsonl is empty: there are no queries"
@@ -162,17 +191,25 @@ def test_empty_tables(folder: Path) -> None:
 @pytest.mark.parametrize(
     ("change", "hint"),
     [
-        (renamed("corpus.jsonl", "corpus.jsonl.gz"),
-         "no corpus table. corpus.jsonl.gz is compressed: unpack it first. A data set is"),
-        (renamed("queries.jsonl", "queries.csv"),
-         "no queries table. queries.csv is in no format that is read: write it as JSON Lines or "
-         "Parquet. A data set is"),
-        (renamed("qrels/test.tsv", "qrels/test.tsv.zst"),
-         "qrels/test.tsv.zst is compressed: unpack it first."),
-        (renamed("qrels/test.tsv", "qrels.txt"),
-         "qrels.txt is in no format that is read: write it as JSON Lines, Parquet or TSV."),
+        (
+            renamed("corpus.jsonl", "corpus.jsonl.gz"),
+            "no corpus table. corpus.jsonl.gz is compressed: unpack it first. A data set is",
+        ),
+        (
+            renamed("queries.jsonl", "queries.csv"),
+            "no queries table. queries.csv is in no format that is read: write it as JSON Lines or "
+            "Parquet. A data set is",
+        ),
+        (
+            renamed("qrels/test.tsv", "qrels/test.tsv.zst"),
+            "qrels/test.tsv.zst is compressed: unpack it first.",
+        ),
+        (
+            renamed("qrels/test.tsv", "qrels.txt"),
+            "qrels.txt is in no format that is read: write it as JSON Lines, Parquet or TSV.",
+        ),
     ],
-)  # fmt: skip
+)
 def test_a_file_that_may_be_the_missing_table(
     folder: Path, change: Callable[[Path], Any], hint: str
 ) -> None:
@@ -191,8 +228,11 @@ def test_places_over_several_files(folder: Path, tmp_path: Path) -> None:
     three.write_text("a\nb\nc\n")
     result = places([one, two, three], [1, 2, 3, 5])
     assert [place.name() for place in result] == [
-        f"{one}:1", f"{one}:2", f"{three}:1", f"{three}:3",
-    ]  # fmt: skip
+        f"{one}:1",
+        f"{one}:2",
+        f"{three}:1",
+        f"{three}:3",
+    ]
     tables = [tmp_path / "a.tsv", tmp_path / "b.tsv"]
     for path in tables:
         path.write_text(QRELS)
@@ -210,9 +250,11 @@ def test_rows_of_several_files_that_are_none(folder: Path) -> None:
     append("corpus-0.jsonl", '{"_id": "y"}\n')(folder)
     findings = validate(folder).findings
     assert [(f.ids, f.message) for f in findings] == [
-        (["corpus-0.jsonl:7", "corpus-1.jsonl:1"],
-         "2 rows of the corpus have no text (corpus-0.jsonl:7, corpus-1.jsonl:1)"),
-    ]  # fmt: skip
+        (
+            ["corpus-0.jsonl:7", "corpus-1.jsonl:1"],
+            "2 rows of the corpus have no text (corpus-0.jsonl:7, corpus-1.jsonl:1)",
+        ),
+    ]
     with pytest.raises(DatasetError, match=r"corpus-0\.jsonl, line 7: has no text"):
         list(open_dataset(folder).documents(strict=folder))
 
@@ -253,3 +295,48 @@ def test_commands_name_rows_that_are_too_deep(gen: Gen, tmp_path: Path) -> None:
     checked = gen("validate", folder)
     assert checked.returncode == 1
     assert DEEP in checked.stdout
+
+
+TIMES = (
+    "2023-01-01 0001-01-01 2023-01-01T10 2023-01-01T10:00 2023-01-01T10:00:00 2023-01-01T10:00:00Z "
+    "2023-01-01T10:00:00+01:00 2023-01-01T10+0100"
+).split()
+NO_TIMES = ["", "2023", "12:30", "2023-1-1", "20230101", "2023-01", "2023-01-01.md", " 2023-01-01"]
+
+
+def test_what_arrow_takes_for_a_time() -> None:
+    import io
+
+    import pyarrow as pa
+    import pyarrow.json as pj
+
+    for text in [*TIMES, "2023-01-01 10:00", *NO_TIMES]:
+        line = json.dumps({"a": text}).encode()
+        guessed = pa.types.is_timestamp(pj.read_json(io.BytesIO(line)).schema.field("a").type)
+        assert (text, reads_as_times([line])) == (text, guessed)
+
+
+@pytest.mark.parametrize(
+    ("rows", "guessed"),
+    [
+        ([], False),
+        ([{"a": "2023-01-01"}, {"a": "2023-01-02"}], True),
+        ([{"a": "2023-01-01"}, {"a": "x"}], False),
+        ([{"a": "x"}, {"a": "2023-01-01"}, {"b": "2023-01-01"}], True),
+        ([{"a": "2023-01-01"}, {"a": None}, {}], True),
+        ([{"a": 'see "2023-01-01"'}, {"a": 2023}], False),
+        ([{"a": {"day": "2023-01-01"}, "b": "x"}, {"a": {"day": "y"}, "b": "x"}], False),
+        ([{"a/day": "2023-01-01", "a": {"day": "y"}}], True),
+        ([{"a": [{"day": "2023-01-01"}, {"day": "2023-01-02"}]}], True),
+        ([{"a": ["2023-01-01", "x"]}, {"a": ["2023-01-01"]}], False),
+    ],
+)
+def test_a_column_that_reads_as_times(rows: list[dict[str, Any]], guessed: bool) -> None:
+    assert reads_as_times(line.encode() for line in lines(rows).splitlines(True)) is guessed
+
+
+@pytest.mark.parametrize(("before", "guessed"), [(0, False), (10 << 20, True)])
+def test_types_are_guessed_in_batches(before: int, guessed: bool) -> None:
+    """A batch without another text is read as times, whatever stands in the others."""
+    texts = ["a", "b" * before, "2023-01-01"]
+    assert reads_as_times(json.dumps({"a": one}).encode() for one in texts) is guessed

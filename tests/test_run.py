@@ -15,10 +15,12 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
 from retgen import run
-from retgen.errors import OutputError, RecipeError, RunDirectoryError, UsageError
+from retgen.errors import ChecksFailed, OutputError, RecipeError, RunDirectoryError, UsageError
+from retgen.generators.limit.tables import DocumentTable
 from retgen.run import check_space
 from tests.conftest import SMALL, read_jsonl
 
@@ -36,21 +38,29 @@ def test_what_a_run_directory_holds(small: Path, tmp_path: Path) -> None:
     result = run(small, out=tmp_path / "out")
     names = sorted(path.name for path in (tmp_path / "out").iterdir())
     assert names == [
-        ".lock", "dataset", "manifest.json", "recipe.yaml", "rejected.jsonl", "report.html",
-        "report.json", "run.log",
-    ]  # fmt: skip
+        ".lock",
+        "dataset",
+        "manifest.json",
+        "recipe.yaml",
+        "rejected.jsonl",
+        "report.html",
+        "report.json",
+        "run.log",
+    ]
     manifest = json.loads((tmp_path / "out" / "manifest.json").read_text())
     assert manifest == result.manifest
     assert manifest["counts"] == {"documents": 400, "queries": 100, "qrels": 200, "rejected": 0}
     assert manifest["evidence"] == {"structural": 200, "judged": 0, "human": 0}
     assert manifest["complete"] is True
-    assert manifest["checks"] == {
-        "errors": 0, "warnings": 0, "switched_off": {}, "severities": {}
-    }  # fmt: skip
+    assert manifest["checks"] == {"errors": 0, "warnings": 0, "switched_off": {}, "severities": {}}
     assert sorted(manifest["files"]) == [
-        "dataset/README.md", "dataset/corpus.jsonl", "dataset/qrels.jsonl",
-        "dataset/queries.jsonl", "recipe.yaml", "rejected.jsonl",
-    ]  # fmt: skip
+        "dataset/README.md",
+        "dataset/corpus.jsonl",
+        "dataset/qrels.jsonl",
+        "dataset/queries.jsonl",
+        "recipe.yaml",
+        "rejected.jsonl",
+    ]
     for name, info in manifest["files"].items():
         data = (tmp_path / "out" / name).read_bytes()
         assert info == {"sha256": hashlib.sha256(data).hexdigest(), "bytes": len(data)}
@@ -152,6 +162,29 @@ def test_a_damaged_manifest(small: Path, out: Path, text: str) -> None:
         run(small, out=out)
 
 
+def test_a_failed_proof_is_no_finished_run(
+    small: Path, out: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The message names record and rule; no manifest is written, also where the run is repeated."""
+    right = DocumentTable.matrix_columns
+
+    def wrong(self: DocumentTable, start: int, stop: int) -> Any:
+        columns = right(self, start, stop)
+        columns[np.flatnonzero(columns == b"-1")[:1]] = b"7"  # the first distractor
+        return columns
+
+    monkeypatch.setattr(DocumentTable, "matrix_columns", wrong)
+    (out / "manifest.json").unlink()
+    for fresh in (True, False):
+        with pytest.raises(ChecksFailed) as error:
+            run(small, out=out, fresh=fresh)
+        assert error.value.exit_code == 1
+        assert "did not pass its checks (1 errors)" in str(error.value)
+        message = r"limit-proof/document: document d\d+: .*its metadata gives matrix column 7"
+        assert re.search(message, str(error.value))
+        assert not (out / "manifest.json").exists()
+
+
 def test_limit_is_refused(small: Path, tmp_path: Path) -> None:
     with pytest.raises(UsageError) as error:
         run(small, out=tmp_path / "out", limit=5)
@@ -169,7 +202,8 @@ def test_two_runs_into_one_directory(small: Path, tmp_path: Path, gen: Gen) -> N
         result = gen("run", small, "--out", "out")
     assert result.returncode == 2
     assert result.stderr == (
-        "gen: out is in use by another gen run; wait for it, or choose another --out\n"
+        "gen: out is in use by another gen run; wait for it, or choose another --out. It is "
+        "another process\n"
     )
     assert gen("run", small, "--out", "out").returncode == 0
 
@@ -238,8 +272,18 @@ main()
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGKILL])
 def test_a_stop_in_the_middle(tmp_path: Path, number: signal.Signals) -> None:
     """Stopped when two shards stand; the rerun keeps what is finished, and ends the same."""
-    words = ["run", "limit_dense", "--out", "out", "--workers", "1", "--set", "output.shards=8",
-             "--set", "params.docs=2000"]  # fmt: skip
+    words = [
+        "run",
+        "limit_dense",
+        "--out",
+        "out",
+        "--workers",
+        "1",
+        "--set",
+        "output.shards=8",
+        "--set",
+        "params.docs=2000",
+    ]
     stopped = [sys.executable, "-c", STOPPED, str(int(number)), *words]
     done = subprocess.run(stopped, cwd=tmp_path, stderr=subprocess.PIPE, text=True)
     kept = {p: p.stat().st_mtime_ns for p in (tmp_path / "out" / "dataset").glob("corpus-*")}
@@ -267,11 +311,11 @@ def test_workers_change_no_byte(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, small: Path
 ) -> None:
     """Two processes from the first document on: the same bytes, the same findings."""
-    import retgen.engines.engine
+    import retgen.work.engine
 
     run(small, out=tmp_path / "one", workers=1, overrides={"output.shards": 5})
     # reason: starting processes pays from seconds of work on; the threshold is no behaviour
-    monkeypatch.setattr(retgen.engines.engine, "START", 0.0)
+    monkeypatch.setattr(retgen.work.engine, "START", 0.0)
     run(small, out=tmp_path / "two", workers=2, overrides={"output.shards": 5})
     assert digests(tmp_path / "one") == digests(tmp_path / "two")
     one, two = (json.loads((tmp_path / n / "report.json").read_text()) for n in ("one", "two"))

@@ -82,7 +82,7 @@ def test_a_family_that_takes_no_documents(kb: Path, tmp_path: Path) -> None:
         ("short", DatasetError, "params.source: {}/short holds no document that can be used. "),
         ("", UsageError, "--source is empty: give a file, a folder, or hf:owner/name"),
     ],
-)  # fmt: skip
+)
 def test_nothing_is_written_for_documents_that_cannot_be_used(
     tmp_path: Path, source: str, kind: type[RetgenError], message: str
 ) -> None:

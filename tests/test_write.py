@@ -258,8 +258,15 @@ def test_what_arrow_could_not_write_is_said_when_it_is_asked(tmp_path: Path) -> 
 
 @pytest.mark.parametrize(
     ("number", "shown"),
-    [(0, "0 B"), (999, "999 B"), (1500, "1.5 kB"), (999_960, "1.0 MB"), (4.2e6, "4.2 MB"),
-     (12e9, "12.0 GB"), (10**18, "1,000,000.0 TB")],
-)  # fmt: skip
+    [
+        (0, "0 B"),
+        (999, "999 B"),
+        (1500, "1.5 kB"),
+        (999_960, "1.0 MB"),
+        (4.2e6, "4.2 MB"),
+        (12e9, "12.0 GB"),
+        (10**18, "1,000,000.0 TB"),
+    ],
+)
 def test_sizes_have_the_unit_that_shows_them(number: float, shown: str) -> None:
     assert size_text(number) == shown

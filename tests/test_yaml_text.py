@@ -6,6 +6,9 @@ import time
 from pathlib import Path
 
 import pytest
+import yaml
+from hypothesis import example, given, settings
+from hypothesis import strategies as st
 
 from retgen.errors import DatasetError, RecipeError
 from retgen.yaml_text import DEEPEST, parse_yaml, read_yaml, to_yaml
@@ -78,6 +81,59 @@ def test_what_is_written_is_read_again() -> None:
     assert parse_yaml(to_yaml(tree), "x") == tree
 
 
+# texts that readers of YAML 1.1 or 1.2 take for something else where they stand without quotes
+GUESSED = (
+    "no No NO on oN ON off Off yes Yes y Y n N true null Null ~ = << 12:30 1:2 190:20:30 1:30.5 0o17 "
+    "017 08 0x1f 0b1 1_000 1__0 1e3 1.e3 12e03 1E+3 .5 +.5 ._1 5. 1_0.5 .inf -.inf +.INF .nan .NaN "
+    "+1 -1 0 2023-01-01 2023-1-1 2023-01-01T10:00:00Z - ? : ! & * | > % @ ` . ... ---"
+).split()
+SPACED = [
+    "",
+    " ",
+    " no",
+    "null ",
+    "2001-12-14 21:59:43.10 -5",
+    "a: b",
+    "a #b",
+    "\t",
+    "\na \n\n b\n",
+]
+CONTROL = [
+    "x\x85y",
+    "x\u2028y",
+    "x\u2029y",
+    "a\r\nb",
+    "\ufeffx",
+    "\x00\x07\x1b\x7f\x9f",
+    "\ufffe\uffff",
+]
+TEXTS = st.text(
+    st.sampled_from("0189.:_-+eExob~=<>tfynN \n\t'\"#,[{&*!|%@?\x85\u2028é😀") | st.characters()
+)
+
+
+def survives(text: str) -> bool:
+    """Whether both versions read the text back, as a value and as a key."""
+    tree = {"a": [text], text: {"b": text}}
+    written = [to_yaml(tree), to_yaml(tree, width=None)]
+    return all(yaml.safe_load(one) == tree == parse_yaml(one, "x") for one in written)
+
+
+def test_texts_that_a_reader_would_guess() -> None:
+    assert [one for one in GUESSED + SPACED + CONTROL if not survives(one)] == []
+    assert (
+        to_yaml({"a": ["no", "nb", "12:30", "x\x85y"]})
+        == "a:\n- 'no'\n- nb\n- '12:30'\n- \"x\\Ny\"\n"
+    )
+
+
+@settings(derandomize=True, deadline=None)
+@given(TEXTS)
+@example("word " * 60)
+def test_any_text_is_read_again(text: str) -> None:
+    assert survives(text)
+
+
 BOMB = "[" * 2000 + "]" * 2000
 
 
@@ -88,18 +144,28 @@ BOMB = "[" * 2000 + "]" * 2000
         ("s.yaml", f"study: a\ndatasets: {BOMB}\n", ("eval", "s.yaml"), "s.yaml, line 2"),
         ("", "", ("plan", "limit_dense", "--set", f"params.k={BOMB}"), "--set params.k, line 1"),
         (
-            "d.yaml", f"domain: {BOMB}\n",
-            ("plan", "world_small", "--set", "params.domain=d.yaml"), "d.yaml, line 1",
+            "d.yaml",
+            f"domain: {BOMB}\n",
+            ("plan", "world_small", "--set", "params.domain=d.yaml"),
+            "d.yaml, line 1",
         ),
         (
-            "n.yaml", BOMB, ("plan", "niah", "--set", "params.table=n.yaml"), "n.yaml, line 1",
+            "n.yaml",
+            BOMB,
+            ("plan", "niah", "--set", "params.table=n.yaml"),
+            "n.yaml, line 1",
         ),
     ],
-)  # fmt: skip
+)
 def test_commands(
-    gen: Gen, tmp_path: Path, monkeypatch: pytest.MonkeyPatch,
-    name: str, text: str, arguments: tuple[str, ...], said: str,
-) -> None:  # fmt: skip
+    gen: Gen,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    name: str,
+    text: str,
+    arguments: tuple[str, ...],
+    said: str,
+) -> None:
     monkeypatch.chdir(tmp_path)
     if name:
         (tmp_path / name).write_text(text)

@@ -12,6 +12,7 @@ are scored batch by batch, by several processes where there are many.
 from __future__ import annotations
 
 import heapq
+import pickle
 import zlib
 from abc import abstractmethod
 from collections import Counter
@@ -23,11 +24,10 @@ from typing import Any, NamedTuple, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from retgen.engines import Engine, Local
-from retgen.engines.packing import pack_data, unpack_data
 from retgen.tokenizer import STOPWORDS, length, tokens
 from retgen.validators.containment import Containment
 from retgen.validators.rule import Batch, CorpusRule, Finding, Judgements, RuleState
+from retgen.work import Engine, Local
 
 CUTOFFS = (2, 10, 20, 100)
 HIGH = 0.5  # recall of a random order from which on a cutoff shows nothing
@@ -288,7 +288,7 @@ def query_blind_rankings(
     tops: dict[str, _Top] = {}
     groups = {str(number): group for number, group in enumerate(_groups(spool.batches))}
     for _, result in engine.map(_tops, (_Scores(spool, queries), depth), groups):
-        for name, top in unpack_data(result).items():
+        for name, top in pickle.loads(result).items():
             tops[name] = heapq.nlargest(depth, [*tops.get(name, []), *top])
     return {name: [doc_id for _, doc_id in top] for name, top in tops.items()}
 
@@ -308,7 +308,7 @@ def _groups(batches: Sequence[SpooledBatch]) -> Iterator[list[SpooledBatch]]:
 
 def _tops(scoring: tuple[_Scores, int], batches: Sequence[SpooledBatch]) -> bytes:
     scores, depth = scoring
-    return pack_data(scores.tops(batches, depth))
+    return pickle.dumps(scores.tops(batches, depth))
 
 
 class _Scores:

@@ -11,6 +11,7 @@ normalised Indel similarity of the tokens, each a code point.
 from __future__ import annotations
 
 import math
+import pickle
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
@@ -20,10 +21,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from retgen.data import Dataset, refuse
-from retgen.engines import Engine, Local
-from retgen.engines.packing import pack_data, unpack_data
 from retgen.errors import DatasetError
 from retgen.tokenizer import is_unspaced, sequence
+from retgen.work import Engine, Local
 
 THRESHOLD = 0.6  # CapRetrieval, section 4
 # How long a text must be to count as contained: a name or a keyword stands in many texts that have
@@ -105,21 +105,21 @@ def drop_overlapping(
             )
         left = [name for name in texts if name not in drops]
         held = [one[2] for one in others], threshold
-        own, step = (engine or Local(1)).own, PART
-        if not own.pays(len(left) * len(others) * _A_PAIR):
-            own, step = Local(1), max(1, len(left))
+        by, step = engine or Local(1), PART
+        if not by.pays(len(left) * len(others) * _A_PAIR):
+            by, step = Local(1), max(1, len(left))
         parts = {
             str(i): [texts[name] for name in left[i : i + step]] for i in range(0, len(left), step)
         }
-        for first, pairs in own.map_in_order(_overlapping, held, parts):
-            for text, (other, f1) in unpack_data(pairs).items():
+        for first, pairs in by.map_in_order(_overlapping, held, parts):
+            for text, (other, f1) in pickle.loads(pairs).items():
                 name = left[int(first) + text]
                 drops[name] = Drop(test_set.name, others[other][0], others[other][1], f1)
     return {name: drops[name] for name in texts if name in drops}
 
 
 def _overlapping(held: tuple[Sequence[str], float], texts: Sequence[str]) -> bytes:
-    return pack_data(overlapping(texts, *held))
+    return pickle.dumps(overlapping(texts, *held))
 
 
 def overlapping(
@@ -176,9 +176,12 @@ def _most_alike(
         i, j = np.nonzero(possible)
         i = rows[i]
         likeness = cpdist(
-            [texts[one] for one in i.tolist()], [others[one] for one in j.tolist()],
-            scorer=Indel.normalized_similarity, score_cutoff=threshold - _SLACK, dtype=np.float64,
-        )  # fmt: skip
+            [texts[one] for one in i.tolist()],
+            [others[one] for one in j.tolist()],
+            scorer=Indel.normalized_similarity,
+            score_cutoff=threshold - _SLACK,
+            dtype=np.float64,
+        )
         f1 = _f1(np.rint(likeness * (sizes[i] + theirs[j]) / 2), sizes[i], theirs[j])
         above = f1 > threshold
         yield from zip(i[above].tolist(), j[above].tolist(), f1[above].tolist(), strict=True)

@@ -34,10 +34,25 @@ ur urd Urdu|uz uzb Uzbek|vi vie Vietnamese|yo yor Yoruba|zh zho Chinese|zu zul Z
 _ROWS = [entry.split(" ", 2) for entry in _TABLE.strip().replace("\n", "|").split("|")]
 LANGUAGES = {two: name for two, _, name in _ROWS}
 _TWO = {three: two for two, three, _ in _ROWS} | {
-    "nob": "no", "nb": "no", "cmn": "zh", "zsm": "ms", "arb": "ar", "pes": "fa", "ekk": "et",
-    "lvs": "lv", "swh": "sw", "ory": "or", "npi": "ne", "fil": "tl", "khk": "mn", "azj": "az",
-    "uzn": "uz", "als": "sq", "pbt": "ps", "kmr": "ku",
-}  # fmt: skip
+    "nob": "no",
+    "nb": "no",
+    "cmn": "zh",
+    "zsm": "ms",
+    "arb": "ar",
+    "pes": "fa",
+    "ekk": "et",
+    "lvs": "lv",
+    "swh": "sw",
+    "ory": "or",
+    "npi": "ne",
+    "fil": "tl",
+    "khk": "mn",
+    "azj": "az",
+    "uzn": "uz",
+    "als": "sq",
+    "pbt": "ps",
+    "kmr": "ku",
+}
 _NOTHING = "zxx"  # the classifier's word for code, tables and the like
 
 # what a text says in no language: addresses, paths, code, numbers

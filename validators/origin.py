@@ -11,7 +11,6 @@ Both sides of a pair are documents of one query, so the topic tells nothing: 0.5
 from __future__ import annotations
 
 import math
-import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple, TypeAlias
 
@@ -20,6 +19,7 @@ import xxhash
 from numpy.typing import NDArray
 
 from retgen.data import Dataset, Query
+from retgen.tokenizer import sequence
 from retgen.validators.rule import Judgements
 
 _LEAST = 50  # pairs; fewer tell nothing
@@ -29,7 +29,6 @@ _FEATURES = 1 << 18
 _REPLICATES = 1000
 _WIDER = math.sqrt(1 + _FOLDS * (1 / (_FOLDS - 1)))  # 1 + folds * test size / training size; 1.5
 _TEXT = 20_000  # characters of a document
-_WORD = re.compile(r"[\u3040-\u30ff\u3400-\u9fff]|[^\W\u3040-\u30ff\u3400-\u9fff]+")
 _Whole: TypeAlias = NDArray[np.int64]
 _Real: TypeAlias = NDArray[np.float64]
 
@@ -112,9 +111,15 @@ def _features(texts: Sequence[str]) -> tuple[Any, list[str]]:
     from sklearn.feature_extraction.text import CountVectorizer
 
     vectorizer = CountVectorizer(
-        tokenizer=_words, token_pattern=None, lowercase=False, ngram_range=(1, 2), binary=True,
-        min_df=min(3, len(texts)), max_features=_FEATURES, dtype=np.float64,
-    )  # fmt: skip
+        tokenizer=sequence,
+        token_pattern=None,
+        lowercase=False,
+        ngram_range=(1, 2),
+        binary=True,
+        min_df=min(3, len(texts)),
+        max_features=_FEATURES,
+        dtype=np.float64,
+    )
     try:
         words = vectorizer.fit_transform(texts)
         names = list(vectorizer.get_feature_names_out())
@@ -123,13 +128,9 @@ def _features(texts: Sequence[str]) -> tuple[Any, list[str]]:
     # a text has many features, each says little: their sum stays of the order of one
     size = np.sqrt(np.maximum(np.asarray(words.sum(axis=1)).ravel(), 1.0))
     words = csr_matrix(words.multiply(1.0 / size[:, None]))
-    length = np.log1p([len(_words(text)) for text in texts])
+    length = np.log1p([len(sequence(text)) for text in texts])
     spread = float(np.std(length)) or 1.0
     return hstack([words, csr_matrix(((length - length.mean()) / spread)[:, None])]).tocsr(), names
-
-
-def _words(text: str) -> list[str]:
-    return _WORD.findall(text.casefold())
 
 
 def linear_classifier() -> Any:

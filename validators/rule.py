@@ -111,7 +111,7 @@ class Judgements:
 
 @dataclass
 class RuleState:
-    """What a rule knows after its part of the corpus, as data: see `retgen.engines.packing`.
+    """What a rule knows after its part of the corpus, as data: see `on_disk.pack`.
 
     Arrays in it may be read-only, and lie on disk: what grows with the corpus is a list of arrays.
     """

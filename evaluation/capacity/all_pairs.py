@@ -30,8 +30,8 @@ from retgen.evaluation.capacity.all_pairs_page import (
 )
 from retgen.evaluation.capacity.embedding import Schedule, SphereAdam
 from retgen.evaluation.capacity.free import Critical, margins, pairs
-from retgen.evaluation.embedders.devices import choose_device
 from retgen.progress import Progress, no_progress
+from retgen.search.embedders.devices import choose_device
 from retgen.write import dump_json, make_folder, write_file
 
 CHECK_EVERY = 25  # steps
@@ -250,17 +250,23 @@ def capacity(
         _climb(folder / f"{name}.jsonl", name, wanted[name], seeds, 60 * minutes, place, progress)
     if closed_form:
         _carried(folder / "construct.jsonl", wanted["construct"], progress)
-    result = Capacity(folder, {name: kept(folder, name) for name in _CLIMB}, carried_before(folder),
-                     command)  # fmt: skip
+    result = Capacity(
+        folder, {name: kept(folder, name) for name in _CLIMB}, carried_before(folder), command
+    )
     write_file(folder / "capacity.json", dump_json(result.to_json()))
     write_page(result)
     return result
 
 
 def _climb(
-    path: Path, name: str, dims: Sequence[int], seeds: int, seconds: float, device: str,
+    path: Path,
+    name: str,
+    dims: Sequence[int],
+    seeds: int,
+    seconds: float,
+    device: str,
     progress: Progress,
-) -> None:  # fmt: skip
+) -> None:
     """Dimensions that are not there yet, each written as soon as it is found."""
     known = kept(path.parent, name)
     missing = [d for d in dims if d not in known or not _finished(known[d], seeds)]
@@ -271,8 +277,12 @@ def _climb(
         return
     end = time.monotonic() + seconds
     for one in _CLIMB[name](
-        missing, seeds=seeds, deadline=end - time.monotonic(), device=device, progress=progress,
-    ):  # fmt: skip
+        missing,
+        seeds=seeds,
+        deadline=end - time.monotonic(),
+        device=device,
+        progress=progress,
+    ):
         before = known.get(one.dimension)
         # a call with less time takes nothing back
         longer = before is None or (not before.complete and one.documents >= before.documents)

@@ -185,9 +185,10 @@ def write_page(result: Capacity) -> None:
 def page_of(result: Capacity) -> Page:
     """All that is shown."""
     sections = [
-        *_critical(result), *_carried(result),
+        *_critical(result),
+        *_carried(result),
         Section("What is measured, and what is known", _WHAT),
-    ]  # fmt: skip
+    ]
     lede = "Documents that fit in d dimensions when all pairs of them are asked for."
     return Page("All pairs", "retgen capacity", lede, sentences(result), sections, result.command)
 
@@ -201,20 +202,31 @@ def _critical(result: Capacity) -> Iterator[Section]:
     for protocol, of in result.critical.items():
         if of:
             curves.append(
-                Line(names[protocol], [*map(float, sorted(of))],
-                          [float(of[d].documents) for d in sorted(of)],
-                          hollow=[i for i, d in enumerate(sorted(of)) if not of[d].complete])
-            )  # fmt: skip
+                Line(
+                    names[protocol],
+                    [*map(float, sorted(of))],
+                    [float(of[d].documents) for d in sorted(of)],
+                    hollow=[i for i, d in enumerate(sorted(of)) if not of[d].complete],
+                )
+            )
     shown = [d for d in TABLE_6 if d <= max(top, 12)]
     curves.append(
-        Line("Table 6 of the paper", [*map(float, shown)], [float(TABLE_6[d]) for d in shown],
-                  dashed=True)
-    )  # fmt: skip
+        Line(
+            "Table 6 of the paper",
+            [*map(float, shown)],
+            [float(TABLE_6[d]) for d in shown],
+            dashed=True,
+        )
+    )
     picture = Lines(
-        file="critical_n", title="Critical n by dimension", curves=curves, x="dimensions",
-        y="documents, all pairs of which are solved", log_y=True,
+        file="critical_n",
+        title="Critical n by dimension",
+        curves=curves,
+        x="dimensions",
+        y="documents, all pairs of which are solved",
+        log_y=True,
         caption="Documents at which each method ends; hollow points were cut short.",
-    )  # fmt: skip
+    )
     notes = [
         "a number with ≥ was cut short by --minutes; the others ended by failing",
         "an n counts when every query ranks its two documents strictly first, in float32 and "
@@ -231,8 +243,10 @@ def _critical(result: Capacity) -> Iterator[Section]:
 
 
 def _fits(result: Capacity) -> Iterator[str]:
-    for name, fit in (("Table 6", cubic_fit(TABLE_6)), ("the paper's protocol here",
-                                                        result.fit("paper"))):  # fmt: skip
+    for name, fit in (
+        ("Table 6", cubic_fit(TABLE_6)),
+        ("the paper's protocol here", result.fit("paper")),
+    ):
         if fit is not None:
             constant, linear, square, cube = fit.coefficients
             yield (
@@ -253,11 +267,16 @@ def _carried(result: Capacity) -> Iterator[Section]:
             curves.append(Line(precision, x, [float(one.single) for one in of]))
     limit = max(one.limit for one in result.carried)
     picture = Lines(
-        file="closed_form", title="The closed form in number formats", curves=curves,
-        levels=[Level(f"largest n tried ({limit:,})", float(limit), True)], x="dimensions",
-        y="documents told apart", log_x=True, log_y=True,
+        file="closed_form",
+        title="The closed form in number formats",
+        curves=curves,
+        levels=[Level(f"largest n tried ({limit:,})", float(limit), True)],
+        x="dimensions",
+        y="documents told apart",
+        log_x=True,
+        log_y=True,
         caption="Largest number of documents found that each format carries.",
-    )  # fmt: skip
+    )
     yield Section(
         "The closed form in number formats",
         [

@@ -21,8 +21,6 @@ from retgen.data import open_dataset
 from retgen.errors import UsageError
 from retgen.evaluation.capacity import HIGHEST
 from retgen.evaluation.capacity.certify_page import CertificateResult, Margin, write_page
-from retgen.evaluation.collection import Collection, load
-from retgen.evaluation.scoring.mteb_files import dataset_folder
 from retgen.evaluation.scoring.significance import relevance_matrix
 from retgen.progress import Progress, no_progress
 from retgen.qrels import QrelMatrix
@@ -30,6 +28,8 @@ from retgen.qrels.certificate import DimensionBound, DimensionCertificate, certi
 from retgen.qrels.margins import margin_caps
 from retgen.qrels.matrix import ReducedMatrix, reduce
 from retgen.qrels.radon import CELLS, find_shattered
+from retgen.search.collection import Collection, load
+from retgen.search.mteb_tasks import dataset_folder
 from retgen.write import dump_json, make_folder, write_file
 
 if TYPE_CHECKING:  # they import torch
@@ -90,9 +90,11 @@ def certify(
     whole = QrelMatrix(reduced.matrix.indptr, reduced.matrix.indices, reduced.points)
     if not whole.queries:
         notes.append("every query has all documents relevant: nothing is to be told apart")
-        return _written(CertificateResult(
-            folder, collection, result, None, None, [], margin, None, notes, command
-        ))  # fmt: skip
+        return _written(
+            CertificateResult(
+                folder, collection, result, None, None, [], margin, None, notes, command
+            )
+        )
     result = _with_shattered(result, reduced)
     witness, margins, reached = None, [], None
     caps = margin_caps(reduced)
@@ -125,13 +127,18 @@ def certify(
         if margin is not None:
             widest, reached = _descend(whole, widest, margin, result.lower, until, place, progress)
         margins = [
-            Margin(one.dimension, one.margin if 0 < one.margin < math.inf else None,
-                   caps.at(one.dimension))
+            Margin(
+                one.dimension,
+                one.margin if 0 < one.margin < math.inf else None,
+                caps.at(one.dimension),
+            )
             for one in widest
-        ]  # fmt: skip
-    return _written(CertificateResult(
-        folder, collection, result, witness, caps, margins, margin, reached, notes, command
-    ))  # fmt: skip
+        ]
+    return _written(
+        CertificateResult(
+            folder, collection, result, witness, caps, margins, margin, reached, notes, command
+        )
+    )
 
 
 _NO_TORCH = "this needs the package torch: pip install 'retgen[eval]'"
@@ -140,7 +147,7 @@ _NO_TORCH = "this needs the package torch: pip install 'retgen[eval]'"
 def _device(device: str | None) -> str | None:
     """Where embeddings are sought; None where there is no torch."""
     try:
-        from retgen.evaluation.embedders.devices import choose_device
+        from retgen.search.embedders.devices import choose_device
     except ModuleNotFoundError as error:
         if error.name != "torch":
             raise
@@ -183,38 +190,52 @@ def _with_shattered(result: DimensionCertificate, reduced: ReducedMatrix) -> Dim
         return result
     lower = list(result.lower_bounds)
     for what, by, table in (
-        ("documents", "queries", matrix), ("queries", "documents", matrix.transpose()),
-    ):  # fmt: skip
+        ("documents", "queries", matrix),
+        ("queries", "documents", matrix.transpose()),
+    ):
         cut = find_shattered(table)
         v = len(cut.columns)
         if v > 1:
             details: dict[str, Any] = {"vc_dimension": v, "complete": cut.complete}
             if what == "documents":
                 details["columns"] = [int(reduced.columns[j]) for j in cut.columns]
-            lower.append(DimensionBound(
-                v - 1,
-                f"{by} cut all {2**v:,} subsets out of some {v} {what} (VC dimension "
-                f"{'' if cut.complete else 'at least '}{v}), and half-spaces shatter at most d + 1 "
-                "points",
-                _SHATTERED, details=details, sign_rank=v,
-            ))  # fmt: skip
+            lower.append(
+                DimensionBound(
+                    v - 1,
+                    f"{by} cut all {2**v:,} subsets out of some {v} {what} (VC dimension "
+                    f"{'' if cut.complete else 'at least '}{v}), and half-spaces shatter at most "
+                    "d + 1 points",
+                    _SHATTERED,
+                    details=details,
+                    sign_rank=v,
+                )
+            )
     lower.sort(key=lambda bound: -bound.dimension)
     return replace(result, lower_bounds=lower)
 
 
 def _search(
-    whole: QrelMatrix, result: DimensionCertificate, seeds: int, until: float, device: str,
+    whole: QrelMatrix,
+    result: DimensionCertificate,
+    seeds: int,
+    until: float,
+    device: str,
     progress: Progress,
-) -> Embedding | None:  # fmt: skip
+) -> Embedding | None:
     """From above: at the proven upper bound, or where an optimiser has an easier start."""
     from retgen.evaluation.capacity import embedding
 
     # in one dimension unit vectors cannot move, so it begins above and comes down
     highest = min(max(result.upper, _BEGIN), max(whole.documents - 1, result.upper, 2))
     return embedding.smallest(
-        whole, highest, lowest=result.lower, seeds=seeds, until=until, device=device,
+        whole,
+        highest,
+        lowest=result.lower,
+        seeds=seeds,
+        until=until,
+        device=device,
         progress=progress,
-    )  # fmt: skip
+    )
 
 
 def _with_witness(result: DimensionCertificate, witness: Embedding) -> DimensionCertificate:
@@ -321,8 +342,9 @@ def _descend(
         progress("dimensions", best.dimension, best.dimension)
         middle = (low + best.dimension) // 2
         start = [one for one in result if one.dimension < middle]
-        one = embedding.widen_margin(whole, middle, start[-1] if start else None, until=until,
-                              device=device)  # fmt: skip
+        one = embedding.widen_margin(
+            whole, middle, start[-1] if start else None, until=until, device=device
+        )
         result = sorted([*result, one], key=lambda one: one.dimension)
         if one.margin >= wanted:
             best = one

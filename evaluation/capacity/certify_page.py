@@ -7,12 +7,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from retgen.evaluation.collection import Collection
 from retgen.qrels.certificate import DimensionCertificate, brackets
 from retgen.qrels.margins import MarginCaps
 from retgen.results.page import Page, Section
 from retgen.results.pictures import Level, Line, Lines, Picture
 from retgen.results.tables import TableView
+from retgen.search.collection import Collection
 
 if TYPE_CHECKING:  # they import torch
     from retgen.evaluation.capacity.embedding import Embedding
@@ -92,10 +92,11 @@ def bounds_table(result: CertificateResult) -> TableView:
     rows = [
         [f"{sign} {bound.dimension}", bound.notion, bound.theorem, bound.reference]
         for sign, bounds in (
-            ("≥", result.certificate.lower_bounds), ("≤", result.certificate.upper_bounds),
+            ("≥", result.certificate.lower_bounds),
+            ("≤", result.certificate.upper_bounds),
         )
         for bound in bounds
-    ]  # fmt: skip
+    ]
     return TableView(["dimensions", "notion", "because", "reference"], rows, names=4)
 
 
@@ -166,10 +167,13 @@ def write_page(result: CertificateResult) -> None:
 def page_of(result: CertificateResult) -> Page:
     """All that is shown."""
     return Page(
-        result.collection.name, "retgen capacity",
+        result.collection.name,
+        "retgen capacity",
         "What is known of the dimension that any single-vector embedder needs for these qrels.",
-        sentences(result), list(_sections(result)), result.command,
-    )  # fmt: skip
+        sentences(result),
+        list(_sections(result)),
+        result.command,
+    )
 
 
 def _sections(result: CertificateResult) -> Iterator[Section]:
@@ -223,8 +227,13 @@ def _pictures(result: CertificateResult) -> list[Picture]:
     levels = [] if result.wanted is None else [Level("margin asked for", result.wanted, True)]
     return [
         Lines(
-            file="margins", title="Margin by dimension", curves=curves, levels=levels,
-            x="dimensions", y="margin of unit vectors", log_x=True,
+            file="margins",
+            title="Margin by dimension",
+            curves=curves,
+            levels=levels,
+            x="dimensions",
+            y="margin of unit vectors",
+            log_x=True,
             caption="Found by optimisation, below what is proven to be out of reach.",
         )
-    ]  # fmt: skip
+    ]

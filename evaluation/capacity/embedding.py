@@ -136,8 +136,10 @@ def widen_margin(
         starts.append(normalize(padded + 0.02 * starts[0], dim=-1))
     best: Widest | None = None
     if start is not None:
-        wider = [np.pad(v, ((0, 0), (0, dimension - start.dimension)))
-                 for v in (start.queries, start.documents)]  # fmt: skip
+        wider = [
+            np.pad(v, ((0, 0), (0, dimension - start.dimension)))
+            for v in (start.queries, start.documents)
+        ]
         best = Widest(dimension, start.margin, *wider)
     for units in starts:
         units = units.to(device)

@@ -11,10 +11,10 @@ from functools import cache
 
 from retgen.agents.models import ModelSettings
 from retgen.errors import UsageError
-from retgen.evaluation.embedders.options import Options
-from retgen.evaluation.search.base import Retriever, RetrieverType, SystemRanks
 from retgen.messages import did_you_mean
 from retgen.plugins import classes, require_modules
+from retgen.search.base import Retriever, RetrieverType, SystemRanks
+from retgen.search.embedders.options import Options
 
 __all__ = [
     "Options",
@@ -30,7 +30,7 @@ __all__ = [
     "runs_a_model",
     "type_of",
     "types",
-]  # fmt: skip
+]
 
 
 @cache

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from retgen.agents.embedders import embedding_backends
-from retgen.agents.models import ModelSettings, embedder_settings
-from retgen.evaluation.embedders.options import Options
-from retgen.evaluation.search.base import Retriever, RetrieverType
+from retgen.agents.models import EmbedderSettings, ModelSettings
+from retgen.search.base import Retriever, RetrieverType
+from retgen.search.embedders.options import Options
 
 
 class Api(RetrieverType):
@@ -22,10 +22,10 @@ class Api(RetrieverType):
         return tuple(embedding_backends())
 
     def asked(self, name: str) -> list[ModelSettings]:
-        return [embedder_settings(name)]
+        return [EmbedderSettings.named(name)]
 
     def load(self, name: str, options: Options) -> Retriever:
-        from retgen.evaluation.embedders.api import ApiEmbedder
         from retgen.evaluation.search.api import ApiRetriever
+        from retgen.search.embedders.api import ApiEmbedder
 
         return ApiRetriever(name, ApiEmbedder(name, options), options)

@@ -13,11 +13,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from retgen.errors import UsageError
-from retgen.evaluation.collection import Collection
-from retgen.evaluation.embedders.options import Options
-from retgen.evaluation.search.base import Retriever, RetrieverType, SystemRanks
-from retgen.evaluation.search.lexical import BLOCK, rank_all
 from retgen.progress import Progress
+from retgen.search.base import Retriever, RetrieverType, SystemRanks
+from retgen.search.collection import Collection
+from retgen.search.embedders.options import Options
+from retgen.search.lexical import BLOCK, rank_all
 
 _LIST = re.compile(", (?:and )?| and ")
 _ITEM = 4  # words of a listed item, on average, at most

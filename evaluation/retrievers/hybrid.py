@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from retgen.errors import UsageError
 from retgen.evaluation import retrievers
-from retgen.evaluation.embedders.options import Options
-from retgen.evaluation.search.base import Retriever, RetrieverType
+from retgen.search.base import Retriever, RetrieverType
+from retgen.search.embedders.options import Options
 
 
 class Hybrid(RetrieverType):

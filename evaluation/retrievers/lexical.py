@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import ClassVar
 
-from retgen.evaluation.embedders.options import Options
-from retgen.evaluation.search.base import Retriever, RetrieverType, System
+from retgen.search.base import Retriever, RetrieverType, System
+from retgen.search.embedders.options import Options
 
 _CAPRETRIEVAL = "bm25-capretrieval"
 
@@ -21,7 +21,8 @@ class Lexical(RetrieverType):
     }
 
     def load(self, name: str, options: Options) -> Retriever:
-        from retgen.evaluation.search import capretrieval, lexical
+        from retgen.evaluation.search import capretrieval
+        from retgen.search import lexical
 
         if name.startswith(_CAPRETRIEVAL):
             return capretrieval.CapRetrievalBM25(name)
@@ -38,6 +39,6 @@ class BM25Paper(RetrieverType):
         return None
 
     def systems(self, name: str, retriever: Retriever | None, options: Options) -> list[System]:
-        from retgen.evaluation.search.lexical import BM25PaperScorer
+        from retgen.search.lexical import BM25PaperScorer
 
         return [System(None, BM25PaperScorer())]

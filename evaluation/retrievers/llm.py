@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 from retgen.agents.models import ModelSettings, settings_of
 from retgen.errors import UsageError
-from retgen.evaluation.embedders.options import ModelCalls, Options
-from retgen.evaluation.search.base import RetrieverType
+from retgen.search.base import RetrieverType
+from retgen.search.embedders.options import ModelCalls, Options
 
 if TYPE_CHECKING:
     from retgen.evaluation.search.chat import ChatScorer

@@ -7,9 +7,9 @@ from collections.abc import Iterator, Sequence
 from importlib import metadata
 
 from retgen.errors import UsageError
-from retgen.evaluation.embedders.options import Options
-from retgen.evaluation.search.base import Retriever, RetrieverType
 from retgen.messages import did_you_mean
+from retgen.search.base import Retriever, RetrieverType
+from retgen.search.embedders.options import Options
 
 # an extra of mteb -> the variables of which its provider's client reads one
 _KEYS = {

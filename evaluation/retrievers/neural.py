@@ -8,15 +8,15 @@ from typing import Any, ClassVar
 
 from retgen.errors import UsageError
 from retgen.evaluation import retrievers
-from retgen.evaluation.embedders.options import Options
 from retgen.evaluation.retrievers.llm import Chat
-from retgen.evaluation.search.base import (
+from retgen.search.base import (
     EMBEDDERS,
     Retriever,
     RetrieverType,
     System,
     names_embedder,
 )
+from retgen.search.embedders.options import Options
 
 
 class Dense(RetrieverType):
@@ -32,8 +32,8 @@ class Dense(RetrieverType):
         return names_embedder(name)
 
     def load(self, name: str, options: Options) -> Retriever:
-        from retgen.evaluation.embedders.base import load_embedder
-        from retgen.evaluation.search.dense import DenseRetriever
+        from retgen.search.dense import DenseRetriever
+        from retgen.search.embedders.base import load_embedder
 
         return DenseRetriever(name, load_embedder(name, options), options)
 

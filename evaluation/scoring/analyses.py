@@ -8,7 +8,6 @@ from pathlib import Path
 
 from retgen.data import Dataset
 from retgen.errors import UsageError
-from retgen.evaluation.collection import Collection
 from retgen.evaluation.retrievers import type_of
 from retgen.evaluation.scoring import by_type, thresholds
 from retgen.evaluation.scoring import misses as errors
@@ -17,8 +16,9 @@ from retgen.evaluation.scoring.columns import values_of
 from retgen.evaluation.scoring.failures import failures
 from retgen.evaluation.scoring.result import AnalysisResult
 from retgen.evaluation.scoring.scores import Score, primary_of
-from retgen.evaluation.search.base import Retriever, SystemRanks
 from retgen.progress import Progress
+from retgen.search.base import Retriever, SystemRanks
+from retgen.search.collection import Collection
 from retgen.statistics.clustered import Units
 
 _SETS = {"KW", "SM"}  # CapRetrieval's two sets of queries, which are shown apart

@@ -8,10 +8,10 @@ from typing import Any
 import numpy as np
 
 from retgen.data import Qrel
-from retgen.evaluation.collection import Collection
 from retgen.evaluation.scoring.measures import Measures, cutoff, is_graded
 from retgen.evaluation.scoring.scores import primary_of
 from retgen.progress import Progress, no_progress
+from retgen.search.collection import Collection
 from retgen.validators.baselines import WordTerms, query_blind_rankings, with_best
 from retgen.validators.rule import Batch, Judgements
 from retgen.write import scratch_folder
@@ -31,7 +31,7 @@ def baselines(
     names = measures.names
     random: dict[str, float | None] = {name: _expected(collection, name) for name in names}
     rankings = {}
-    depth = measures.depth(collection.documents)
+    depth = measures.depth(collection.documents) + bool((collection.own >= 0).any())
     with scratch_folder("retgen-baselines-") as scratch:
         terms = WordTerms(_judgements(collection))
         terms.scratch = str(scratch)
@@ -58,14 +58,14 @@ def _judgements(collection: Collection) -> Judgements:
 
 def _expected(collection: Collection, name: str) -> float | None:
     """The mean over queries of a measure's expectation under a uniform random order."""
-    n = collection.documents
     base = name.partition("@")[0].lower()
     qrels = collection.qrels
     if is_graded(name):
         base, qrels = base.rpartition(" ")[2], collection.grades or {}
-    k = min(cutoff(name) or n, n)
     values = []
-    for query in collection.queries:
+    for query, own in zip(collection.queries, collection.own.tolist(), strict=True):
+        n = max(1, collection.documents - (own >= 0))
+        k = min(cutoff(name) or n, n)
         judged = {d: g for d, g in qrels[query.query_id].items() if g > 0}
         gains = sorted(judged.values(), reverse=True)
         # what the corpus does not hold is asked for all the same

@@ -14,15 +14,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from retgen.errors import UsageError
-from retgen.evaluation.collection import Collection
 from retgen.evaluation.scoring.columns import NONE
 from retgen.evaluation.scoring.panels import score_measure
 from retgen.evaluation.scoring.scores import Score, in_order
-from retgen.evaluation.search.base import slug
 from retgen.results.measurements import Measure, Measurement
 from retgen.results.page import Section
 from retgen.results.panel import Column, Panel
 from retgen.results.pictures import Bars
+from retgen.search.base import slug
+from retgen.search.collection import Collection
 from retgen.statistics.clustered import FEWEST, Units
 
 DEPTH = 10
@@ -101,10 +101,13 @@ class Breakdown(NamedTuple):
         score = cell.score
         spans = None if np.isnan(score.intervals).any() else score.intervals.tolist()
         return {
-            "value": cell.value, "queries": len(score.values), "model": score.model,
-            "dim": score.dim, "metrics": score.metrics,
+            "value": cell.value,
+            "queries": len(score.values),
+            "model": score.model,
+            "dim": score.dim,
+            "metrics": score.metrics,
             "intervals": spans and dict(zip(score.names, spans, strict=True)),
-        } | cell.shares  # fmt: skip
+        } | cell.shares
 
     def _states(self, what: str) -> bool:
         """Whether some system has such a share."""
@@ -137,8 +140,9 @@ class Breakdown(NamedTuple):
         for value, score, shares in self.cells:
             by, n = {self.column: value}, len(score.values)
             rows += [score.measured(name, by)._replace(n=n) for name in score.names]
-            rows += [Measurement(score.label, what, by, share, n=n)
-                     for what, share in shares.items()]  # fmt: skip
+            rows += [
+                Measurement(score.label, what, by, share, n=n) for what, share in shares.items()
+            ]
         return rows
 
     def _pictures(self, name: str) -> list[Bars]:
@@ -147,23 +151,34 @@ class Breakdown(NamedTuple):
         labels = list(dict.fromkeys(c.score.label for c in self.cells))[:_SERIES]
         if not 1 < len(values) <= _GROUPS:
             return []
-        rows = {(one.system, one.by[self.column]): one for one in self.measurements()
-                if one.measure == self.measure}  # fmt: skip
+        rows = {
+            (one.system, one.by[self.column]): one
+            for one in self.measurements()
+            if one.measure == self.measure
+        }
         file = f"{slug(name)}_by_{slug(self.column)}"
         return [
             Bars(
-                file=file, title=f"{self.measure} by {self.column}: {name}", y=self.measure,
-                groups=values, series={one: [rows[one, v] for v in values] for one in labels},
+                file=file,
+                title=f"{self.measure} by {self.column}: {name}",
+                y=self.measure,
+                groups=values,
+                series={one: [rows[one, v] for v in values] for one in labels},
                 caption=f"With 95% intervals: figures/{file}.svg.",
             )
-        ]  # fmt: skip
+        ]
 
     def _panel(self, rows: Sequence[Measurement], columns: Sequence[Column]) -> Panel:
         queries = Column("queries", columns[0].measure, count=True)
         return Panel(
-            "", rows, [queries, *columns], rows=[self.column, "system"], between="–", missing="",
+            "",
+            rows,
+            [queries, *columns],
+            rows=[self.column, "system"],
+            between="–",
+            missing="",
             best_within=self.column,
-        )  # fmt: skip
+        )
 
     def _scores(self) -> Panel:
         rows = [one for one in self.measurements() if one.by[self.column] != ALL]

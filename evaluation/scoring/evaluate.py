@@ -14,11 +14,8 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from retgen.bucket_run import is_copy
 from retgen.data import open_dataset
 from retgen.errors import RetgenError, UsageError
-from retgen.evaluation.collection import Collection, load
-from retgen.evaluation.embedders.options import ModelCalls
 from retgen.evaluation.retrievers import (
     Options,
     SystemRanks,
@@ -39,23 +36,26 @@ from retgen.evaluation.scoring.measures import (
     judged_names,
     measure_of_mteb,
 )
-from retgen.evaluation.scoring.mteb_files import dataset_folder, mteb_task_of, write_mteb
+from retgen.evaluation.scoring.mteb_files import mteb_task_of, write_mteb
 from retgen.evaluation.scoring.page import write_pages
 from retgen.evaluation.scoring.result import AnalysisResult, DatasetScores, Evaluation
 from retgen.evaluation.scoring.scores import Score, at_largest, write_score
 from retgen.evaluation.scoring.significance import compare, relevance_matrix, units_of
-from retgen.evaluation.search.base import slug
-from retgen.evaluation.search.rankings import read_run, space
 from retgen.evaluation.search.unread import unread_note
 from retgen.evaluation.tasks import task_of
 from retgen.evaluation.tasks.measure import TaskResults
 from retgen.evaluation.tasks.task import Task
 from retgen.progress import Progress, no_progress
 from retgen.qrels.density import densities
+from retgen.search.base import rank_corpus, slug
+from retgen.search.collection import Collection, load
+from retgen.search.embedders.options import ModelCalls
+from retgen.search.mteb_tasks import dataset_folder
+from retgen.search.rankings import read_run
 from retgen.write import cache_folder, dump_json, make_folder, write_file
 
 if TYPE_CHECKING:
-    from retgen.agents.calls import ModelOptions
+    from retgen.agents.session import ModelOptions
 
 
 def evaluate(
@@ -82,11 +82,11 @@ def evaluate(
 ) -> Evaluation:
     """Score systems on one or several data sets and write everything under `out`.
 
-    `out` defaults to RUN/eval for one run directory, else, for a run in a bucket ("s3://...") as
-    well, to outputs/eval_NAME. `models` defaults to bm25 where no `runs` are given, or to those of
-    a task with candidate sets. `over_seeds`: the data sets are one recipe under several seeds.
-    `leaderboard`: also say which systems can be told apart over all data sets, with those that
-    earlier calls scored. `analyses`: what is looked at beside means.
+    `out` defaults to RUN/eval for one run directory, else to outputs/eval_NAME. `models` defaults
+    to bm25 where no `runs` are given, or to those of a task with candidate sets. `over_seeds`: the
+    data sets are one recipe under several seeds. `leaderboard`: also say which systems can be told
+    apart over all data sets, with those that earlier calls scored. `analyses`: what is looked at
+    beside means.
     `model_options` is about models behind an API: their ledger, cap and prices. `limit`: how many
     items of a domain they order, and in some tasks how many all systems are measured on. `title`
     and `about` head the page, and what `conclude` makes of the result follows. Raises `UsageError`
@@ -121,7 +121,7 @@ def evaluate(
     options = replace(options, calls=calls)
     results: list[DatasetScores] = []
     places: list[list[Path]] = []  # of each data set, where earlier calls left scores
-    errors: dict[str, RetgenError] = {}
+    errors: dict[str, Exception] = {}
     for one, task in zip(paths, held, strict=True):
         collection = load(one, split, progress)
         if analyses.complete:
@@ -141,19 +141,26 @@ def evaluate(
             shutil.rmtree(folder / "figures", ignore_errors=True)  # of an earlier call
             shutil.rmtree(place / "figures", ignore_errors=True)
         make_folder(place)
-        shared = shared_folder(place if out is not None else output_folder([one]))
         scored = _score(
-            Analysis(analyses, collection), of_task, measures, names, runs,
-            replace(options, shared=shared), place, errors, progress,
-        )  # fmt: skip
+            Analysis(analyses, collection),
+            of_task,
+            measures,
+            names,
+            runs,
+            options,
+            place,
+            errors,
+            progress,
+        )
         scored.name = name
         results.append(scored)
         places.append(list(dict.fromkeys([output_folder([one]), place])))
-    failures = {name: str(error) for name, error in errors.items()}
-    code = max((error.exit_code for error in errors.values()), default=0)
+    failures = {name: _failure(name, error) for name, error in errors.items()}
+    codes = {name: getattr(error, "exit_code", 2) for name, error in errors.items()}
+    code = max(codes.values(), default=0)
     if errors and not any(d.scores or (d.task and d.task.results) for d in results):
         if len(errors) == 1 or code > UsageError.exit_code:  # the latter can be resumed
-            raise next(error for error in errors.values() if error.exit_code == code)
+            raise next(errors[name] for name in errors if codes[name] == code)
         raise UsageError("\n".join(failures.values()))
     board = None
     if leaderboard and all(one.scores for one in results):
@@ -162,10 +169,16 @@ def evaluate(
         results[0].notes.append("no leaderboard: not every data set has a ranking of its corpus")
     message = command or shlex.join(["gen", "eval", *map(str, paths)])
     result = Evaluation(
-        results, folder, failures, message, seeds=over_seeds, title=title, about=about,
+        results,
+        folder,
+        failures,
+        message,
+        seeds=over_seeds,
+        title=title,
+        about=about,
         exit_code=code,
         leaderboard=board,
-    )  # fmt: skip
+    )
     if conclude is not None:
         result.conclusion = conclude(result)
     write_file(folder / "eval.json", dump_json(result.to_json()))
@@ -214,7 +227,7 @@ def _model_calls(
     asked = [one for name in models for one in asked_models(name)]
     if not asked:
         return None
-    from retgen.agents.calls import ModelOptions, check_model, ledger_of
+    from retgen.agents.session import ModelOptions, check_model, ledger_of
 
     model_options = model_options or ModelOptions()
     for settings in asked:
@@ -227,15 +240,10 @@ def _model_calls(
 def output_folder(paths: Sequence[Path]) -> Path:
     if len(paths) == 1:
         run = (paths[0] / "recipe.yaml").is_file() and (paths[0] / "dataset").is_dir()
-        if run and not is_copy(paths[0]):
+        if run:
             return paths[0] / "eval"
         return Path("outputs") / f"eval_{paths[0].resolve().name}"
     return Path("outputs") / "eval"
-
-
-def shared_folder(folder: Path) -> Path:
-    """Where ranks leave embeddings, beside the evaluation of a data set in `folder`."""
-    return folder / "embeddings"
 
 
 def _unique(name: str, path: Path, paths: Sequence[Path]) -> str:
@@ -251,7 +259,7 @@ def _score(
     runs: Sequence[str | Path],
     options: Options,
     folder: Path,
-    errors: dict[str, RetgenError],
+    errors: dict[str, Exception],
     progress: Progress,
 ) -> DatasetScores:
     collection = analysis.collection
@@ -265,6 +273,7 @@ def _score(
     depth = max(depth, analysis.depth())
     scores: list[Score] = []
     notes: list[str] = []
+    coded = False
     began = time.perf_counter()
     systems = _systems(
         analysis, of_task, models, runs, options, folder, depth, errors, notes, progress
@@ -277,11 +286,16 @@ def _score(
             means = beside.per_query(collection, ranked.rankings).mean(axis=0)
             coverage = dict(zip(judged, map(float, means), strict=True))
         score = Score(
-            ranked.model, ranked.dim, measures.names, values, units.interval(values),
-            coverage, ranked.details,
-        )  # fmt: skip
+            ranked.model,
+            ranked.dim,
+            measures.names,
+            values,
+            units.interval(values),
+            coverage,
+            ranked.details,
+        )
         seconds = time.perf_counter() - began
-        write_score(folder, collection, score, ranked.rankings)
+        coded = write_score(folder, collection, score, ranked.rankings) or coded
         at = main if main.names else measures  # of a score without a counterpart, the first asked
         own = float(at.per_query(collection, ranked.rankings)[:, 0].mean())
         write_mteb(folder, collection, score, own, options.settings(), seconds)
@@ -291,13 +305,16 @@ def _score(
             of = f"{unranked:,} of {len(collection.queries):,} queries"
             notes.append(f"{score.label}: ranks no document for {of}, which count as 0")
         began = time.perf_counter()
-    if scores and space(collection.doc_ids):
-        notes.append("ids with white space stand in runs/*.trec with %20 and %09 in its place")
+    if coded:
+        notes.append("ids with white space are percent-encoded in runs/*.trec")
     result = baselines(collection, measures, progress)
     graph = densities(relevance_matrix(collection))
     return DatasetScores(
-        collection, measures, result,
-        measures.ceiling(collection) | (beside.ceiling(collection) if beside else {}), scores,
+        collection,
+        measures,
+        result,
+        measures.ceiling(collection) | (beside.ceiling(collection) if beside else {}),
+        scores,
         compare(units, {s.label: s.values for s in at_largest(scores)}, measures.names),
         units,
         {
@@ -308,7 +325,7 @@ def _score(
         notes,
         task=of_task,
         parts=analysis.finish(scores, units, folder),
-    )  # fmt: skip
+    )
 
 
 def _systems(
@@ -319,7 +336,7 @@ def _systems(
     options: Options,
     folder: Path,
     depth: int,
-    errors: dict[str, RetgenError],
+    errors: dict[str, Exception],
     notes: list[str],
     progress: Progress,
 ) -> Iterator[SystemRanks]:
@@ -330,17 +347,27 @@ def _systems(
         try:
             result = retriever(name, options) if ranks_a_corpus(name) else None
             if result is not None:
-                yield from result.rank(collection, depth, progress)
+                yield from rank_corpus(result, collection, depth, progress)
                 notes += _unread(name, result, collection)
                 analysis.classify(name, result, progress)
             if of_task is not None:
                 of_task.measure(name, result, options, folder, progress)
-        except RetgenError as error:
+        except Exception as error:  # whatever libraries raise: it is this system's alone
             errors[name] = error
     for file, name in names.items():
-        rankings, run_notes = read_run(file, collection, depth)
+        try:
+            rankings, run_notes = read_run(file, collection, depth)
+        except RetgenError as error:
+            errors[name] = error
+            continue
         notes += [f"{file}: {note}" for note in run_notes]
         yield SystemRanks(name, None, rankings, {"run": str(file), "notes": run_notes})
+
+
+def _failure(name: str, error: Exception) -> str:
+    if isinstance(error, RetgenError):
+        return str(error)
+    return f"{name}: {type(error).__name__}: {error}. Score it alone to see where that comes from"
 
 
 def _unread(name: str, retriever: object, collection: Collection) -> list[str]:

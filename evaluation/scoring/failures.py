@@ -13,11 +13,11 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from retgen.evaluation.collection import Collection
 from retgen.evaluation.scoring.misses import relevant_documents
 from retgen.evaluation.scoring.scores import Score
 from retgen.results.page import Fold, Section
 from retgen.results.tables import TableView
+from retgen.search.collection import Collection
 
 WORST = 20  # queries of a system
 _RELEVANT, _FIRST, _CHARACTERS = 3, 3, 160  # documents shown of a query, and of a text
@@ -88,8 +88,10 @@ class Failures(NamedTuple):
         )
 
     def _rows(self, one: Failure) -> list[list[str]]:
-        shown = [(doc, f"{self.depth + 1}+" if rank is None else str(rank), "relevant")
-                 for doc, rank in one.relevant]  # fmt: skip
+        shown = [
+            (doc, f"{self.depth + 1}+" if rank is None else str(rank), "relevant")
+            for doc, rank in one.relevant
+        ]
         shown += [(doc, str(rank), "") for doc, rank in one.first]
         query = _cut(self.collection.queries[one.row].text)
         heads = [[query, f"{one.value:.4f}"], *[["", ""]] * (len(shown) - 1)]
@@ -112,8 +114,10 @@ def failures(
     systems = []
     for score, top in tops:
         values = score.values[:, score.names.index(measure)]
-        found = [_failure(row, float(values[row]), relevant[row], ranked)
-                 for row, ranked in enumerate(top.tolist())]  # fmt: skip
+        found = [
+            _failure(row, float(values[row]), relevant[row], ranked)
+            for row, ranked in enumerate(top.tolist())
+        ]
         wrong = sorted((one for one in found if one is not None), key=lambda one: one.value)
         systems.append((score, wrong[:WORST], len(wrong)))
     shown = {

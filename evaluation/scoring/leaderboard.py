@@ -29,11 +29,11 @@ from retgen.evaluation.scoring.panels import p_value, score_measure
 from retgen.evaluation.scoring.result import AnalysisResult, DatasetScores
 from retgen.evaluation.scoring.scores import at_largest
 from retgen.evaluation.scoring.significance import PairedDifference, holm
-from retgen.evaluation.search.base import slug
 from retgen.results.measurements import Measure, Measurement
 from retgen.results.numbers import listed
 from retgen.results.page import Section
 from retgen.results.panel import Column, Panel, columns_by
+from retgen.search.base import slug
 from retgen.statistics.clustered import CHANGE, FEWEST, Estimate, Units
 
 Values = NDArray[np.float64]  # (queries,) of one measure
@@ -119,10 +119,12 @@ class Leaderboard:
             f"over {self.units}{where}."
         ]
         return Section(
-            "Leaderboard", [self.sentence(), *([] if self.note else text)],
-            [self._panel(), *([self._power_panel()] if self.powers else [])], notes=self.notes,
+            "Leaderboard",
+            [self.sentence(), *([] if self.note else text)],
+            [self._panel(), *([self._power_panel()] if self.powers else [])],
+            notes=self.notes,
             terminal_title=self.sentence(),
-        )  # fmt: skip
+        )
 
     def _panel(self) -> Panel:
         mean = f"mean of {len(self.sets)}"
@@ -133,9 +135,13 @@ class Leaderboard:
                 rows.append(Measurement.of(one.system, self.measure, estimate, {"data set": name}))
         scores = columns_by(score_measure(self.measure), "data set", self._columns(mean))
         return Panel(
-            "", rows, [Column("group", Measure("group", better="")), *scores], interval="inside",
-            terminal_interval="inside", best=False,
-        )  # fmt: skip
+            "",
+            rows,
+            [Column("group", Measure("group", better="")), *scores],
+            interval="inside",
+            terminal_interval="inside",
+            best=False,
+        )
 
     def _columns(self, mean: str) -> list[str]:
         return [mean, *self.sets] if len(self.sets) > 1 else self.sets
@@ -165,9 +171,14 @@ class Leaderboard:
             Column(f"queries{each} for 80%", Measure("queries", 0, better="")),
         ]
         return Panel(
-            "", rows, columns, heads=["neighbours"], interval="inside", terminal_interval="inside",
+            "",
+            rows,
+            columns,
+            heads=["neighbours"],
+            interval="inside",
+            terminal_interval="inside",
             best=False,
-        )  # fmt: skip
+        )
 
 
 def analysis(
@@ -188,10 +199,14 @@ def leaderboard(
     `earlier`: of each data set, folders whose per_query/ may hold what earlier calls scored.
     """
     measure = sets[0].primary
-    notes = [f"{one.name}: has no {measure}, so it is left out" for one in sets
-             if measure not in one.measures.names]  # fmt: skip
-    used = [(one, of) for one, of in zip(sets, earlier, strict=True)
-            if measure in one.measures.names]  # fmt: skip
+    notes = [
+        f"{one.name}: has no {measure}, so it is left out"
+        for one in sets
+        if measure not in one.measures.names
+    ]
+    used = [
+        (one, of) for one, of in zip(sets, earlier, strict=True) if measure in one.measures.names
+    ]
     values: list[dict[str, Values]] = []
     for scored, folders in used:
         at = scored.measures.names.index(measure)
@@ -211,12 +226,17 @@ def leaderboard(
     whole = units[0] if len(units) == 1 else Units.together(units)
     comparisons = _compared({name: columns[name] for name in names}, whole, measure)
     return Leaderboard(
-        measure, [scored.name for scored, _ in used],
-        _entries(names, columns, units, whole, comparisons), comparisons,
-        [] if whole.note else [power(a, b, columns[a], columns[b], units)
-                               for a, b in pairwise(names)],
-        whole.name, whole.note, notes,
-    )  # fmt: skip
+        measure,
+        [scored.name for scored, _ in used],
+        _entries(names, columns, units, whole, comparisons),
+        comparisons,
+        []
+        if whole.note
+        else [power(a, b, columns[a], columns[b], units) for a, b in pairwise(names)],
+        whole.name,
+        whole.note,
+        notes,
+    )
 
 
 def _kept(scored: DatasetScores, folders: Sequence[Path], measure: str) -> dict[str, Values]:
@@ -285,18 +305,23 @@ def _entries(
     comparisons: Sequence[PairedDifference],
 ) -> list[Entry]:
     place = {name: i for i, name in enumerate(names)}
-    apart = [(place[c.first], place[c.second]) for c in comparisons
-             if c.adjusted is not None and c.adjusted < LEVEL]  # fmt: skip
+    apart = [
+        (place[c.first], place[c.second])
+        for c in comparisons
+        if c.adjusted is not None and c.adjusted < LEVEL
+    ]
     groups = letter_groups(len(names), apart)
     result = []
     for i, name in enumerate(names):
         letters = "".join(_letter(number) for number, of in enumerate(groups) if i in of)
         result.append(
             Entry(
-                name, _estimate(stacked(columns[name]), whole),
-                [_estimate(v, one) for v, one in zip(columns[name], units, strict=True)], letters,
+                name,
+                _estimate(stacked(columns[name]), whole),
+                [_estimate(v, one) for v, one in zip(columns[name], units, strict=True)],
+                letters,
             )
-        )  # fmt: skip
+        )
     return result
 
 

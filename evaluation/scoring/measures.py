@@ -16,8 +16,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from retgen.errors import UsageError
-from retgen.evaluation.collection import Collection
-from retgen.evaluation.search.rankings import Rankings
+from retgen.search.collection import Collection
+from retgen.search.rankings import Rankings
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -33,13 +33,24 @@ _Run = Mapping[str, Mapping[str, float]]
 
 
 _OF_MTEB = {
-    "ndcg": "nDCG", "recall": "R", "map": "AP", "mrr": "RR", "precision": "P",
+    "ndcg": "nDCG",
+    "recall": "R",
+    "map": "AP",
+    "mrr": "RR",
+    "precision": "P",
     "hit_rate": "Success",
-}  # fmt: skip
+}
 _TO_MTEB = {
-    "ndcg": "ndcg", "recall": "recall", "r": "recall", "map": "map", "ap": "map", "mrr": "mrr",
-    "rr": "mrr", "p": "precision", "success": "hit_rate",
-}  # fmt: skip
+    "ndcg": "ndcg",
+    "recall": "recall",
+    "r": "recall",
+    "map": "map",
+    "ap": "map",
+    "mrr": "mrr",
+    "rr": "mrr",
+    "p": "precision",
+    "success": "hit_rate",
+}
 
 
 def mteb_score(name: str) -> str | None:
@@ -110,8 +121,17 @@ class Measures:
 
     def one_ranking(self, collection: Collection, doc_ids: Sequence[str]) -> NDArray[np.float64]:
         """Values (queries, measures) of the same ranking for every query."""
-        row = {doc: float(len(doc_ids) - rank) for rank, doc in enumerate(doc_ids)}
-        run = {query.query_id: row for query in collection.queries}
+        depth = self.depth(collection.documents)
+
+        def row(own: str | None) -> dict[str, float]:
+            kept = [doc for doc in doc_ids if doc != own][:depth]
+            return {doc: float(depth - rank) for rank, doc in enumerate(kept)}
+
+        of_all = row(None)
+        run = {
+            query.query_id: of_all if own < 0 else row(query.query_id)
+            for query, own in zip(collection.queries, collection.own.tolist(), strict=True)
+        }
         return self._values(collection, run, run)
 
     def ceiling(self, collection: Collection) -> dict[str, float | None]:

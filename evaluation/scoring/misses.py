@@ -17,11 +17,11 @@ import numpy as np
 import orjson
 from numpy.typing import NDArray
 
-from retgen.evaluation.collection import Collection
 from retgen.evaluation.scoring.scores import Score
-from retgen.evaluation.search.base import slug
 from retgen.results.page import Section
 from retgen.results.tables import TableView
+from retgen.search.base import slug
+from retgen.search.collection import Collection
 from retgen.tokenizer import content_stems, stems, tokens
 from retgen.write import AtomicFile, make_folder
 
@@ -134,9 +134,11 @@ def misses(collection: Collection, tops: Sequence[tuple[Score, Top]]) -> Misses:
         systems.append(Errors(score, missed, wrong if collection.complete else None))
     pairs = {pair for one in systems for pair in (*one.missed, *(one.wrong or ()))}
     return Misses(
-        systems, _words(collection, pairs), sum(map(len, relevant)),
+        systems,
+        _words(collection, pairs),
+        sum(map(len, relevant)),
         sum(max(0, len(positives) - DEPTH) for positives in relevant),
-    )  # fmt: skip
+    )
 
 
 def _words(collection: Collection, pairs: set[Pair]) -> dict[Pair, str]:

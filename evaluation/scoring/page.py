@@ -184,13 +184,15 @@ def _pictures(scored: DatasetScores) -> Sequence[Picture]:
         scores = in_order(scored.scores, measure)
         return [
             Bars(
-                file=f"{_file(name)}_{_file(measure)}", title=f"{measure}: {name}", y=measure,
+                file=f"{_file(name)}_{_file(measure)}",
+                title=f"{measure}: {name}",
+                y=measure,
                 groups=[score.label for score in scores],
                 series={measure: [score.measured(measure) for score in scores]},
                 levels=baseline_levels(scored.baselines, measure),
                 caption=f"{measure} on {name}, with 95% intervals and baselines.",
             )
-        ]  # fmt: skip
+        ]
     recalls = [n for n in scored.measures.names if re.fullmatch(r"(recall|R)@\d+", n)]
     shown = [measure, *(n for n in recalls if n != measure and not n.endswith("@1"))][:_PANELS]
     return [_by_dimension(scored, swept, measure) for measure in shown]
@@ -207,11 +209,15 @@ def _by_dimension(scored: DatasetScores, swept: Sequence[str], measure: str) -> 
     levels = [Level(s.label, s.metrics[measure]) for s in scored.scores if s.model not in swept]
     return Lines(
         file=f"{_file(scored.name)}_{_file(measure)}_by_dimension",
-        title=f"{measure} by dimension: {scored.name}", curves=curves,
+        title=f"{measure} by dimension: {scored.name}",
+        curves=curves,
         levels=[*levels, *baseline_levels(scored.baselines, measure)],
-        x="dimensions kept of the embedding", y=measure, log_x=True, fraction=True,
+        x="dimensions kept of the embedding",
+        y=measure,
+        log_x=True,
+        fraction=True,
         caption=f"{measure} on {scored.name}; bands are 95% intervals.",
-    )  # fmt: skip
+    )
 
 
 def _overview(result: Evaluation) -> Iterator[Section]:
@@ -225,17 +231,23 @@ def _overview(result: Evaluation) -> Iterator[Section]:
     if result.seeds:
         yield Section(
             "Over seeds",
-            [f"The same recipe under {len(sets)} seeds: mean and standard deviation over the "
-             "seeds."],
+            [
+                f"The same recipe under {len(sets)} seeds: mean and standard deviation over the "
+                "seeds."
+            ],
             [seeds_panel(result.datasets)],
             terminal_title=f"{measure} and others over {len(sets)} seeds",
-        )  # fmt: skip
+        )
     pictures: list[Picture] = [
         Bars(
-            file=f"overview_{_file(measure)}", title=f"{measure} by data set", y=measure,
-            groups=names, series=values, caption=f"{measure}, with 95% intervals.",
+            file=f"overview_{_file(measure)}",
+            title=f"{measure} by data set",
+            y=measure,
+            groups=names,
+            series=values,
+            caption=f"{measure}, with 95% intervals.",
         )
-    ]  # fmt: skip
+    ]
     density = [d.densities["query_graph_density"] for d in sets]
     if len(sets) >= 3 and all(value is not None for value in density):
         curves = [
@@ -246,17 +258,24 @@ def _overview(result: Evaluation) -> Iterator[Section]:
         if curves:
             pictures.append(
                 Lines(
-                    file="density", title=f"{measure} by density of the qrels", curves=curves,
-                    names=[*zip(density, names, strict=True)], y=measure, joined=False,
-                    log_x=True, fraction=True,
+                    file="density",
+                    title=f"{measure} by density of the qrels",
+                    curves=curves,
+                    names=[*zip(density, names, strict=True)],
+                    y=measure,
+                    joined=False,
+                    log_x=True,
+                    fraction=True,
                     x="density of the query graph (pairs of queries that share a document)",
                     caption="Denser qrel matrices against scores (LIMIT, Table 2).",
                 )
-            )  # fmt: skip
+            )
     yield Section(
-        "All data sets", tables=[data_sets_panel(sets, measure, labels)], pictures=pictures,
+        "All data sets",
+        tables=[data_sets_panel(sets, measure, labels)],
+        pictures=pictures,
         printed=False,
-    )  # fmt: skip
+    )
 
 
 def _file(name: str) -> str:

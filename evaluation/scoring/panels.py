@@ -16,8 +16,9 @@ from retgen.results.pictures import Level
 from retgen.validators.baselines import best_at
 
 BEST, RANDOM = "best reachable", "random order"
-_JUDGED, _CUT, _P = (Measure(name, digits, better="")
-                     for name, digits in (("judged", 2), ("cut", 0), ("p", 3)))  # fmt: skip
+_JUDGED, _CUT, _P = (
+    Measure(name, digits, better="") for name, digits in (("judged", 2), ("cut", 0), ("p", 3))
+)
 
 
 def score_measure(name: str) -> Measure:
@@ -40,8 +41,9 @@ def scores_panel(scored: DatasetScores) -> Panel:
         star = " *" if score.details.get("trained_for_truncation") else ""
         label, by = score.model + star, {"dim": str(score.dim or "")}
         rows += [Measurement.of(label, name, score.interval(name), by) for name in names]
-        rows += [Measurement(label, "judged", {**by, "at": name}, score.judged[name])
-                 for name in judged]  # fmt: skip
+        rows += [
+            Measurement(label, "judged", {**by, "at": name}, score.judged[name]) for name in judged
+        ]
         cut = score.details.get("truncated") or {} if counted else {}
         rows += [
             Measurement(label, "cut", {**by, "of": what}, count) for what, count in cut.items()
@@ -52,14 +54,19 @@ def scores_panel(scored: DatasetScores) -> Panel:
     heads = {"docs cut": "documents", "queries cut": "queries"} if counted else {}
     cuts = [Column(head, _CUT, {"of": what}) for head, what in heads.items()]
     return Panel(
-        "", rows,
+        "",
+        rows,
         [
             *(Column(name, score_measure(name)) for name in names),
-            *columns_by(_JUDGED, "at", judged), *cuts,
+            *columns_by(_JUDGED, "at", judged),
+            *cuts,
         ],
-        rows=["system", "dim"], whole="", missing="", between="–",
+        rows=["system", "dim"],
+        whole="",
+        missing="",
+        between="–",
         baselines=frozenset(one.system for one in bounds),
-    )  # fmt: skip
+    )
 
 
 def bound_rows(
@@ -69,9 +76,10 @@ def bound_rows(
     values = {BEST: ceiling}
     if best := baselines["best"]:
         highest = (
-            name for name, of in baselines["rankings"].items()
+            name
+            for name, of in baselines["rankings"].items()
             if all(of[measure] == best[measure] for measure in names)
-        )  # fmt: skip
+        )
         values[f"query-blind: {next(highest, 'best of each column')}"] = best
     values[RANDOM] = baselines["random"]
     return [Measurement(one, name, {}, of[name]) for one, of in values.items() for name in names]
@@ -136,8 +144,9 @@ def differences_panel(
         rows.append(Measurement(pair, "difference", by, c.difference, c.low, c.high))
         rows.append(Measurement(pair, "p", by, None, note=p_value(c.adjusted) or " "))
     columns = [Column("mean", Measure("difference", signed=True), interval=True), Column("p", _P)]
-    return Panel("", rows, columns, rows=["system", "of"], heads=["difference", "measure"],
-                 best=False)  # fmt: skip
+    return Panel(
+        "", rows, columns, rows=["system", "of"], heads=["difference", "measure"], best=False
+    )
 
 
 def p_value(p: float | None) -> str:

@@ -6,13 +6,13 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from retgen.evaluation.collection import Collection
 from retgen.evaluation.scoring.measures import Measures
 from retgen.evaluation.scoring.scores import Score, primary_of
 from retgen.evaluation.scoring.significance import PairedDifference
 from retgen.evaluation.tasks.measure import TaskResults, together
 from retgen.evaluation.tasks.task import SystemResult, Task
 from retgen.results.page import Section
+from retgen.search.collection import Collection
 from retgen.statistics.clustered import Units
 
 
@@ -52,7 +52,8 @@ class DatasetScores:
     def all_notes(self) -> list[str]:
         """What a reader of the scores must know."""
         of_task = self.task.notes if self.task else ()
-        return [*self.collection.notes, *self.notes, *of_task]
+        caution = filter(None, [self.collection.caution])
+        return [*caution, *self.collection.notes, *self.notes, *of_task]
 
     @property
     def aside(self) -> str:

@@ -11,11 +11,11 @@ import numpy as np
 import orjson
 from numpy.typing import NDArray
 
-from retgen.evaluation.collection import Collection
 from retgen.evaluation.scoring.measures import mteb_score
-from retgen.evaluation.search.base import label, slug
-from retgen.evaluation.search.rankings import Rankings, write_run
 from retgen.results.measurements import Measurement
+from retgen.search.base import label, slug
+from retgen.search.collection import Collection
+from retgen.search.rankings import Rankings, write_run
 from retgen.statistics.clustered import Estimate, Units
 from retgen.write import AtomicFile, make_folder
 
@@ -90,15 +90,16 @@ def at_largest(scores: Sequence[Score]) -> list[Score]:
     return list(largest.values())
 
 
-def write_score(folder: Path, collection: Collection, score: Score, rankings: Rankings) -> None:
-    """runs/NAME.trec and per_query/NAME.jsonl."""
+def write_score(folder: Path, collection: Collection, score: Score, rankings: Rankings) -> bool:
+    """runs/NAME.trec and per_query/NAME.jsonl; whether the run holds ids that are encoded."""
     make_folder(folder / "runs")
     make_folder(folder / "per_query")
     name = slug(score.model, score.dim)
-    path = folder / "runs" / f"{name}.trec"
+    path, coded = folder / "runs" / f"{name}.trec", False
     if path.resolve() != Path(score.details.get("run", "")).resolve():  # it was given
-        write_run(path, collection, rankings, name)
+        coded = write_run(path, collection, rankings, name)
     with AtomicFile(folder / "per_query" / f"{name}.jsonl") as file:
         for query, row in zip(collection.queries, score.values.tolist(), strict=True):
             line = {"query-id": query.query_id, **dict(zip(score.names, row, strict=True))}
             file.write(orjson.dumps(line, option=orjson.OPT_APPEND_NEWLINE))
+    return coded

@@ -14,8 +14,8 @@ from typing import NamedTuple, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from retgen.evaluation.collection import Collection
 from retgen.qrels.matrix import QrelMatrix, components
+from retgen.search.collection import Collection
 from retgen.statistics.clustered import CHANGE, Units
 
 Row: TypeAlias = tuple[str, str, str, float, float | None, float | None, float | None]

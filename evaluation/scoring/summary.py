@@ -36,6 +36,7 @@ def sentences(result: Evaluation) -> list[str]:
         outcome += _leader(ranked[0], ranked[0].primary), _against(ranked[0], ranked[0].primary)
     elif ranked:
         outcome += _leaders(result, ranked), _against_all(ranked)
+    outcome += (f"{one.collection.caution}." for one in ranked if one.collection.caution)
     return [*outcome, missing(result)]
 
 

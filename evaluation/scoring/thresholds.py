@@ -18,17 +18,17 @@ import numpy as np
 from numpy.typing import NDArray
 
 from retgen.data import Query
-from retgen.evaluation.collection import Collection
-from retgen.evaluation.search.base import label
 from retgen.progress import Progress
 from retgen.results.page import Section
 from retgen.results.tables import TableView
+from retgen.search.base import label
+from retgen.search.collection import Collection
 
 if TYPE_CHECKING:
     from torch import Tensor
 
-    from retgen.evaluation.search.base import Retriever
-    from retgen.evaluation.search.dense import DenseRetriever
+    from retgen.search.base import Retriever
+    from retgen.search.dense import DenseRetriever
 
 Threshold = float | Literal["best"]
 _QUERIES = 2048  # compared at a time
@@ -126,7 +126,7 @@ def classify(
     """An embedder at the best threshold for F1, and before that at the one given, at each of its
     dimensions; nothing of what is no embedder.
     """
-    from retgen.evaluation.search.dense import DenseRetriever
+    from retgen.search.dense import DenseRetriever
 
     if not isinstance(retriever, DenseRetriever):
         return []
@@ -147,11 +147,17 @@ def classify(
         full = {"full_dimension": dim == retriever.embedder.dimension}
         outcomes = [
             Outcome(
-                name, dim, label(name, dim, full), round(float(edge), _DECIMALS), True,
-                int(hit), int(wrong), len(positives) - int(hit),
+                name,
+                dim,
+                label(name, dim, full),
+                round(float(edge), _DECIMALS),
+                True,
+                int(hit),
+                int(wrong),
+                len(positives) - int(hit),
             )
             for edge, hit, wrong in zip(edges, hits, above, strict=True)
-        ]  # fmt: skip
+        ]
         for one in fixed:
             result.append(outcomes[int(np.searchsorted(edges, one))]._replace(tuned=False))
         result.append(max(outcomes, key=lambda outcome: (outcome.f(1), outcome.threshold)))
@@ -166,7 +172,7 @@ def _at_least(ordered: NDArray[np.float32], edges: NDArray[np.float32]) -> NDArr
 def _blocks(
     dense: DenseRetriever, collection: Collection, progress: Progress
 ) -> Iterator[tuple[int, Tensor]]:
-    from retgen.evaluation.search.dense import BLOCK
+    from retgen.search.dense import BLOCK
 
     ignored = {"documents": 0, "queries": 0}
     return dense.documents(collection.blocks(BLOCK), collection.documents, ignored, progress)
@@ -180,7 +186,7 @@ def _listed(
     progress: Progress,
 ) -> list[NDArray[np.float32]]:
     """The cosines of listed pairs, which come in the order of documents, at each dimension."""
-    from retgen.evaluation.embedders.similarity import each_pair
+    from retgen.search.embedders.similarity import each_pair
 
     result: list[list[NDArray[np.float32]]] = [[np.empty(0, np.float32)] for _ in dense.dims]
     for first, vectors in _blocks(dense, collection, progress):
@@ -204,7 +210,7 @@ def _above(
     progress: Progress,
 ) -> NDArray[np.int64]:
     """How many of the pairs that are no positives have a cosine of at least each edge."""
-    from retgen.evaluation.embedders.similarity import all_pairs
+    from retgen.search.embedders.similarity import all_pairs
 
     counts = np.zeros(len(edges) + 1, np.int64)
     documents = pairs.positives[:, 1]

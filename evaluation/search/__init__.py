@@ -1,1 +1,1 @@
-"""How documents are found and candidates scored: rankings, and what computes them."""
+"""Retrievers beyond those of `retgen.search`: fusion, late interaction, re-rankers, chat models."""

@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterator
 from itertools import chain
 
-from retgen.evaluation.collection import Collection
-from retgen.evaluation.embedders.api import ApiEmbedder
-from retgen.evaluation.embedders.base import Kind
-from retgen.evaluation.embedders.options import Options
-from retgen.evaluation.search.base import SystemRanks
-from retgen.evaluation.search.dense import BLOCK, QUERIES, DenseRetriever
 from retgen.progress import Progress
+from retgen.search.base import SystemRanks
+from retgen.search.collection import Collection
+from retgen.search.dense import BLOCK, QUERIES, DenseRetriever
+from retgen.search.embedders.api import ApiEmbedder
+from retgen.search.embedders.base import Kind
+from retgen.search.embedders.options import Options
 
 
 class ApiRetriever(DenseRetriever):

@@ -22,10 +22,11 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from retgen.evaluation.collection import Collection
-from retgen.evaluation.search.base import Array, CandidateSet, System, SystemRanks
-from retgen.evaluation.search.rankings import Rankings
 from retgen.progress import Progress
+from retgen.search.base import Array, CandidateSet, System, SystemRanks
+from retgen.search.collection import Collection
+from retgen.search.lexical import okapi
+from retgen.search.rankings import Rankings
 
 Cut = Callable[[str], list[str]]
 _BLOCK = 8192
@@ -55,14 +56,12 @@ class CapRetrievalBM25:
         self._name = name
 
     def rank(self, collection: Collection, depth: int, progress: Progress) -> Iterator[SystemRanks]:
-        from rank_bm25 import BM25Okapi
-
         cut = protocol(self._name, [query.text for query in collection.queries])
         terms: list[list[str]] = []
         for first, texts in collection.blocks(_BLOCK):
             terms += map(cut.document, texts)
             progress(f"{self._name}: documents", first + len(texts), collection.documents)
-        index = BM25Okapi(terms)
+        index = okapi(terms)
         documents = np.full((len(collection.queries), depth), -1, np.int64)
         scores = np.zeros(documents.shape, np.float32)
         for row, query in enumerate(collection.queries):
@@ -75,12 +74,10 @@ class CapRetrievalBM25:
         yield SystemRanks(self._name, None, Rankings(documents, scores), cut.described)
 
     def score(self, groups: Sequence[CandidateSet], progress: Progress) -> list[Array]:
-        from rank_bm25 import BM25Okapi
-
         cut = protocol(self._name, [group.query for group in groups])
         texts = list(dict.fromkeys(text for group in groups for text in group.texts))
         rows = {text: row for row, text in enumerate(texts)}
-        index = BM25Okapi([cut.document(text) for text in texts])
+        index = okapi([cut.document(text) for text in texts])
         return [
             matching_scores(index, cut.query(group.query))[[rows[text] for text in group.texts]]
             for group in groups

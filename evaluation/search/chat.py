@@ -15,15 +15,15 @@ import xxhash
 from pydantic import Field
 
 from retgen.agents.agent import Agent, AnswerSchema, Question, RepairsFailed
-from retgen.agents.calls import CallReport, call_models, with_call_report
 from retgen.agents.context import Context
 from retgen.agents.models import ModelSettings, model_description
-from retgen.agents.rejections import write_rejected
-from retgen.evaluation.embedders.options import ModelCalls
-from retgen.evaluation.search.base import Array, CandidateSet, slug
+from retgen.agents.report import CallReport, write_rejected
+from retgen.agents.session import call_models
 from retgen.evaluation.search.judge import AskPair
 from retgen.progress import Progress
 from retgen.prompts import bundled
+from retgen.search.base import Array, CandidateSet, slug
+from retgen.search.embedders.options import ModelCalls
 
 Q = TypeVar("Q", bound=Question)
 A = TypeVar("A", bound=AnswerSchema)
@@ -163,7 +163,6 @@ class ChatScorer(ABC, Generic[Q, A]):
         report = self._calls
 
         async def work(context: Context) -> None:
-            report.rejected, report.stages = context.rejected, context.stages
             stage = context.stage(f"{self._name}: {self.unit}", len(questions), self.agent)
 
             async def answer(question: Q) -> tuple[Q, A | None]:
@@ -180,13 +179,10 @@ class ChatScorer(ABC, Generic[Q, A]):
             )
             answers.update({question: one async for question, one in given})
 
-        agents = {self.agent.name: self._settings}
+        agents, given = {self.agent.name: self._settings}, self._given
+        options: dict[str, Any] = {"sources": self._folder, "progress": progress}
         try:
-            with with_call_report(report):
-                call_models(
-                    work, self._folder, self._given.folder, agents, self._given.model_options,
-                    report, None, progress,
-                )  # fmt: skip
+            call_models(work, given.folder, agents, given.model_options, report, **options)
         finally:
             path = self._folder / f"rejected_{slug(self._name)}.jsonl"
             write_rejected(path, report.rejected)
@@ -199,19 +195,17 @@ class ChatScorer(ABC, Generic[Q, A]):
         `failed_after_repairs`: requests without an answer that passed its check, kept in
         rejected_NAME.jsonl.
         """
-        tally = self._calls.tally
+        report = self._calls
         return {
             **model_description(self._settings),
             "prompts": {self.agent.prompt.name: self.agent.prompt.sha256},
             self.unit: self._asked,
-            "failed_after_repairs": len(self._calls.rejected),
-            "calls": sum(tally.calls.values()),
-            "from_ledger": sum(tally.cached.values()),
-            "tokens_in": sum(tally.tokens_in.values()),
-            "tokens_out": sum(tally.tokens_out.values()),
-            "usd_of_run": self._calls.spent.nano_usd / 1e9
-            if self._calls.spent and self._calls.priced
-            else None,
+            "failed_after_repairs": len(report.rejected),
+            "calls": sum(report.calls.values()),
+            "from_ledger": sum(report.cached.values()),
+            "tokens_in": sum(report.tokens_in.values()),
+            "tokens_out": sum(report.tokens_out.values()),
+            "usd_of_run": report.usd() if report.spent else None,
         }
 
     def summary(self, failed: str, of: str = "") -> str:

@@ -17,10 +17,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from retgen.errors import UsageError
-from retgen.evaluation.collection import Collection, load
-from retgen.evaluation.search.base import Retriever, SystemRanks
-from retgen.evaluation.search.rankings import Rankings
 from retgen.progress import Progress
+from retgen.search.base import Retriever, SystemRanks, rank_corpus
+from retgen.search.collection import Collection, load
+from retgen.search.rankings import Rankings
 
 _CONSTANT = 60  # of the reference
 DEPTH = 1000
@@ -55,7 +55,7 @@ class HybridRetriever:
 
     def rank(self, collection: Collection, depth: int, progress: Progress) -> Iterator[SystemRanks]:
         deep = min(max(depth, DEPTH), collection.documents)
-        ranked = [list(part.rank(collection, deep, progress))[-1] for part in self._parts]
+        ranked = [list(rank_corpus(part, collection, deep, progress))[-1] for part in self._parts]
         gains = scaled if self._by_score else reciprocal_ranks
         fused = fuse([one.rankings for one in ranked], collection, depth, gains)
         details = {
@@ -96,17 +96,20 @@ class TunedRetriever:
         weight = max(means, key=means.__getitem__) / 10
         ranked = self._ranked(collection, depth, progress)
         details = {
-            "fusion": "min-max", "weights": [weight, round(1 - weight, 1)], "tuned_on": others[0],
+            "fusion": "min-max",
+            "weights": [weight, round(1 - weight, 1)],
+            "tuned_on": others[0],
             "tuned_queries": len(dev.queries),
             "nDCG@10 there": {f"{n / 10:.1f}": means[n] for n in sorted(means)},
-        }  # fmt: skip
+        }
         yield SystemRanks(
             self._name, None, fuse(ranked, collection, depth, scaled, (weight, 1 - weight)), details
         )
 
     def _ranked(self, collection: Collection, depth: int, progress: Progress) -> list[Rankings]:
         deep = min(max(depth, DEPTH), collection.documents)
-        return [list(part.rank(collection, deep, progress))[-1].rankings for part in self._parts]
+        ranked = (rank_corpus(part, collection, deep, progress) for part in self._parts)
+        return [list(every)[-1].rankings for every in ranked]
 
 
 _TUNED_ON = ("dev", "train")
@@ -146,7 +149,8 @@ def fuse(
             ranked = part.documents[row] >= 0
             if ranked.any():
                 found.append(part.documents[row][ranked])
-                weights.append(share * gains(part.scores[row][ranked], bool(ranked.all())))
+                whole = bool(ranked[: collection.documents - (collection.own[row] >= 0)].all())
+                weights.append(share * gains(part.scores[row][ranked], whole))
         if not found:
             return np.zeros(0, np.int64), np.zeros(0, np.float32)
         names, place = np.unique(np.concatenate(found), return_inverse=True)

@@ -9,21 +9,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from retgen.agents.agent import Agent, AnswerSchema, Question, models_work
-from retgen.agents.announce import announce_price
-from retgen.agents.calls import (
-    CallReport,
-    ModelOptions,
-    call_models,
-    check_model,
-    with_call_report,
-)
 from retgen.agents.context import Context
 from retgen.agents.models import ModelSettings, chat_model_of
-from retgen.agents.rejections import write_rejected
+from retgen.agents.report import CallReport, write_rejected
+from retgen.agents.session import ModelOptions, call_models, check_model
 from retgen.progress import Progress
 from retgen.prompts import bundled
-
-_ANSWER = 10  # tokens
 
 
 class AskPair(Question):
@@ -79,11 +70,8 @@ def judged_labels(
     options = model_options or ModelOptions()
     labels = np.full(size, np.nan)
     questions = {i: AskPair(query=query, document=text) for i, (query, text) in pairs.items()}
-    requests = (JUDGE.begin(question, settings) for question in questions.values())
-    announce_price(settings, requests, "pairs", folder, options, _ANSWER)
 
     async def work(context: Context) -> None:
-        report.rejected, report.stages = context.rejected, context.stages
         stage = context.stage("judge", len(pairs), JUDGE)
 
         async def label(item: int) -> tuple[int, bool]:
@@ -96,8 +84,7 @@ def judged_labels(
 
     agents = {JUDGE.name: settings}
     try:
-        with with_call_report(report):
-            call_models(work, folder, folder, agents, options, report, None, progress)
+        call_models(work, folder, agents, options, report, progress=progress)
     finally:
         write_rejected(folder.parent / "rejected.jsonl", report.rejected)
     return labels

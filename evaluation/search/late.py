@@ -15,15 +15,15 @@ import torch
 from torch import Tensor
 
 from retgen.errors import UsageError
-from retgen.evaluation.collection import Collection
-from retgen.evaluation.embedders.base import Kind, in_batches, shorten
-from retgen.evaluation.embedders.chunks import Cutter, cutter
-from retgen.evaluation.embedders.devices import tensor_cores
-from retgen.evaluation.embedders.loading import attention_of, dtype_of, kind_of, load, load_model
-from retgen.evaluation.embedders.options import Options
-from retgen.evaluation.search.base import Array, CandidateSet, System, SystemRanks, noise_of
-from retgen.evaluation.search.dense import TopK
 from retgen.progress import Progress
+from retgen.search.base import Array, CandidateSet, System, SystemRanks, noise_of
+from retgen.search.collection import Collection
+from retgen.search.dense import TopK
+from retgen.search.embedders.base import Kind, in_batches, shorten
+from retgen.search.embedders.chunks import Cutter, cutter
+from retgen.search.embedders.devices import tensor_cores
+from retgen.search.embedders.loading import attention_of, dtype_of, kind_of, load, load_model
+from retgen.search.embedders.options import Options
 
 if TYPE_CHECKING:
     from sentence_transformers import MultiVectorEncoder

@@ -13,22 +13,25 @@ import xxhash
 from torch import Tensor
 
 from retgen.errors import UsageError
-from retgen.evaluation.collection import Collection
-from retgen.evaluation.embedders.base import Kind, Report, in_batches, no_report, shorten
-from retgen.evaluation.embedders.devices import choose_device, choose_dtype, tensor_cores
-from retgen.evaluation.embedders.loading import attention_of, dtype_of, loading, quiet
-from retgen.evaluation.embedders.options import Options
-from retgen.evaluation.embedders.similarity import similarity_of
-from retgen.evaluation.search.base import Retriever, SystemRanks
-from retgen.evaluation.search.dense import DenseRetriever
-from retgen.evaluation.search.rankings import Rankings
 from retgen.progress import Progress
+from retgen.search.base import Retriever, SystemRanks
+from retgen.search.collection import Collection
+from retgen.search.dense import DenseRetriever
+from retgen.search.embedders.base import Kind, Report, in_batches, no_report, shorten
+from retgen.search.embedders.devices import choose_device, choose_dtype, tensor_cores
+from retgen.search.embedders.loading import attention_of, dtype_of, loading, quiet
+from retgen.search.embedders.options import Options
+from retgen.search.embedders.similarity import similarity_of
+from retgen.search.rankings import Rankings
 
 _OPTIONS = {  # what only a model that sentence-transformers runs can be told
-    "dtype": "--dtype", "attn_implementation": "--attn-implementation",
-    "trust_remote_code": "--trust-remote-code", "max_length": "--max-length",
-    "query_prompt": "--query-prompt", "document_prompt": "--document-prompt",
-}  # fmt: skip
+    "dtype": "--dtype",
+    "attn_implementation": "--attn-implementation",
+    "trust_remote_code": "--trust-remote-code",
+    "max_length": "--max-length",
+    "query_prompt": "--query-prompt",
+    "document_prompt": "--document-prompt",
+}
 
 
 def mteb_retriever(name: str, model: str, options: Options) -> Retriever:
@@ -203,10 +206,12 @@ class _Search:
             result = self._model.search(queries, top_k=depth, **place)
         every = (result.get(query.query_id, {}) for query in collection.queries)
         rows = (
-            (np.array([index[doc] for doc in ranked], np.int64),
-             np.array(list(ranked.values()), np.float32))
+            (
+                np.array([index[doc] for doc in ranked], np.int64),
+                np.array(list(ranked.values()), np.float32),
+            )
             for ranked in every
-        )  # fmt: skip
+        )
         rankings = Rankings.of(rows, collection, depth)
         progress(self._name, len(collection.queries), len(collection.queries))
         yield SystemRanks(self._name, None, rankings, self._details)
@@ -224,9 +229,21 @@ def task_metadata(name: str, path: str) -> Any:
     from mteb.abstasks.task_metadata import TaskMetadata
 
     return TaskMetadata(
-        name=name, description=name, dataset={"path": path, "revision": "local"},
-        type="Retrieval", category="t2t", modalities=["text"], eval_splits=["test"],
-        eval_langs=["eng-Latn"], main_score="ndcg_at_10", date=None, domains=[], task_subtypes=[],
-        license=None, annotations_creators="derived", dialect=[], sample_creation="created",
+        name=name,
+        description=name,
+        dataset={"path": path, "revision": "local"},
+        type="Retrieval",
+        category="t2t",
+        modalities=["text"],
+        eval_splits=["test"],
+        eval_langs=["eng-Latn"],
+        main_score="ndcg_at_10",
+        date=None,
+        domains=[],
+        task_subtypes=[],
+        license=None,
+        annotations_creators="derived",
+        dialect=[],
+        sample_creation="created",
         bibtex_citation="",
-    )  # fmt: skip
+    )

@@ -14,15 +14,15 @@ import torch
 from numpy.typing import NDArray
 
 from retgen.errors import UsageError
-from retgen.evaluation.collection import Collection
-from retgen.evaluation.embedders.base import fingerprint, in_batches, shorten
-from retgen.evaluation.embedders.cache import Cache
-from retgen.evaluation.embedders.devices import tensor_cores
-from retgen.evaluation.embedders.loading import attention_of, dtype_of, load
-from retgen.evaluation.embedders.options import Options
-from retgen.evaluation.search.base import Array, CandidateSet, Retriever, System, SystemRanks
-from retgen.evaluation.search.rankings import Rankings, best
 from retgen.progress import Progress, no_progress
+from retgen.search.base import Array, CandidateSet, Retriever, System, SystemRanks
+from retgen.search.collection import Collection
+from retgen.search.embedders.base import fingerprint, in_batches, shorten
+from retgen.search.embedders.cache import Cache
+from retgen.search.embedders.devices import tensor_cores
+from retgen.search.embedders.loading import attention_of, dtype_of, load
+from retgen.search.embedders.options import Options
+from retgen.search.rankings import Rankings, best
 
 if TYPE_CHECKING:
     from sentence_transformers import CrossEncoder
@@ -41,11 +41,18 @@ class CrossScorer:
         self._name = name
         from sentence_transformers import CrossEncoder
 
-        self._model: Any = model if not isinstance(model, str) else load(
-            CrossEncoder, model, options.device, options.dtype,
-            attn_implementation=options.attn_implementation,
-            trust_remote_code=options.trust_remote_code,
-        )  # fmt: skip
+        self._model: Any = (
+            model
+            if not isinstance(model, str)
+            else load(
+                CrossEncoder,
+                model,
+                options.device,
+                options.dtype,
+                attn_implementation=options.attn_implementation,
+                trust_remote_code=options.trust_remote_code,
+            )
+        )
         if (labels := self._model.num_labels) != 1:
             raise UsageError(
                 f"--model {name}: {model} gives {labels} values a pair, as a classifier does. Name "

@@ -15,14 +15,14 @@ import numpy as np
 from numpy.typing import NDArray
 from torch import Tensor
 
-from retgen.evaluation.collection import Collection
-from retgen.evaluation.embedders.base import Kind, SentenceEmbedder
-from retgen.evaluation.embedders.loading import load
-from retgen.evaluation.embedders.options import Options
-from retgen.evaluation.embedders.similarity import Similarity
-from retgen.evaluation.search.base import Array, CandidateSet, System, SystemRanks
-from retgen.evaluation.search.rankings import Rankings
 from retgen.progress import Progress
+from retgen.search.base import Array, CandidateSet, System, SystemRanks
+from retgen.search.collection import Collection
+from retgen.search.embedders.base import Kind, SentenceEmbedder
+from retgen.search.embedders.loading import load
+from retgen.search.embedders.options import Options
+from retgen.search.embedders.similarity import Similarity
+from retgen.search.rankings import Rankings
 
 if TYPE_CHECKING:
     from sentence_transformers import SparseEncoder
@@ -39,11 +39,18 @@ class SparseRetriever:
     def __init__(self, name: str, model: str | SparseEncoder, options: Options) -> None:
         from sentence_transformers import SparseEncoder
 
-        loaded: Any = model if not isinstance(model, str) else load(
-            SparseEncoder, model, options.device, options.dtype,
-            attn_implementation=options.attn_implementation,
-            trust_remote_code=options.trust_remote_code,
-        )  # fmt: skip
+        loaded: Any = (
+            model
+            if not isinstance(model, str)
+            else load(
+                SparseEncoder,
+                model,
+                options.device,
+                options.dtype,
+                attn_implementation=options.attn_implementation,
+                trust_remote_code=options.trust_remote_code,
+            )
+        )
         self.name, self.embedder = name, SentenceEmbedder(name, loaded, options)
         self._cut = {"documents": 0, "queries": 0}
         if options.dims:

@@ -5,10 +5,10 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from retgen.data import Document
-from retgen.evaluation.collection import Collection
+from retgen.search.collection import Collection
 
 if TYPE_CHECKING:
-    from retgen.evaluation.embedders.chunks import Cutter
+    from retgen.search.embedders.chunks import Cutter
 
 MANY = 0.1  # of the queries: from here on it is said
 

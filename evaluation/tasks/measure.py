@@ -10,13 +10,13 @@ import numpy as np
 import orjson
 from numpy.typing import NDArray
 
-from retgen.evaluation.collection import Collection
-from retgen.evaluation.embedders.options import ModelCalls
 from retgen.evaluation.retrievers import Options, Retriever, type_of
 from retgen.evaluation.retrievers.llm import Chat
-from retgen.evaluation.search.base import CandidateSet, Scorer, System, slug
 from retgen.evaluation.tasks.task import Comparison, SystemResult, Task
 from retgen.progress import Progress
+from retgen.search.base import CandidateSet, Scorer, System, slug
+from retgen.search.collection import Collection
+from retgen.search.embedders.options import ModelCalls
 from retgen.write import AtomicFile, make_folder
 
 

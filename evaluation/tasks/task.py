@@ -17,10 +17,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from retgen.data import Dataset, Query, query_of
-from retgen.evaluation.collection import Collection
-from retgen.evaluation.search.base import CandidateSet, System, label
 from retgen.results.measurements import Measurement
 from retgen.results.page import Section
+from retgen.search.base import CandidateSet, System, label
+from retgen.search.collection import Collection
 from retgen.statistics.clustered import Estimate
 
 M = TypeVar("M")  # the measures of a system in one domain

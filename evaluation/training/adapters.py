@@ -92,9 +92,12 @@ def quantize(network: torch.nn.Module) -> None:
         if isinstance(layer, torch.nn.Linear):
             weight = layer.weight.data
             new: Any = Linear4bit(
-                layer.in_features, layer.out_features, layer.bias is not None,
-                compute_dtype=weight.dtype, quant_type="nf4",
-            )  # fmt: skip
+                layer.in_features,
+                layer.out_features,
+                layer.bias is not None,
+                compute_dtype=weight.dtype,
+                quant_type="nf4",
+            )
             new.weight = Params4bit(weight, requires_grad=False, quant_type="nf4")
             new.bias = layer.bias
             # else some processors repack weights in place where a model only encodes, for good

@@ -39,14 +39,15 @@ from retgen.streams import Stream
 class TrainingExamples:
     """Training examples: `train` and `held_out` data sets with the columns of the loss.
 
-    `numbers`: (examples, 2 + negatives) int64, see `losses.dense_loss`; `pairs` and
-    `held_out_pairs`: how many pairs stand in each. `teacher_temperature`: by which the teacher's
-    scores were divided, None without one.
+    `numbers`: (examples, 2 + negatives) int64, see `losses.dense_loss`; `of_pair`: the pair of each
+    row of `train`; `pairs` and `held_out_pairs`: how many pairs stand in each.
+    `teacher_temperature`: by which the teacher's scores were divided, None without one.
     """
 
     train: Dataset
     held_out: Dataset | None
     numbers: Tensor
+    of_pair: list[int]
     pairs: int
     held_out_pairs: int
     teacher_temperature: float | None = None
@@ -154,9 +155,11 @@ class BagMeans(torch.autograd.Function):
         text = torch.arange(len(lengths), device=ids.device).repeat_interleave(lengths)
         rows, place = ids.unique(return_inverse=True)
         shares = torch.sparse_coo_tensor(
-            torch.stack([place, text]), (1 / lengths)[text].to(gradient),
-            (len(rows), len(lengths)), check_invariants=False,
-        )  # fmt: skip
+            torch.stack([place, text]),
+            (1 / lengths)[text].to(gradient),
+            (len(rows), len(lengths)),
+            check_invariants=False,
+        )
         values = torch.sparse.mm(shares, gradient)
         result = torch.sparse_coo_tensor(rows[None], values, ctx.shape, check_invariants=False)
         return result, None, None
@@ -208,6 +211,7 @@ def prepare(pairs: Pairs, config: TrainConfig) -> TrainingExamples:
         )
     out = _held_out(pairs, config)
     rows: list[tuple[str, ...]] = []
+    of_pair: list[int] = []
     subgroups: tuple[list[int], list[int]] = ([], [])
     for i, anchor in enumerate(pairs.anchors):
         given = pairs.negatives[i]
@@ -219,6 +223,7 @@ def prepare(pairs: Pairs, config: TrainConfig) -> TrainingExamples:
             new = [(anchor, pairs.positives[i], *negatives)]
         subgroups[pairs.query_ids[i] in out].extend(range(len(rows), len(rows) + len(new)))
         rows += new
+        of_pair += [i] * len(new)
     queries: dict[str, int] = {}
     documents: dict[str, int] = {}
     numbers = torch.tensor(
@@ -239,6 +244,7 @@ def prepare(pairs: Pairs, config: TrainConfig) -> TrainingExamples:
         train,
         held_out if subgroups[1] else None,
         numbers,
+        [of_pair[row] for row in subgroups[0]],
         len(pairs) - held_out_pairs,
         held_out_pairs,
         temperature,

@@ -9,6 +9,7 @@ Appendix D of the CapRetrieval paper (arXiv 2506.08592): InfoNCE, learning rate 
 
 from __future__ import annotations
 
+import hashlib
 import shutil
 from bisect import bisect_left
 from collections.abc import Mapping, Sequence
@@ -29,7 +30,7 @@ from pydantic import (
 
 from retgen.errors import UsageError
 from retgen.messages import SourceMap, did_you_mean, validation_messages
-from retgen.write import dump_json, make_folder, write_file
+from retgen.write import dump_json, file_info, make_folder, write_file
 
 PRESETS: dict[str, dict[str, Any]] = {
     "limit": {
@@ -86,29 +87,37 @@ class TrainConfig(BaseModel):
         Field("mnrl", description="see the table below")
     )
     teacher: str | None = Field(
-        None, min_length=1,
+        None,
+        min_length=1,
         description="scores pairs for margin_mse, kl and false_negatives: cross:MODEL, bm25, any "
         "retriever that scores pairs; for false_negatives also llm:PROVIDER:NAME",
-    )  # fmt: skip
+    )
     teacher_temperature: float | None = Field(
-        None, gt=0, allow_inf_nan=False,
+        None,
+        gt=0,
+        allow_inf_nan=False,
         description="the teacher's scores are divided by it; none: such that the root mean square "
         "of its margins (positive minus negative) is 5",
-    )  # fmt: skip
+    )
     false_negatives: Literal["keep", "drop", "relabel"] = Field(
-        "keep", description="negatives that the teacher calls relevant. drop: they are left out; "
+        "keep",
+        description="negatives that the teacher calls relevant. drop: they are left out; "
         "relabel: they become positives (RLHN, arXiv 2505.16967)",
-    )  # fmt: skip
+    )
     relevant_from: float = Field(
-        1.0, gt=0, allow_inf_nan=False,
+        1.0,
+        gt=0,
+        allow_inf_nan=False,
         description="r: a negative counts as relevant from the score b - (1 - r) * abs(b) on, "
         "where b is the teacher's of the query's best positive; above 1 is stricter",
-    )  # fmt: skip
+    )
     temperature: float | None = Field(
-        None, gt=0, allow_inf_nan=False,
+        None,
+        gt=0,
+        allow_inf_nan=False,
         description="scores are divided by it (all losses but triplet); none: 0.05 for cosines of "
         "embedders, 1 for sparse encoders and late interaction, 0.1 for cross-encoders",
-    )  # fmt: skip
+    )
     flops_document: float = Field(
         3e-5, ge=0, description="of sparse encoders: weight of the FLOPS regulariser of documents"
     )
@@ -127,10 +136,12 @@ class TrainConfig(BaseModel):
         "and an epoch longer",
     )
     learning_rate: float | None = Field(
-        None, gt=0, allow_inf_nan=False,
+        None,
+        gt=0,
+        allow_inf_nan=False,
         description="of Adam; none: 0.008 from idf, 0.002 for other static embeddings, 0.0002 for "
         "lora, else 2e-05",
-    )  # fmt: skip
+    )
     weight_decay: float = Field(0.0, ge=0, lt=1, description="of AdamW, but of biases and norms")
     schedule: Literal["linear", "cosine", "constant"] = Field(
         "linear",
@@ -143,10 +154,11 @@ class TrainConfig(BaseModel):
         False, description="compute activations twice instead of keeping them: less memory, slower"
     )
     lora: int | None = Field(
-        None, ge=1,
+        None,
+        ge=1,
         description="train adapters of this rank (LoRA) instead of the weights; they are merged "
         "when saved. With dtype bf16 the weights are held in bf16",
-    )  # fmt: skip
+    )
     quantize: Literal["nf4"] | None = Field(
         None,
         description="nf4: the weights beside adapters are held in 4 bits (QLoRA); the saved ones "
@@ -169,13 +181,16 @@ class TrainConfig(BaseModel):
         None, ge=1, description="as many steps, however many epochs that takes"
     )
     warmup_ratio: float = Field(
-        0.1, ge=0, lt=1,
+        0.1,
+        ge=0,
+        lt=1,
         description="share of the steps over which the learning rate rises",
-    )  # fmt: skip
+    )
     max_length: int | None = Field(
-        None, ge=1,
+        None,
+        ge=1,
         description="tokens a text, in training alone: saved and scored, a model reads no less",
-    )  # fmt: skip
+    )
     dimension: int | None = Field(
         None, ge=1, description="a linear head to so many dimensions, normalised"
     )
@@ -199,9 +214,11 @@ class TrainConfig(BaseModel):
     )
     seed: int = Field(42, ge=0, lt=2**32, description="of batches, dropout and the head")
     hold_out: float = Field(
-        0.0, ge=0, lt=1,
+        0.0,
+        ge=0,
+        lt=1,
         description="share of the queries kept for the held-out loss, whose best step is saved",
-    )  # fmt: skip
+    )
     early_stop: int = Field(
         0, ge=0, description="stop after so many evaluations without a better one"
     )
@@ -299,8 +316,9 @@ class TrainingRun:
     (both None where there is none) and scores (what was evaluated; empty at the last planned step,
     whose model is scored as saved, after). `losses`: the curve, (step, mean loss since the point
     before). `steps`: taken, of `planned`; `best_step`: the one whose weights are saved. `pairs`,
-    `held_out_pairs`: trained on and held out. `hard_negatives`: used of every pair. `prompts`:
-    those of "query" and "document". `weights_dtype`, `dtype`: of the trained weights, and of the
+    `held_out_pairs`: to train on and held out; `seen`: of `pairs`, those that a step took.
+    `hard_negatives`: used of every pair. `prompts`: those of "query" and "document".
+    `weights_dtype`, `dtype`: of the trained weights, and of the
     products, as seen in the model. `loss`: by which it was trained. `start`: how idf was counted,
     "" where training began with the model as it is. `max_length`: tokens a text that are read in
     "training" and as "saved", None for all. `cut`: the positives that are longer than training
@@ -320,6 +338,7 @@ class TrainingRun:
     best_step: int = 0
     pairs: int = 0
     held_out_pairs: int = 0
+    seen: int = 0
     device: str = "cpu"
     dtype: str = "float32"
     weights_dtype: str = "float32"
@@ -333,6 +352,10 @@ class TrainingRun:
     collapse: str = ""
     processes: int = 1
     repeated: bool = False
+
+    def pairs_seen(self) -> str:
+        """As "20", or "6 of 20" where the steps did not come to all."""
+        return f"{self.seen:,} of {self.pairs:,}" if self.seen < self.pairs else f"{self.pairs:,}"
 
     def devices(self) -> str:
         """As "cuda", or "4 x cuda"."""
@@ -409,6 +432,7 @@ def folder_hash(folder: Path, without: str = "") -> str | None:
 
 
 _OWN = ("training.json", "checkpoints", "model")
+_RESULTS = ("identity.json", "views.json", "model", "scores")  # files and folders, with digests
 
 
 def claim_folder(out: Path, identity: dict[str, Any]) -> bool:
@@ -448,19 +472,59 @@ def claim_folder(out: Path, identity: dict[str, Any]) -> bool:
 
 
 def read_own(path: Path, *keys: str) -> Any:
-    """A JSON file that a training wrote. Raises `UsageError` where it was damaged since, or one of
-    its keys is gone.
+    """Read a JSON file of a training. Raises `UsageError` where it was damaged, or lacks a key.
+
+    With the key "checksum" it is a file of `write_own`, whose values are compared with that.
     """
     try:
         result = orjson.loads(path.read_bytes())
-        if all(key in result for key in keys):
+        if all(key in result for key in keys) and (
+            "checksum" not in keys or result.pop("checksum") == _digest(result)
+        ):
             return result
         raise ValueError(result)
-    except (OSError, ValueError, TypeError) as error:
+    except (OSError, ValueError, TypeError, AttributeError) as error:
         raise UsageError(
-            f"{path} is not as a training wrote it: something else changed it. Choose another "
-            "folder, or start it anew with --fresh."
+            f"{path} cannot be checked: it was changed since the training wrote it, or is of an "
+            "earlier version. Put it back as it was, or train again with --fresh."
         ) from error
+
+
+def write_own(path: Path, value: Mapping[str, Any]) -> None:
+    """Write a JSON file with a checksum of its values."""
+    write_file(path, dump_json({**value, "checksum": _digest(value)}))
+
+
+def _digest(value: Mapping[str, Any]) -> str:
+    return hashlib.sha256(dump_json(value).encode()).hexdigest()
+
+
+def result_files(out: Path) -> dict[str, Any]:
+    """SHA-256 and size of every file that a finished training consists of, beside training.json."""
+    paths = [path for name in _RESULTS for path in (out / name, *sorted((out / name).rglob("*")))]
+    files = [path for path in paths if path.is_file()]
+    return {path.relative_to(out).as_posix(): file_info(path)._asdict() for path in files}
+
+
+def read_result(out: Path) -> dict[str, Any]:
+    """Read the training.json of a finished training.
+
+    Raises `UsageError` naming the files of the training that are missing, changed or added.
+    """
+    result: dict[str, Any] = read_own(out / "training.json", "checksum", "files")
+    stated, found = result["files"], result_files(out)
+    wrong = [
+        f"{name} ({'added' if name not in stated else 'changed' if name in found else 'missing'})"
+        for name in sorted({*stated, *found})
+        if stated.get(name) != found.get(name)
+    ]
+    if wrong:
+        more = f" and {len(wrong) - 3:,} more" if len(wrong) > 3 else ""
+        raise UsageError(
+            f"{out} is a finished training, but not as it was written: {', '.join(wrong[:3])}"
+            f"{more}. Put the files back as they were, or train again with --fresh."
+        )
+    return result
 
 
 def discard(out: Path) -> None:

@@ -5,7 +5,8 @@
       checkpoints/     the last and the best one, each with progress.json, written last, which
                        holds a checksum of all of it
       model/           what sentence-transformers loads, with a model card
-      training.json    what `TrainingRun` holds; written last, so its existence means finished
+      training.json    what `TrainingRun` holds, and digests of the other files; written last, so
+                       its existence means finished
 
 Evaluating draws no random number from the training's streams, and all batches are known before it
 starts: how often one evaluates, and whether one was interrupted, does not change the weights.
@@ -23,16 +24,12 @@ from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
-import orjson
 import torch
-import xxhash
 from sentence_transformers.base.model import BaseModel
 from sentence_transformers.sentence_transformer.modules import StaticEmbedding
 from transformers import PrinterCallback, TrainerCallback, set_seed
 
 from retgen.errors import UsageError
-from retgen.evaluation.embedders.base import fingerprint
-from retgen.evaluation.embedders.loading import out_of_memory, quiet
 from retgen.evaluation.training import distributed
 from retgen.evaluation.training.adapters import add_adapters, merge_adapters
 from retgen.evaluation.training.batches import BatchTrainer, TrainingExamples, draw_batches, prepare
@@ -42,6 +39,9 @@ from retgen.evaluation.training.config import (
     claim_folder,
     folder_hash,
     read_own,
+    read_result,
+    result_files,
+    write_own,
 )
 from retgen.evaluation.training.kinds import can_cache, resolve, split_name
 from retgen.evaluation.training.models import (
@@ -53,6 +53,7 @@ from retgen.evaluation.training.models import (
     cut_share,
     deterministic,
     extend_card,
+    few_to_compare,
     keep_few_activations,
     limit_reading,
     pick_device,
@@ -66,7 +67,8 @@ from retgen.evaluation.training.models import (
 )
 from retgen.evaluation.training.pairs import Pairs
 from retgen.progress import Progress, no_progress
-from retgen.write import dump_json, write_file
+from retgen.search.embedders.base import fingerprint
+from retgen.search.embedders.loading import out_of_memory, quiet
 
 Evaluate = Callable[[BaseModel, str], Mapping[str, float]]
 
@@ -113,8 +115,8 @@ def train(
     }
     if claim_folder(out, identity):
         shutil.rmtree(out / _CHECKPOINTS, ignore_errors=True)  # of one that was killed as it ended
-        stored = read_own(out / "training.json", "losses", "result")
-        losses = [(step, loss) for step, loss in stored.pop("losses")]
+        stored = read_result(out)
+        losses = [(step, loss) for step, loss in stored["losses"]]
         return TrainingRun(path=out / "model", repeated=True, losses=losses, **stored["result"])
     with quiet(), deterministic(where):
         given = model, pairs, config, out, evaluate, where, progress, identity, report_to
@@ -158,18 +160,13 @@ _CACHED = ", as a batch of mnrl did not fit into memory"
 _CHECKPOINTS, _PROGRESS = "checkpoints", "progress.json"
 
 
-def _checksum(checkpoint: Path, state: Mapping[str, Any]) -> str:
-    text = dump_json(state).encode()
-    return f"{folder_hash(checkpoint, _PROGRESS)} {xxhash.xxh3_128_hexdigest(text)}"
-
-
 def _state(checkpoint: Path) -> dict[str, Any] | None:
     """What is known of a training at a checkpoint; None for one that is not as it was written."""
     try:
-        stored = orjson.loads((checkpoint / _PROGRESS).read_bytes())
-        whole = stored["checksum"] == _checksum(checkpoint, stored["state"])
-    except (OSError, ValueError, KeyError, TypeError):
+        stored = read_own(checkpoint / _PROGRESS, "checksum", "files", "state")
+    except UsageError:
         return None
+    whole = stored["files"] == folder_hash(checkpoint, _PROGRESS)
     return dict(stored["state"]) if whole else None
 
 
@@ -191,9 +188,13 @@ class _Training:
     ) -> None:
         """`loss`: instead of the configuration's, of the same value."""
         self.given = {
-            "model": model, "pairs": pairs, "config": config, "out": out, "device": device,
+            "model": model,
+            "pairs": pairs,
+            "config": config,
+            "out": out,
+            "device": device,
             "loss": loss,
-        }  # fmt: skip
+        }
         self.config, self.out, self.evaluate, self.progress = config, out, evaluate, progress
         self.identity, self.pairs, self.report_to = identity, pairs, list(report_to)
         self.forced = loss is not None
@@ -213,17 +214,21 @@ class _Training:
         self._prepare_card(pairs)
         self.sample = list(dict.fromkeys([*pairs.anchors[:ALIKE_OF], *pairs.positives[:ALIKE_OF]]))
         self.result = TrainingRun(
-            out / "model", planned=self.ends[-1], loss=loss or config.loss,
+            out / "model",
+            planned=self.ends[-1],
+            loss=loss or config.loss,
             processes=distributed.ranks(),
             pairs=self.examples.pairs,
-            held_out_pairs=self.examples.held_out_pairs, device=device, dtype=config.dtype,
+            held_out_pairs=self.examples.held_out_pairs,
+            device=device,
+            dtype=config.dtype,
             weights_dtype=weights_dtype(self.model),
             hard_negatives=pairs.negatives_used(config.hard_negatives),
             prompts=set_prompts(self.model, config),
             max_length={"training": limit, "saved": reads},
             cut=cut_share(self.model, pairs.positives, limit),
             teacher_temperature=self.examples.teacher_temperature,
-        )  # fmt: skip
+        )
 
     def run(self) -> TrainingRun:
         last = self._resume()
@@ -354,8 +359,8 @@ class _Training:
     def _write_progress(self, step: int) -> None:
         state = asdict(self.result) | {"path": None}
         folder = self.checkpoints / f"checkpoint-{step}"
-        stored = {"checksum": _checksum(folder, state), "state": state}
-        write_file(folder / _PROGRESS, dump_json(stored))
+        files = folder_hash(folder, _PROGRESS)
+        write_own(folder / _PROGRESS, {"files": files, "state": state})
 
     def _resume(self) -> Path | None:
         """The last checkpoint that is whole, as is the best one so far; the others are removed."""
@@ -453,14 +458,19 @@ class _Training:
         # scored as it will be loaded
         saved = self.kind.load(str(partial), result.device, self.config)
         result.note("after", best, self.ends, self._scores(saved, "after"))
+        taken = self.batches[: result.steps * self.config.accumulate]
+        batches = [{self.examples.of_pair[row] for row in batch} for batch in taken]
+        result.seen = len(set().union(*batches))
         # a sparse encoder's loss holds its regulariser too
         sizes = batch_sizes(self.batches, self.config) if self.kind.prefix != "sparse" else []
         failure = self.kind.failure(saved, self.sample)
-        result.collapse = collapse(result, self.config, sizes, failure, self.kind.compared)
+        found = collapse(result, self.config, sizes, failure, self.kind.compared)
+        cause = few_to_compare(result, self.config, self.pairs, batches)
+        result.collapse = f"{cause}; {found}" if cause and failure else cause or found
         read = {name: "all" if n is None else f"{n:,}" for name, n in result.max_length.items()}
         facts = {
             "start": result.start or "the base model as it is",
-            "pairs": f"{result.pairs:,}, and {result.held_out_pairs:,} held out",
+            "pairs": f"{result.pairs_seen()}, and {result.held_out_pairs:,} held out",
             "loss": result.loss + (_CACHED if result.loss != self.config.loss else ""),
             "steps": f"{result.steps:,} of {result.planned:,}, saved is step {best:,}",
             "hard negatives a pair": f"{result.hard_negatives:,}",
@@ -475,12 +485,8 @@ class _Training:
         partial.replace(result.path)
         stored = {k: v for k, v in asdict(result).items() if k not in ("path", "repeated")}
         losses = stored.pop("losses")
-        write_file(
-            self.out / "training.json",
-            dump_json(
-                {**self.identity, "origin": self.pairs.origin, "result": stored, "losses": losses}
-            ),
-        )
+        content = {**self.identity, "origin": self.pairs.origin, "files": result_files(self.out)}
+        write_own(self.out / "training.json", {**content, "result": stored, "losses": losses})
         shutil.rmtree(self.checkpoints)
         return result
 

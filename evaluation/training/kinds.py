@@ -38,11 +38,6 @@ from torch import Tensor, nn
 
 from retgen.errors import UsageError
 from retgen.evaluation import retrievers
-from retgen.evaluation.embedders.base import SentenceEmbedder
-from retgen.evaluation.embedders.loading import kind_of, load, load_model
-from retgen.evaluation.embedders.options import Options
-from retgen.evaluation.search.base import Retriever
-from retgen.evaluation.search.dense import DenseRetriever
 from retgen.evaluation.search.late import LateRetriever
 from retgen.evaluation.search.rerank import CrossScorer, RerankRetriever
 from retgen.evaluation.search.sparse import SparseRetriever
@@ -51,6 +46,11 @@ from retgen.evaluation.training.batches import BatchTrainer
 from retgen.evaluation.training.config import BATCH_SIZES, LEARNING_RATES, TrainConfig
 from retgen.evaluation.training.models import pick_device
 from retgen.evaluation.training.variants import BM25
+from retgen.search.base import Retriever
+from retgen.search.dense import DenseRetriever
+from retgen.search.embedders.base import SentenceEmbedder
+from retgen.search.embedders.loading import kind_of, load, load_model
+from retgen.search.embedders.options import Options
 
 
 class _DenseTrainer(BatchTrainer, SentenceTransformerTrainer):
@@ -91,9 +91,12 @@ class Kind:
     def load(self, name: str, device: str, config: TrainConfig) -> Any:
         """A model to train, or one that was trained."""
         return load_model(
-            name, device, weights_in(config), attn_implementation=config.attn_implementation,
+            name,
+            device,
+            weights_in(config),
+            attn_implementation=config.attn_implementation,
             trust_remote_code=config.trust_remote_code,
-        )  # fmt: skip
+        )
 
     def loss(self, model: Any, config: TrainConfig, numbers: Tensor) -> nn.Module:
         """The loss of a configuration; `numbers`: see `losses.dense_loss`."""

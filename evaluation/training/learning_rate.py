@@ -21,7 +21,6 @@ import orjson
 
 from retgen.data import open_dataset
 from retgen.errors import UsageError
-from retgen.evaluation.collection import Collection, load
 from retgen.evaluation.retrievers import Options
 from retgen.evaluation.scoring.measures import Measures
 from retgen.evaluation.training.config import TrainConfig, folder_hash, read_own
@@ -30,6 +29,8 @@ from retgen.progress import Progress, no_progress
 from retgen.results.measurements import Measure, Measurement
 from retgen.results.page import Section
 from retgen.results.panel import Column, Panel
+from retgen.search.base import rank_corpus
+from retgen.search.collection import Collection, load
 from retgen.streams import Stream
 from retgen.write import dump_json, make_folder, write_file
 
@@ -82,13 +83,11 @@ class Sweep(NamedTuple):
             notes.append(f"{self.best:g} is the end of what was tried: a better one may lie beyond")
         return Section(
             "Which learning rate",
-            [
-                f"Trainings of {self.steps:,} steps, scored on {self.dev}; {self.best:g} is taken."
-            ],
+            [f"Trainings of {self.steps:,} steps, scored on {self.dev}; {self.best:g} is taken."],
             [Panel("", rows, [Column(MEASURE, Measure(MEASURE))], heads=["learning rate"])],
             notes=notes,
             terminal_title=f"Which learning rate: {self.steps:,} steps, {self.dev}",
-        )  # fmt: skip
+        )
 
 
 def sweep(
@@ -128,9 +127,14 @@ def sweep(
     for factor in _FACTORS:
         rate = float(f"{config.learning_rate * factor:.2g}")
         changed = config.model_copy(
-            update={"learning_rate": rate, "max_steps": steps, "hold_out": 0.0, "early_stop": 0,
-                    "eval_every": 0}
-        )  # fmt: skip
+            update={
+                "learning_rate": rate,
+                "max_steps": steps,
+                "hold_out": 0.0,
+                "early_stop": 0,
+                "eval_every": 0,
+            }
+        )
         trials.append(_trial(model, used, changed, folder / f"{rate:g}", collection, device))
         progress("learning rates", len(trials), len(_FACTORS))
     if all(one.score is None for one in trials):
@@ -163,7 +167,7 @@ def _trial(
         if when != "after":
             return {}
         by = split_name(model)[0].retriever(model, trained, Options())
-        (ranked,) = by.rank(collection, depth, no_progress)
+        (ranked,) = rank_corpus(by, collection, depth, no_progress)
         return {MEASURE: float(measures.per_query(collection, ranked.rankings).mean())}
 
     rate = float(config.learning_rate or 0.0)

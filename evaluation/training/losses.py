@@ -117,9 +117,11 @@ def dense_loss(model: SentenceTransformer, config: TrainConfig, numbers: Tensor)
             loss = MultipleNegativesRankingLoss(model, scale, gather_across_devices=_gather())
         case "cached-mnrl":
             loss = CachedMultipleNegativesRankingLoss(
-                model, scale=scale, mini_batch_size=config.mini_batch_size,
+                model,
+                scale=scale,
+                mini_batch_size=config.mini_batch_size,
                 gather_across_devices=_gather(),
-            )  # fmt: skip
+            )
         case "triplet":
             loss = TripletLoss(model, TripletDistanceMetric.COSINE, config.margin)
         case "margin":
@@ -169,9 +171,11 @@ def late_loss(model: MultiVectorEncoder, config: TrainConfig) -> nn.Module:
             model, scale=_scale(config), gather_across_devices=_gather()
         )
     return CachedMultiVectorMultipleNegativesRankingLoss(
-        model, scale=_scale(config), mini_batch_size=config.mini_batch_size,
+        model,
+        scale=_scale(config),
+        mini_batch_size=config.mini_batch_size,
         gather_across_devices=_gather(),
-    )  # fmt: skip
+    )
 
 
 def cross_loss(model: CrossEncoder, config: TrainConfig) -> nn.Module:

@@ -9,7 +9,7 @@ import os
 import random
 import shutil
 import warnings
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence, Set
 from pathlib import Path
 from typing import Any
 
@@ -23,13 +23,13 @@ from tokenizers import Tokenizer
 from transformers.tokenization_utils_base import VERY_LARGE_INTEGER
 
 from retgen.errors import RetgenError, UsageError
-from retgen.evaluation.embedders.base import length_limit
-from retgen.evaluation.embedders.devices import choose_device
-from retgen.evaluation.embedders.loading import out_of_memory, prompts_of
 from retgen.evaluation.training import distributed
 from retgen.evaluation.training.config import TrainConfig, TrainingRun
 from retgen.evaluation.training.pairs import Pairs
 from retgen.markdown import escape_markdown, markdown_table
+from retgen.search.embedders.base import length_limit
+from retgen.search.embedders.devices import choose_device
+from retgen.search.embedders.loading import out_of_memory, prompts_of
 from retgen.version import __version__
 from retgen.write import os_errors, write_file
 
@@ -153,9 +153,7 @@ def cut_share(
     beyond = np.maximum(lengths - limit, 0)
     if not beyond.any():
         return {}
-    return {
-        "texts": float((beyond > 0).mean()), "tokens": float(beyond.sum() / lengths.sum())
-    }  # fmt: skip
+    return {"texts": float((beyond > 0).mean()), "tokens": float(beyond.sum() / lengths.sum())}
 
 
 def pick_device(device: str | None, dtype: str) -> str:
@@ -301,6 +299,39 @@ def collapse(
     return (
         f"the training collapsed: {' and '.join(found)}. Lower learning_rate (now "
         f"{config.learning_rate:g}); if that does not help, raise warmup_ratio or lower temperature"
+    )
+
+
+_FEW = 32  # pairs a batch: a quarter of that is called too few
+
+
+def few_to_compare(
+    trained: TrainingRun, config: TrainConfig, pairs: Pairs, batches: Sequence[Set[int]]
+) -> str:
+    """Say that batches held too few pairs to compare a query with other documents; "" if not.
+
+    `batches`: numbers of the pairs in each. Hard negatives are compared in every batch.
+    """
+    if trained.hard_negatives:
+        return ""
+    # pairs of the same query, or of the same document, are not negatives of one another
+    texts = (pairs.anchors, pairs.positives)
+    sizes = [min(len({of[i] for i in batch}) for of in texts) for batch in batches]
+    ones, mean = sizes.count(1), sum(sizes) / len(sizes)
+    wanted = trained.pairs if config.batch_size == "full" else int(config.batch_size or 1)
+    if 2 * ones > len(sizes):
+        which = "every batch" if ones == len(sizes) else f"{ones:,} of {len(sizes):,} batches"
+        found = f"{which} held 1 pair, so there was nothing to compare it with or learn from it"
+    elif 4 * mean < min(wanted, trained.pairs, _FEW):
+        found = f"batches held {mean:.1f} pairs on average: little could be learnt"
+    else:
+        return ""
+    if wanted == 1:
+        return f"{found}. Raise batch_size"
+    rule = " (no_duplicates)" if config.no_duplicates else ""
+    return (
+        f"{found}. Pairs with the same query or document are no negatives of one another{rule}: "
+        "train on pairs of more queries and documents, or on hard negatives"
     )
 
 

@@ -17,13 +17,13 @@ from retgen.evaluation.scoring.panels import (
 )
 from retgen.evaluation.scoring.significance import difference_between
 from retgen.evaluation.scoring.summary import LEVEL, against
-from retgen.evaluation.search.base import slug
 from retgen.evaluation.training.variants import AFTER, BEFORE, BM25, IDF, fused, label
 from retgen.results.measurements import Measure, Measurement
 from retgen.results.page import Page, Section
 from retgen.results.panel import Column, Panel
 from retgen.results.pictures import Bars, Line, Lines
 from retgen.results.tables import TableView
+from retgen.search.base import slug
 
 if TYPE_CHECKING:
     from retgen.evaluation.training.result import Training
@@ -60,9 +60,16 @@ def _panel(result: Training) -> Panel:
     columns += [Column(head, _CHANGE, {"against": one}) for one, head in others.items()]
     heads = ["data set", result.noun, "measure"]
     return Panel(
-        "", rows, columns, ["data set", "system", "of"], heads, missing="", interval="inside",
-        terminal_interval="inside", best=False,
-    )  # fmt: skip
+        "",
+        rows,
+        columns,
+        ["data set", "system", "of"],
+        heads,
+        missing="",
+        interval="inside",
+        terminal_interval="inside",
+        best=False,
+    )
 
 
 def compared_section(result: Training) -> Section:
@@ -92,13 +99,15 @@ def compared_section(result: Training) -> Section:
         [_panel(result)],
         [
             Bars(
-                file="compared", title=f"Scores by the {result.noun} trained on", y="score",
+                file="compared",
+                title=f"Scores by the {result.noun} trained on",
+                y="score",
                 groups=[f"{scored.label}\n{scored.primary}" for scored in scored_sets],
                 series=series,
                 caption=f"Before training, and after it with each of these {result.noun}.",
             )
         ],
-    )  # fmt: skip
+    )
 
 
 def _scores(result: Training, scored: ScoredSet) -> list[Panel]:
@@ -131,12 +140,18 @@ def _scores(result: Training, scored: ScoredSet) -> list[Panel]:
     heads = [f"{scored.role}: {scored.collection.name}"]
     columns = [Column(name, score_measure(name)) for name in names]
     beside = {named.get(name, label(name)) for name in deployed}
-    panel = Panel("", [*rows, *bounds], columns, heads=heads,
-                  baselines=frozenset({*beside, *(one.system for one in bounds)}))  # fmt: skip
+    panel = Panel(
+        "",
+        [*rows, *bounds],
+        columns,
+        heads=heads,
+        baselines=frozenset({*beside, *(one.system for one in bounds)}),
+    )
     if not changes:
         return [panel]
-    columns = [Column(name, replace(score_measure(name), signed=True), {"of": "change"})
-               for name in names]  # fmt: skip
+    columns = [
+        Column(name, replace(score_measure(name), signed=True), {"of": "change"}) for name in names
+    ]
     less = Panel("", changes, columns, heads=heads, interval="inside", best=False)
     return [panel, less]
 
@@ -219,7 +234,7 @@ def _trained(result: Training) -> str:
     best = f", saved is step {run.best_step:,}" if run.best_step != run.steps else ""
     took = "finished before: nothing to do" if run.repeated else f"{run.seconds:.1f} s"
     return (
-        f"{result.model}: trained on {run.pairs:,} pairs{held}, {run.steps:,} steps of "
+        f"{result.model}: trained on {run.pairs_seen()} pairs{held}, {run.steps:,} steps of "
         f"{run.planned:,}{best} on {run.devices()}; {took}"
     )
 
@@ -232,10 +247,13 @@ def write_page(result: Training) -> None:
 def page_of(result: Training) -> Page:
     """All that is shown."""
     return Page(
-        f"{result.model}, fine-tuned", "retgen training",
-        f"{result.pairs.origin}.".replace("..", "."), sentences(result), list(_sections(result)),
+        f"{result.model}, fine-tuned",
+        "retgen training",
+        f"{result.pairs.origin}.".replace("..", "."),
+        sentences(result),
+        list(_sections(result)),
         result.command,
-    )  # fmt: skip
+    )
 
 
 def _sections(result: Training) -> Iterator[Section]:
@@ -254,7 +272,7 @@ def _sections(result: Training) -> Iterator[Section]:
         [panel for scored in scored_sets for panel in _scores(result, scored)],
         [_by_step(result, scored_sets[0])],
         result.notes(),
-    )  # fmt: skip
+    )
     tables = [
         differences_panel(
             (
@@ -313,10 +331,15 @@ def _by_step(result: Training, scored: ScoredSet) -> Lines:
         for level in baseline_levels(scored.baselines, chosen)
     ]
     return Lines(
-        file="scores", title=f"Scores by step: {scored.collection.name}", curves=curves,
-        levels=levels, x="training steps", y="score", fraction=True,
+        file="scores",
+        title=f"Scores by step: {scored.collection.name}",
+        curves=curves,
+        levels=levels,
+        x="training steps",
+        y="score",
+        fraction=True,
         caption="Scores of the test set on the way.",
-    )  # fmt: skip
+    )
 
 
 def _losses(result: Training) -> Lines:
@@ -332,13 +355,21 @@ def _losses(result: Training) -> Lines:
     for variant in result.variants[1:]:
         other = variant.runs[0].losses
         curves.append(
-            Line(f"training loss, {variant.words}", [float(s) for s, _ in other],
-                      [v for _, v in other])
-        )  # fmt: skip
+            Line(
+                f"training loss, {variant.words}",
+                [float(s) for s, _ in other],
+                [v for _, v in other],
+            )
+        )
     return Lines(
-        file="loss", title="Loss", curves=curves, x="training steps", y="loss",
-        small=len(losses) > 40, caption=_LOSS,
-    )  # fmt: skip
+        file="loss",
+        title="Loss",
+        curves=curves,
+        x="training steps",
+        y="loss",
+        small=len(losses) > 40,
+        caption=_LOSS,
+    )
 
 
 # --- `--by`: the subgroups of queries ---
@@ -384,13 +415,19 @@ def _subgroups_panel(result: Training, scored: ScoredSet, subgroups: Subgroups) 
                 if shown and change is not None:
                     rows.append(Measurement(system, "change", {**by, "against": words}, *change))
     changed = Measure("change", signed=True, better="")
-    changes = [Column(f"against {words}", changed, {"against": words})
-               for words in others.values()]  # fmt: skip
+    changes = [Column(f"against {words}", changed, {"against": words}) for words in others.values()]
     return Panel(
-        "", rows, [Column(measure, Measure(measure)), *changes], ["side", "queries", "system"],
-        [f"{scored.label}: {subgroups.column}", "queries", "model"], missing="", interval="inside",
-        terminal_interval="inside", baselines=frozenset({"BM25"}), best_within="side",
-    )  # fmt: skip
+        "",
+        rows,
+        [Column(measure, Measure(measure)), *changes],
+        ["side", "queries", "system"],
+        [f"{scored.label}: {subgroups.column}", "queries", "model"],
+        missing="",
+        interval="inside",
+        terminal_interval="inside",
+        baselines=frozenset({"BM25"}),
+        best_within="side",
+    )
 
 
 def _broken(value: str, width: int) -> str:
@@ -418,8 +455,10 @@ def _subgroups_picture(result: Training, scored: ScoredSet, subgroups: Subgroups
             one = Measurement(system, measure, {"side": subgroup.value}, value, low, high)
             series.setdefault(system, []).append(one)
     return Bars(
-        file=f"sides_{slug(scored.label)}", y=measure, series=series,
+        file=f"sides_{slug(scored.label)}",
+        y=measure,
+        series=series,
         groups=[f"{_broken(subgroup.value, width)}\n{subgroup.queries:,}" for subgroup in shown],
         title=f"{scored.label}: {measure} by {subgroups.column} (and number of queries)",
         caption=f"{scored.label}, with 95% intervals{part}.",
-    )  # fmt: skip
+    )

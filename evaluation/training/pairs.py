@@ -17,10 +17,10 @@ from typing import Any, Literal, NamedTuple
 import numpy as np
 import orjson
 
-from retgen.data import Dataset, open_dataset
+from retgen.data import Dataset, check_files, open_dataset
 from retgen.errors import DatasetError, UsageError
-from retgen.evaluation.collection import Collection
 from retgen.messages import did_you_mean
+from retgen.search.collection import Collection
 
 
 class FalseNegatives(NamedTuple):
@@ -163,7 +163,8 @@ def _of_training_side(dataset: Dataset) -> dict[str, str]:
 
 
 def training_files(dataset: Dataset) -> list[Path]:
-    """The files of the folder training."""
+    """The files of the folder training. Raises `DatasetError` for one that was changed since."""
+    check_files(dataset.run or dataset.root, "training/")
     return sorted((dataset.run or dataset.root).glob("training/*.parquet"))
 
 

@@ -204,6 +204,7 @@ class Training:
             "data": self.data,
             "origin": self.pairs.origin,
             "pairs": run.pairs,
+            "pairs_seen": run.seen,
             "hard_negatives": run.hard_negatives,
             "prompts": run.prompts,
             "held_out_pairs": run.held_out_pairs,
@@ -306,6 +307,8 @@ def findings(scored: ScoredSet, first: str) -> Iterator[str]:
     """
     yield from _gain(scored, first)
     yield from _fusion(scored, first)
+    if caution := scored.collection.caution:
+        yield f"{scored.where[0].upper()}{_where(scored)[1:]}, {caution}."
     yield from _ceiling(scored, first)
     for subgroup in scored.subgroups.subgroups if scored.subgroups else ():
         if subgroup.value == NONLEXICAL:
@@ -361,11 +364,10 @@ def _ceiling(scored: ScoredSet, first: str) -> Iterator[str]:
     if compared and all(change[1] > 0 for change in compared):
         rules.append("above the model, trained and untrained, by 95% intervals")
     if rules:
-        instead = "; queries that people wrote may (--outside)" if scored.role == "test" else ""
         yield (
             f"BM25 has {value:.4f} {_where(scored)}, {' and '.join(rules)}: its queries share "
             "words with their documents. This set cannot show what a model finds beyond shared "
-            f"words, nor which of two good models is better{instead}."
+            "words, nor which of two good models is better: score queries that people wrote."
         )
 
 

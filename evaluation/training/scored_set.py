@@ -8,7 +8,7 @@ scores/
 from __future__ import annotations
 
 import io
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
@@ -17,18 +17,18 @@ import numpy as np
 from numpy.typing import NDArray
 
 from retgen.errors import UsageError
-from retgen.evaluation.collection import Collection
 from retgen.evaluation.retrievers import Options, retriever
 from retgen.evaluation.scoring.measures import Measures
 from retgen.evaluation.scoring.scores import primary_of
 from retgen.evaluation.scoring.significance import PairedDifference, change_text, difference_between
-from retgen.evaluation.search.base import slug
 from retgen.evaluation.search.fusion import DEPTH, fuse, scaled
-from retgen.evaluation.search.rankings import Rankings
 from retgen.evaluation.training.config import TrainingRun
 from retgen.evaluation.training.subgroups import Subgroups
 from retgen.evaluation.training.variants import BEFORE, BM25
 from retgen.progress import Progress, no_progress
+from retgen.search.base import rank_corpus, slug
+from retgen.search.collection import Collection
+from retgen.search.rankings import Rankings
 from retgen.write import cache_folder, make_folder, write_file
 
 if TYPE_CHECKING:
@@ -86,8 +86,7 @@ class ScoredSet:
 
     def per_query(self, trained: TrainingRun, when: str) -> Values:
         """Scores query by query before or after a training; `UsageError` without them."""
-        file = scores_file(trained.path.parent / "scores", self, when)
-        return read_scores(file, self, trained.scores(when))
+        return read_scores(scores_file(trained.path.parent / "scores", self, when))
 
     def difference(
         self, first: str, second: str, measure: str
@@ -116,7 +115,9 @@ class Lexical:
     def rankings(self, scored: ScoredSet) -> Rankings:
         if scored.label not in self._rankings:
             deep = _deep(scored)
-            *_, ranked = retriever(BM25, Options()).rank(scored.collection, deep, self._progress)
+            *_, ranked = rank_corpus(
+                retriever(BM25, Options()), scored.collection, deep, self._progress
+            )
             self._rankings[scored.label] = ranked.rankings
         return self._rankings[scored.label]
 
@@ -152,8 +153,11 @@ class Scorer:
             file, of_fusion = (
                 scores_file(self._folder, scored, when, fused=fused) for fused in (False, True)
             )
-            known = {one: self._before[one.name] for one in (file, of_fusion)
-                     if when == BEFORE and one.name in self._before}  # fmt: skip
+            known = {
+                one: self._before[one.name]
+                for one in (file, of_fusion)
+                if when == BEFORE and one.name in self._before
+            }
             if not known:
                 ranked = self._ranked(model, scored, when)
                 known[file] = _values(scored, ranked)
@@ -181,7 +185,7 @@ class Scorer:
         options = Options(cache=cache_folder() if when == BEFORE else None)
         by = split_name(self._model)[0].retriever(self._model, model, options)
         depth = _depth(scored) if when == "during" else _deep(scored)
-        (ranked,) = by.rank(scored.collection, depth, no_progress)
+        (ranked,) = rank_corpus(by, scored.collection, depth, no_progress)
         return ranked.rankings
 
 
@@ -211,19 +215,10 @@ def scores_file(folder: Path, scored: ScoredSet, when: str, *, fused: bool = Fal
     return folder / f"{slug(scored.label)}_{when}{'_fused' if fused else ''}.npy"
 
 
-def read_scores(file: Path, scored: ScoredSet, means: Mapping[str, float] | None) -> Values:
-    """Scores query by query, whose means a training has noted (None: of a fusion, which has none).
-
-    Raises `UsageError` for a file that is not as it was written.
-    """
-    names: Iterable[str] = scored.measures.names
+def read_scores(file: Path) -> Values:
+    """Scores query by query. Raises `UsageError` for a file that is not as it was written."""
     try:
-        values = np.load(file)
-        whole = values.shape == (len(scored.collection.queries), len(scored.measures.names))
-        if whole and (means is None or np.array_equal(
-            values.mean(axis=0), [means[f"{scored.label} {name}"] for name in names]
-        )):  # fmt: skip
-            return np.asarray(values, np.float64)
-    except (OSError, EOFError, ValueError, KeyError, TypeError):
-        pass
-    raise UsageError(f"{file} is not as the training wrote it. Start anew with --fresh")
+        return np.asarray(np.load(file), np.float64)
+    except (OSError, EOFError, ValueError) as error:
+        what = f"{file} is not as the training wrote it. Start anew with --fresh"
+        raise UsageError(what) from error

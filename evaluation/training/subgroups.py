@@ -17,7 +17,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from retgen.errors import UsageError
-from retgen.evaluation.collection import Collection
 from retgen.evaluation.scoring.by_type import ALL, rows_by
 from retgen.evaluation.scoring.columns import NONE, values_of
 from retgen.evaluation.scoring.measures import Measures
@@ -30,6 +29,7 @@ from retgen.evaluation.scoring.significance import (
     units_of,
 )
 from retgen.evaluation.training.variants import BEFORE
+from retgen.search.collection import Collection
 
 _MOST = 20  # values of a column
 SIDE, NONLEXICAL = "side", "nonlexical"  # a key of a query's metadata, and its value
@@ -199,14 +199,13 @@ def split_nonlexical(collection: Collection) -> QuerySplit | None:
     an interval.
     """
     rows = [
-        row for row, query in enumerate(collection.queries)
+        row
+        for row, query in enumerate(collection.queries)
         if isinstance(query.metadata, dict) and query.metadata.get(SIDE) == NONLEXICAL
-    ]  # fmt: skip
+    ]
     if not rows or units_of(_part(collection, np.array(rows))).note:
         return None
-    return QuerySplit(
-        SIDE, {NONLEXICAL: np.array(rows), ALL: np.arange(len(collection.queries))}
-    )  # fmt: skip
+    return QuerySplit(SIDE, {NONLEXICAL: np.array(rows), ALL: np.arange(len(collection.queries))})
 
 
 def subgroups_of(

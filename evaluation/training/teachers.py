@@ -23,16 +23,16 @@ from numpy.typing import NDArray
 
 from retgen.errors import DatasetError, UsageError
 from retgen.evaluation import retrievers
-from retgen.evaluation.embedders.options import Options
-from retgen.evaluation.search.base import CandidateSet
 from retgen.evaluation.training.config import DISTILLED, TrainConfig, folder_hash
 from retgen.evaluation.training.pairs import FalseNegatives, Pairs
 from retgen.progress import Progress
+from retgen.search.base import CandidateSet
+from retgen.search.embedders.options import Options
 from retgen.streams import Stream
 from retgen.write import make_folder, write_file
 
 if TYPE_CHECKING:  # slow to import, and most teachers are here
-    from retgen.agents.calls import ModelOptions
+    from retgen.agents.session import ModelOptions
 
 # of each query its positives, and its negatives
 Negatives = Mapping[str, tuple[Sequence[str], Sequence[str]]]
@@ -70,7 +70,7 @@ class Teacher:
 
     def __init__(self, name: str, options: Options, folder: Path, progress: Progress) -> None:
         self.name = name
-        self._options = replace(options, dims=(), shared=None)
+        self._options = replace(options, dims=())
         self._folder, self._progress = folder, progress
 
     def scores(self, sets: Sequence[CandidateSet]) -> list[dict[str, float]]:
@@ -156,7 +156,7 @@ class ChatTeacher(Teacher):
     def __init__(
         self, name: str, model_options: ModelOptions | None, folder: Path, progress: Progress
     ) -> None:
-        from retgen.agents.calls import ModelOptions, ledger_of
+        from retgen.agents.session import ModelOptions, ledger_of
         from retgen.evaluation.search.judge import judge_model
 
         super().__init__(name, Options(), folder, progress)
@@ -165,17 +165,22 @@ class ChatTeacher(Teacher):
         self._settings = judge_model("teacher", name.removeprefix(CHAT), given)
 
     def relevant(self, negatives: Negatives, config: TrainConfig) -> list[list[str]]:
-        from retgen.agents.calls import CallReport
+        from retgen.agents.report import CallReport
         from retgen.evaluation.search.judge import judged_labels
 
         pairs = [(query, text) for query, (_, others) in negatives.items() for text in others]
         make_folder(self._folder)
         labels = iter(
             judged_labels(
-                self._settings, dict(enumerate(pairs)), len(pairs), self._folder / "judge",
-                self._model_options, CallReport(), self._progress,
+                self._settings,
+                dict(enumerate(pairs)),
+                len(pairs),
+                self._folder / "judge",
+                self._model_options,
+                CallReport(),
+                self._progress,
             )
-        )  # fmt: skip
+        )
         return [[text for text in others if next(labels) == 1] for _, others in negatives.values()]
 
 
@@ -257,9 +262,14 @@ def _without_false_negatives(
             kept = _others(pairs, i, {*positives[anchor], *false[anchor]}, count)
         negatives.append(kept)
     found = FalseNegatives(
-        teacher.name, config.false_negatives, config.relevant_from, judged,
-        sum(map(len, false.values())), sum(map(bool, false.values())), lost,
-    )  # fmt: skip
+        teacher.name,
+        config.false_negatives,
+        config.relevant_from,
+        judged,
+        sum(map(len, false.values())),
+        sum(map(bool, false.values())),
+        lost,
+    )
     changed = replace(
         pairs, negatives=negatives, origin=f"{pairs.origin}; {found.words()}", false_negatives=found
     )

@@ -22,25 +22,20 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import orjson
 from numpy.typing import NDArray
 
 from retgen.data import open_dataset
 from retgen.errors import UsageError
-from retgen.evaluation.collection import load
-from retgen.evaluation.mining import check_by
 from retgen.evaluation.retrievers import Options, check_name, type_of
 from retgen.evaluation.scoring.baselines import baselines
-from retgen.evaluation.scoring.evaluate import output_folder, shared_folder
 from retgen.evaluation.scoring.measures import Measures, default_names
-from retgen.evaluation.scoring.mteb_files import dataset_folder
-from retgen.evaluation.search.base import slug
 from retgen.evaluation.training.config import (
     TrainingRun,
     discard,
     make_config,
     read_own,
     without_hard_negatives,
+    write_own,
 )
 from retgen.evaluation.training.learning_rate import sweep
 from retgen.evaluation.training.pairs import shared_pairs, shared_texts
@@ -73,10 +68,14 @@ from retgen.evaluation.training.variants import (
 )
 from retgen.messages import did_you_mean
 from retgen.progress import Progress, no_progress
-from retgen.write import cache_folder, dump_json, make_folder, write_file
+from retgen.search.base import slug
+from retgen.search.collection import load, manifest_of
+from retgen.search.mining import check_by
+from retgen.search.mteb_tasks import dataset_folder
+from retgen.write import cache_folder, dump_json, file_info, make_folder, write_file
 
 if TYPE_CHECKING:  # slow to import, and most teachers are here
-    from retgen.agents.calls import ModelOptions
+    from retgen.agents.session import ModelOptions
 
 
 def train(
@@ -134,10 +133,11 @@ def train(
         raise UsageError(f"--seeds must be at least 1, not {seeds}")
     scored_sets = _scored_sets(test or path, _several(outside), metrics, progress)
     splits = {
-        one.label: split_by(by, one.collection, one.role == "test") if by is not None
+        one.label: split_by(by, one.collection, one.role == "test")
+        if by is not None
         else split_nonlexical(one.collection)
         for one in scored_sets
-    }  # fmt: skip
+    }
     # takes seconds to import
     from retgen.evaluation.training.fit import train as fit
     from retgen.evaluation.training.kinds import resolve, slow
@@ -148,12 +148,12 @@ def train(
         hard = config.learns_from_hard_negatives or {"own", "mined"} & set(compare)
         config = make_config("cpu", {**({"hard_negatives": 1} if hard else {}), **(settings or {})})
     config = resolve(config, model)
-    embeddings = Options(
-        device=device, cache=cache_folder(), shared=shared_folder(output_folder([path]))
+    embeddings = Options(device=device, cache=cache_folder())
+    folder = (
+        Path(out)
+        if out is not None
+        else (Path("outputs") / f"train_{path.resolve().name}_{slug(model)}")
     )
-    folder = Path(out) if out is not None else (
-        Path("outputs") / f"train_{path.resolve().name}_{slug(model)}"
-    )  # fmt: skip
     if fresh and config.teacher is not None and (folder / "identity.json").is_file():
         for scores in folder.glob("teacher/*.npy"):  # what a chat model answered is paid for
             scores.unlink()
@@ -190,11 +190,16 @@ def train(
             into = into / f"seed-{config.seed + turn}" if turn else into
             runs.append(
                 fit(
-                    model, plan.pairs, plan.config.model_copy(update=change), into,
+                    model,
+                    plan.pairs,
+                    plan.config.model_copy(update=change),
+                    into,
                     evaluate=Scorer(scored_sets, into / "scores", model, lexical, before),
-                    device=device, progress=progress, report_to=report_to,
+                    device=device,
+                    progress=progress,
+                    report_to=report_to,
                 )
-            )  # fmt: skip
+            )
         shared = shared_pairs(plan.pairs, scored_sets[0].collection)
         variants.append(TrainingVariant(name, plan.words, plan.pairs, plan.config, runs, shared))
     message = command or shlex.join(["gen", "train", str(path), "--model", model])
@@ -209,7 +214,8 @@ def train(
         for scored in scored_sets
     ]
     result = Training(folder, model, variants, measured, message, data_facts(path), short, rates)
-    write_file(folder / "train.json", dump_json(result.to_json()))
+    training = file_info(folder / "training.json").sha256
+    write_own(folder / "train.json", {**result.to_json(), "training": training})
     from retgen.evaluation.training.page import write_page
 
     write_page(result)
@@ -220,10 +226,7 @@ def data_facts(path: Path) -> dict[str, Any]:
     """What a data set says of itself, for the card of a model: "name", and of a run also "recipe",
     "retgen" (the version that made it) and "licences" of its parts.
     """
-    run = open_dataset(path).run
-    stated: dict[str, Any] = {}
-    if run is not None and (run / "manifest.json").is_file():
-        stated = orjson.loads((run / "manifest.json").read_bytes())
+    stated = manifest_of(open_dataset(path))
     return {
         "name": path.resolve().name,
         "recipe": stated.get("name"),
@@ -336,27 +339,15 @@ def _compare(
     first = variants[0].runs[:1]
     runs = {(variant.name, AFTER): variant.runs for variant in variants}
     runs |= {(when, when): first for when in (IDF, BEFORE) if first[0].scores(when)}
-    files = {
-        name: {_file(run, scored, when): run.scores(when) for run in of}
-        for (name, when), of in runs.items()
-    }
-    if gone := [file for of in files.values() for file in of if not file.is_file()]:
-        if split is not None:
-            raise UsageError(
-                f"--by {split.column}: {gone[0]} is gone, with the scores query by query. Start "
-                "anew with --fresh"
-            )
-        return {}
     values = {
-        name: np.mean([read_scores(file, scored, means) for file, means in of.items()], axis=0)
-        for name, of in files.items()
+        name: np.mean([read_scores(_file(run, scored, when)) for run in of], axis=0)
+        for (name, when), of in runs.items()
     }
     beside = {BM25: lexical.values(scored)}
     for (name, when), of in runs.items():
         fusions = [_file(run, scored, when, fused=True) for run in of]
         if all(file.is_file() for file in fusions):
-            parts = [read_scores(file, scored, None) for file in fusions]
-            beside[fused(name)] = np.mean(parts, axis=0)
+            beside[fused(name)] = np.mean([read_scores(file) for file in fusions], axis=0)
     collection, measures = scored.collection, scored.measures
     return {
         **paired_differences(collection, measures.names, values, beside),
@@ -367,7 +358,7 @@ def _compare(
         "subgroups": (
             None if split is None else subgroups_of(split, collection, measures, values, beside)
         ),
-    }  # fmt: skip
+    }
 
 
 def _file(run: TrainingRun, scored: ScoredSet, when: str, *, fused: bool = False) -> Path:

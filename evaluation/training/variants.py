@@ -17,18 +17,18 @@ from pathlib import Path
 from typing import NamedTuple
 
 from retgen.data import open_dataset
-from retgen.engines import Local
 from retgen.errors import DatasetError, UsageError
-from retgen.evaluation.embedders.options import Options
-from retgen.evaluation.mining import mine
 from retgen.evaluation.training.config import TrainConfig, without_hard_negatives
 from retgen.evaluation.training.pairs import Pairs, read_pairs, training_files
 from retgen.evaluation.training.teachers import Teacher, taught
 from retgen.messages import did_you_mean
 from retgen.progress import Progress, usable_cores
+from retgen.search.embedders.options import Options
+from retgen.search.mining import mine
 from retgen.streams import Stream
 from retgen.tokenizer import tokens
 from retgen.validators.similar import THRESHOLD
+from retgen.work import Local
 
 NEGATIVES = {
     "own": "the pairs' own negatives",
@@ -211,10 +211,18 @@ def with_mined_negatives(
         wordings[queries[anchor]].add(positive)
     near = _Near(texts, relevant, wordings)
     result = mine(
-        texts, list(queries), relevant, by=by, count=count, depth=max(_DEPTH, 10 * count),
-        margin=None, excluded=near, options=options, engine=Local(usable_cores()),
+        texts,
+        list(queries),
+        relevant,
+        by=by,
+        count=count,
+        depth=max(_DEPTH, 10 * count),
+        margin=None,
+        excluded=near,
+        options=options,
+        engine=Local(usable_cores()),
         progress=progress,
-    )  # fmt: skip
+    )
     filled = sum(
         _fill(row, i, len(texts), relevant[i], near, count) for i, row in enumerate(result)
     )

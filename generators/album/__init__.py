@@ -94,7 +94,9 @@ class Album(Family[AlbumParams]):
             features={
                 "corpus": {"facts": ["string"]},
                 "queries": {
-                    "type": "string", "granularity": "string", "level": "string",
+                    "type": "string",
+                    "granularity": "string",
+                    "level": "string",
                     "expression": "string",
                 },
             },
@@ -110,7 +112,7 @@ class Album(Family[AlbumParams]):
                 "likely": f"{sum(len(query.likely) for query in tables.queries):,}",
                 "queries without an answer": f"{sum(not q.grades for q in tables.queries):,}",
             },
-        )  # fmt: skip
+        )
 
     def checks(self, job: Job[AlbumParams], judgements: Judgements) -> Sequence[CorpusRule]:
         params = job.params

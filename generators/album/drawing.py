@@ -42,14 +42,19 @@ def view(
         if part in ("number", "colour"):
             continue  # of the thing, below
         of_thing = [asked[key] for key in ("number", "colour") if key in asked and part == "thing"]
-        fits = [one for one in held if _fits(name, one.name, known)
-                and (part not in _OWN or one.as_what == part)]  # fmt: skip
+        fits = [
+            one
+            for one in held
+            if _fits(name, one.name, known) and (part not in _OWN or one.as_what == part)
+        ]
         # what the scene has in its place, where it does not fit
         there = fits or [one for one in held if part in _OWN and one.as_what == part]
-        rows.append((
-            _words([*of_thing, name], known, chinese),
-            "; ".join(_description(one, str(name), part, known, chinese) for one in there),
-        ))  # fmt: skip
+        rows.append(
+            (
+                _words([*of_thing, name], known, chinese),
+                "; ".join(_description(one, str(name), part, known, chinese) for one in there),
+            )
+        )
         spans += [span for one in fits for span in _places(one.name, text, known)]
     words = highlights.query_word_spans(query["text"], text)
     return {"asked": rows, "document": highlights.highlight_segments(text, [*spans, *words])}

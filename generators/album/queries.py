@@ -30,12 +30,22 @@ from retgen.validators.album import LIKELY_FILE
 from retgen.yaml_text import read_yaml
 
 # of 100 queries; what a type lacks (there are only so many names) goes to the last three
-SHARES = {"object": 8, "person": 2, "place": 3, "concept": 4, "event": 9, "conjunction": 20,
-          "simple condition": 28, "complex condition": 26}  # fmt: skip
+SHARES = {
+    "object": 8,
+    "person": 2,
+    "place": 3,
+    "concept": 4,
+    "event": 9,
+    "conjunction": 20,
+    "simple condition": 28,
+    "complex condition": 26,
+}
 
 GRANULARITY = dict.fromkeys(("object", "person", "place", "concept", "event"), "fine") | {
-    "conjunction": "middle", "simple condition": "middle", "complex condition": "coarse",
-}  # fmt: skip
+    "conjunction": "middle",
+    "simple condition": "middle",
+    "complex condition": "coarse",
+}
 
 _TYPES = {"person": "person"}  # kinds of things that are no objects
 _BELOW = 2**32
@@ -159,10 +169,13 @@ class SceneGrades:
         scene, seen = self._scenes[i], self._mentions[i]
         grade = 2
         for wanted, there in (
-            (asked.action, scene.action), (asked.object, scene.object),
-            (asked.moment, scene.moment), (asked.topic, scene.topic),
-            (asked.month, scene.month), (asked.place, scene.place),
-        ):  # fmt: skip
+            (asked.action, scene.action),
+            (asked.object, scene.object),
+            (asked.moment, scene.moment),
+            (asked.topic, scene.topic),
+            (asked.month, scene.month),
+            (asked.place, scene.place),
+        ):
             if wanted is not None:
                 grade = min(grade, self._fits(wanted, there))
         does = asked.action is not None
@@ -323,8 +336,9 @@ class QuerySampler:
     def _other_detail(self, asked: Conjunction) -> Conjunction | None:
         """The same with one detail replaced by another that could have been there."""
         concepts, parts = self._album.concepts, asked.parts()
-        keys = [key for key in ("colour", "place", "moment", "topic", "month", "other")
-                if key in parts]  # fmt: skip
+        keys = [
+            key for key in ("colour", "place", "moment", "topic", "month", "other") if key in parts
+        ]
         if not keys:
             return None
         key = keys[self._below(len(keys))]
@@ -332,9 +346,14 @@ class QuerySampler:
         if old is None:  # a colour
             choices = concepts[str(asked.thing)].colours
         else:
-            choices = tuple(one.name for one in concepts.values() if one.leaf and one.asked
-                            and (one.part, one.where) == (old.part, old.where)
-                            and (key != "other" or one.kind == old.kind))  # fmt: skip
+            choices = tuple(
+                one.name
+                for one in concepts.values()
+                if one.leaf
+                and one.asked
+                and (one.part, one.where) == (old.part, old.where)
+                and (key != "other" or one.kind == old.kind)
+            )
         changed: dict[str, Any] = {key: choices[self._below(len(choices))]}
         return asked._replace(**changed)
 

@@ -122,10 +122,16 @@ def bundled_catalogue() -> ConceptCatalogue:
         palettes[palette] = tuple(english for english, _ in pairs)
     lines = [
         (line, part, above, leaf)
-        for part, key in (("thing", "things"), ("topic", "topics"), ("month", "months"),
-                          ("place", "places"), ("landmark", "landmarks"), ("moment", "moments"))
+        for part, key in (
+            ("thing", "things"),
+            ("topic", "topics"),
+            ("month", "months"),
+            ("place", "places"),
+            ("landmark", "landmarks"),
+            ("moment", "moments"),
+        )
         for line, above, leaf in _walk(tree[key], ())
-    ]  # fmt: skip
+    ]
     for line, part, above, leaf in lines:
         own = _TAG.findall(line)
         tags = [*(tag for one in above for tag in _TAG.findall(one) if tag[0] != "!"), *own]
@@ -137,18 +143,39 @@ def bundled_catalogue() -> ConceptCatalogue:
         if part == "landmark":
             where = ["out"]
         english, chinese = _names(line, part)
-        _add(result, Concept(_first(line), part, english, chinese, parents,
-                             leaf or "!self" in own, where[-1],
-                             palettes[colours[-1]], asked="!unasked" not in tags))  # fmt: skip
+        _add(
+            result,
+            Concept(
+                _first(line),
+                part,
+                english,
+                chinese,
+                parents,
+                leaf or "!self" in own,
+                where[-1],
+                palettes[colours[-1]],
+                asked="!unasked" not in tags,
+            ),
+        )
     for entry in tree["actions"]:
         above = (entry["say"],) if "under" in entry else ()
         for line in [*above, *entry.get("under", [entry["say"]])]:
             parents = tuple(_first(one) for one in above if one != line)
             english, chinese = _names(line, "action")
-            _add(result, Concept(_first(line), "action", english, chinese, parents,
-                                 not above or bool(parents), by=tuple(entry["by"]),
-                                 of=tuple(entry.get("of", ())),
-                                 state=entry.get("state", False)))  # fmt: skip
+            _add(
+                result,
+                Concept(
+                    _first(line),
+                    "action",
+                    english,
+                    chinese,
+                    parents,
+                    not above or bool(parents),
+                    by=tuple(entry["by"]),
+                    of=tuple(entry.get("of", ())),
+                    state=entry.get("state", False),
+                ),
+            )
     return result
 
 
@@ -255,8 +282,18 @@ class Form:
         passing, setting = divmod(rest, len(self.settings))
         subject, number, colour, thing = self.cores[core]
         place, moment, topic, month = self.settings[setting]
-        return Scene(subject, number, colour, self.action, thing, place, moment, topic, month,
-                     self.passing[passing])  # fmt: skip
+        return Scene(
+            subject,
+            number,
+            colour,
+            self.action,
+            thing,
+            place,
+            moment,
+            topic,
+            month,
+            self.passing[passing],
+        )
 
 
 class Scenes:
@@ -273,9 +310,10 @@ class Scenes:
         self._counts = counts
         # how often the form of a slot stood on the schedule before it
         self._before = [int((self._schedule[:i] == f).sum()) for i, f in enumerate(self._schedule)]
-        self.most = min(
-            form.size // count for form, count in zip(self.forms, counts, strict=True) if count
-        ) * SLOTS  # fmt: skip
+        self.most = (
+            min(form.size // count for form, count in zip(self.forms, counts, strict=True) if count)
+            * SLOTS
+        )
 
     def take(self, count: int) -> list[Scene]:
         """The first `count` scenes, all different."""
@@ -359,10 +397,13 @@ def _passing(
 ) -> tuple[list[tuple[PassingDetail, ...]], ...]:
     """What may be in passing: nothing, one thing, one of each list."""
     lists = [
-        [PassingDetail(one.name, colour) for one in album.leaves(kinds, side)
-         for colour in (None, *one.colours)]
+        [
+            PassingDetail(one.name, colour)
+            for one in album.leaves(kinds, side)
+            for colour in (None, *one.colours)
+        ]
         for kinds in scene["passing"]
-    ]  # fmt: skip
+    ]
     pairs = list(product(*lists)) if len(lists) == 2 else []
     return [()], [(one,) for one in chain(*lists)], pairs
 

@@ -102,7 +102,7 @@ class CapRetrieval(Family[CapRetrievalParams]):
     traces_labels = True
 
     def plan(self, job: Job[CapRetrievalParams]) -> Plan:
-        from retgen.evaluation.mining import check_by
+        from retgen.search.mining import check_by
 
         params = job.params
         mined = (params.mine.by,) if params.mine.negatives else ()
@@ -208,9 +208,18 @@ class CapRetrieval(Family[CapRetrievalParams]):
             features={
                 "corpus": _CORPUS,
                 "queries": {
-                    "kind": "string", "set": "string", "evidence": "string", "score": "float64",
-                    "side": "string", "source": "string", "span": ["int32"], "found_in": "string",
-                    "found_at": [["int32"]], **more, "language": "string", "split": "string",
+                    "kind": "string",
+                    "set": "string",
+                    "evidence": "string",
+                    "score": "float64",
+                    "side": "string",
+                    "source": "string",
+                    "span": ["int32"],
+                    "found_in": "string",
+                    "found_at": [["int32"]],
+                    **more,
+                    "language": "string",
+                    "split": "string",
                 },
                 **{f"training/{one}": {"negatives-id": ["string"]} for one in sets},
             },
@@ -222,7 +231,7 @@ class CapRetrieval(Family[CapRetrievalParams]):
             languages=card.languages(tables),
             licences=card.licences(job),
             source_documents=card.cut_from(card.passages_of(tables)),
-        )  # fmt: skip
+        )
 
     def rechunk(self, sources: Path, seed: int, size: PassageSize | None) -> Records:
         if (sources / JUDGEMENTS).is_file():

@@ -27,9 +27,14 @@ from retgen.tokenizer import length, tokens
 Kind = Literal["keyword", "phrase", "hypernym", "summary", "topics", "question", "two_documents"]
 Set = Literal["KW", "SM", "two_documents"]
 SETS: dict[Kind, Set] = {
-    "keyword": "KW", "phrase": "KW", "hypernym": "KW",
-    "summary": "SM", "topics": "SM", "question": "SM", "two_documents": "two_documents",
-}  # fmt: skip
+    "keyword": "KW",
+    "phrase": "KW",
+    "hypernym": "KW",
+    "summary": "SM",
+    "topics": "SM",
+    "question": "SM",
+    "two_documents": "two_documents",
+}
 LONGEST: dict[Set, int] = {"KW": 200, "SM": 600}  # characters: a word may be an address
 
 
@@ -158,10 +163,12 @@ def _by_rules(asked: AskQueries) -> Queries:
         for one in made
         if one.kind != "summary" or not copies_text(one.text, text)
     ]
-    return Queries.model_validate({
-        "keywords": [row for row in rows if row["kind"] != "summary"],
-        "summaries": [row for row in rows if row["kind"] == "summary"],
-    })  # fmt: skip
+    return Queries.model_validate(
+        {
+            "keywords": [row for row in rows if row["kind"] != "summary"],
+            "summaries": [row for row in rows if row["kind"] == "summary"],
+        }
+    )
 
 
 def _check(asked: AskQueries, answer: Queries) -> str | None:
@@ -208,9 +215,10 @@ class AskRelevance(Question):
 
     def variables(self) -> dict[str, str]:
         return {
-            "query": self.query, "passages": numbered_passages(self.passages),
+            "query": self.query,
+            "passages": numbered_passages(self.passages),
             "grades": _grades(self.turn),
-        }  # fmt: skip
+        }
 
 
 class Graded(AnswerSchema):
@@ -240,9 +248,11 @@ class AskConflict(Question):
     def variables(self) -> dict[str, str]:
         first, second = sorted(self.readings)
         return {
-            "query": self.query, "passage": self.passage, "grades": _grades(1),
+            "query": self.query,
+            "passage": self.passage,
+            "grades": _grades(1),
             "readings": f"{first} and {second}",
-        }  # fmt: skip
+        }
 
 
 class Settled(AnswerSchema):
@@ -275,10 +285,12 @@ def _bundled_grades(asked: AskRelevance) -> Grades:
     if unknown := [text for text in asked.passages if text not in labels]:
         message = f"grading {unknown[0][:40]!r} is a model's work: name one (--model)"
         raise RepairsFailed("annotate_relevance/offline", message, ())
-    return Grades(grades=[
-        Graded(passage=number, relevance=labels[text])
-        for number, text in enumerate(asked.passages, 1)
-    ])  # fmt: skip
+    return Grades(
+        grades=[
+            Graded(passage=number, relevance=labels[text])
+            for number, text in enumerate(asked.passages, 1)
+        ]
+    )
 
 
 def split_pages(order: Sequence[int], texts: Callable[[int], str]) -> list[tuple[int, ...]]:

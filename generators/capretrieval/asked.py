@@ -12,7 +12,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from statistics import median
 
-from retgen.agents.rejections import Rejections
+from retgen.agents.report import Rejections
 from retgen.dataset_files import file_format
 from retgen.errors import DatasetError, RecipeError
 from retgen.generators.capretrieval.language import fold_text

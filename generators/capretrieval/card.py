@@ -7,10 +7,13 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict
 from collections.abc import Mapping
+from itertools import filterfalse
 from typing import Any
 
+from retgen.data import lookup_caution
 from retgen.generators.capretrieval.agents import WRITE_QUERIES
 from retgen.generators.capretrieval.asked import describe_forms, like_note
+from retgen.generators.capretrieval.language import has_baseline, language_name
 from retgen.generators.capretrieval.params import CapRetrievalParams
 from retgen.generators.capretrieval.passages import LICENCE
 from retgen.generators.capretrieval.queries import FOUND, TWO
@@ -37,11 +40,23 @@ _WARNING = (
 )
 # ISO 15924, where it is not the first four letters of the name
 _SCRIPTS = {
-    "Latin": "Latn", "Han": "Hans", "Japanese": "Jpan", "Hangul": "Kore", "Cyrillic": "Cyrl",
-    "Greek": "Grek", "Armenian": "Armn", "Gujarati": "Gujr", "Gurmukhi": "Guru",
-    "Kannada": "Knda", "Khmer": "Khmr", "Lao": "Laoo", "Malayalam": "Mlym", "Myanmar": "Mymr",
-    "Oriya": "Orya", "Tamil": "Taml",
-}  # fmt: skip
+    "Latin": "Latn",
+    "Han": "Hans",
+    "Japanese": "Jpan",
+    "Hangul": "Kore",
+    "Cyrillic": "Cyrl",
+    "Greek": "Grek",
+    "Armenian": "Armn",
+    "Gujarati": "Gujr",
+    "Gurmukhi": "Guru",
+    "Kannada": "Knda",
+    "Khmer": "Khmr",
+    "Lao": "Laoo",
+    "Malayalam": "Mlym",
+    "Myanmar": "Mymr",
+    "Oriya": "Orya",
+    "Tamil": "Taml",
+}
 
 
 def paragraphs(
@@ -54,9 +69,13 @@ def paragraphs(
     need two documents.
     """
     return [
-        *_pairs_card(mined), *_large_card(tables), *_found_card(tables),
-        *_like_card(job, tables), *_two_documents_card(judged),
-    ]  # fmt: skip
+        *_pairs_card(mined),
+        *(f"{text[0].upper()}{text[1:]}." for text in _caution_line(tables).values()),
+        *_large_card(tables),
+        *_found_card(tables),
+        *_like_card(job, tables),
+        *_two_documents_card(judged),
+    ]
 
 
 def notes(
@@ -67,10 +86,16 @@ def notes(
 ) -> dict[str, str]:
     """The lines that `gen run` prints, by what they begin with."""
     return {
-        **_large_line(tables), **_found_line(tables), **_like_line(job, tables),
-        **_written_line(job, tables), **_few_line(job, tables, mined),
-        **_two_documents_line(judged), **_lines(mined),
-    }  # fmt: skip
+        **_caution_line(tables),
+        **_large_line(tables),
+        **_found_line(tables),
+        **_like_line(job, tables),
+        **_written_line(job, tables),
+        **_few_line(job, tables, mined),
+        **_lacking_line(job, tables, mined),
+        **_two_documents_line(judged),
+        **_lines(mined),
+    }
 
 
 def passages_of(tables: QueryTables) -> Counter[str]:
@@ -90,6 +115,12 @@ def large_document(counts: Counter[str]) -> list[str]:
     name, most = counts.most_common(1)[0]
     large = LargestDocument(name, most / counts.total())
     return [note] if (note := large.note("passages", len(counts))) else []
+
+
+def _caution_line(tables: QueryTables) -> dict[str, str]:
+    """What `gen run` prints of a test set whose queries repeat words of their documents."""
+    text = lookup_caution([one._asdict() for one in tables.facts if one.split == "test"])
+    return {"caution": f"test: {text}"} if text else {}
 
 
 def _large_line(tables: QueryTables) -> dict[str, str]:
@@ -219,10 +250,9 @@ def _lines(mined: Mapping[str, Any]) -> dict[str, str]:
         "negatives": (
             f"{mined['negatives']:,}, mined from the training documents by {mined['by']}; "
             f"{mined['left_out']:,} possible answers excluded; {doubt:.1%} may be wrong negatives "
-            f"(they lack one word of the query){judged}"
-            + (_WARNING if doubt > _DOUBTFUL else "")
+            f"(they lack one word of the query){judged}" + (_WARNING if doubt > _DOUBTFUL else "")
         )
-    }  # fmt: skip
+    }
 
 
 def _found_line(tables: QueryTables) -> dict[str, str]:
@@ -232,8 +262,9 @@ def _found_line(tables: QueryTables) -> dict[str, str]:
     kinds = Counter(one.kind for one in tables.facts if one.evidence == FOUND)
     test = [one for one in tables.facts if one.split == "test"]
     found, apart = (
-        sum(one.evidence == FOUND for one in test), sum(one.side == "nonlexical" for one in test)
-    )  # fmt: skip
+        sum(one.evidence == FOUND for one in test),
+        sum(one.side == "nonlexical" for one in test),
+    )
     named = ", ".join(f"{kind} {count:,}" for kind, count in kinds.most_common())
     return {
         "found": (
@@ -267,13 +298,12 @@ def _few_line(
         return {}
     held_out = {
         whole_id(one.source)
-        for one, split in zip(tables.passages, tables.split, strict=True) if split == "test"
-    }  # fmt: skip
+        for one, split in zip(tables.passages, tables.split, strict=True)
+        if split == "test"
+    }
     tested = _tested(tables)
     asked = {whole_id(tables.passages[i].source) for i in tested}
-    why = ", ".join(
-        f"{count:,} {_DROPPED.get(rule, rule)}" for rule, count in mined["dropped"].items()
-    )
+    why = _dropped(mined["dropped"])
     return {
         "few": (
             f"{len(tested):,} test queries, for {len(asked):,} of {len(held_out):,} held-out "
@@ -285,23 +315,53 @@ def _few_line(
     }
 
 
+def _lacking_line(
+    job: Job[CapRetrievalParams], tables: QueryTables, mined: Mapping[str, Any]
+) -> dict[str, str]:
+    """What `gen run` prints where a set has hardly any query: why."""
+    if "lacking" not in mined:
+        return {}
+    held = Counter(one.set for one in tables.facts)
+    languages = {one.language for one in tables.passages}
+    silent = [] if job.live else sorted(filterfalse(has_baseline, languages))
+    parts = [
+        f"{held[name]:,} queries of set {name} "
+        + (f"(dropped: {_dropped(rules)})" if rules else "(none was written)")
+        for name, rules in mined["lacking"].items()
+    ]
+    parts += [f"{language_name(code)} has no rules: name a model (--model)" for code in silent]
+    return {"lacking": "; ".join(parts)}
+
+
+def _dropped(rules: Mapping[str, int]) -> str:
+    """How many queries each rule dropped, most first."""
+    ordered = sorted(rules.items(), key=lambda one: -one[1])
+    return ", ".join(f"{count:,} {_DROPPED.get(rule, rule)}" for rule, count in ordered)
+
+
 _DROPPED = {
-    "query/general": "that other documents answer",
+    "query/ambiguous": "that other documents answer",
     "query/quality": "of low quality",
     "query/common": "of too many passages",
     "query/split": "that another split has",
     "query/document": "beyond a document's share",
     "query/like": "unlike the sample",
+    "query/fault": "that fail a check",
+    "query/passage": "repeated or beyond a passage's share",
 }
 
 
 def _found_card(tables: QueryTables) -> list[str]:
     lines = _found_line(tables)
-    return [
-        f"{lines['found'].removesuffix(' (--by side)')}: `evidence` says who wrote a query (found: "
-        "people, elsewhere in the source, at `found_at` of `found_in`; rules; model), `side` "
-        "whether its target has any of its content words."
-    ] if lines else []  # fmt: skip
+    return (
+        [
+            f"{lines['found'].removesuffix(' (--by side)')}: `evidence` says who wrote a query "
+            "(found: people, elsewhere in the source, at `found_at` of `found_in`; rules; model), "
+            "`side` whether its target has any of its content words."
+        ]
+        if lines
+        else []
+    )
 
 
 def _two_documents_line(judged: Mapping[str, Any]) -> dict[str, str]:

@@ -86,10 +86,12 @@ def main_clause(sentence: str, is_common: Callable[[str], bool]) -> str:
     while folded[begin + 1 : begin + 2] == ["of"] and not tells[begin]:  # a part of
         begin += 2
     kept = [
-        i for i in range(begin, len(run))
-        if folded[i] not in _DETERMINERS and tags[i] != "PRP$"
+        i
+        for i in range(begin, len(run))
+        if folded[i] not in _DETERMINERS
+        and tags[i] != "PRP$"
         and not (folded[i] in _REFERS and tags[i + 1 : i + 2] and tags[i + 1] in {*NOUNS, "JJ"})
-    ]  # fmt: skip
+    ]
     if not kept or len(kept) > _MOST or folded[kept[0]] in _BE:
         return ""
     verb = next((i for i in range(1, len(run)) if tags[i] in _FINITE), 0)
@@ -147,9 +149,10 @@ def _beginning(
         return verb + 2
     at = verb
     while at < len(run) and (
-        tags[at] in ("MD", "RB", "TO") or folded[at] in _BE
+        tags[at] in ("MD", "RB", "TO")
+        or folded[at] in _BE
         or (tags[at].startswith("VB") and not tells[at])
-    ):  # fmt: skip
+    ):
         if folded[at] == "not":
             return 0
         at += 1
@@ -191,8 +194,13 @@ def _is_complete(
     if not ends or folded[last] in stopwords("en"):
         return False
     return all(
-        _TYPED.fullmatch(run[i].text) and folded[i] not in _POINTS and tags[i] != "PRP"
-        and (tags[i] != "DT" or folded[i] in _QUANTIFIERS
-             or (i > kept[0] and folded[i] in _RELATIVES))
+        _TYPED.fullmatch(run[i].text)
+        and folded[i] not in _POINTS
+        and tags[i] != "PRP"
+        and (
+            tags[i] != "DT"
+            or folded[i] in _QUANTIFIERS
+            or (i > kept[0] and folded[i] in _RELATIVES)
+        )
         for i in kept
-    )  # fmt: skip
+    )

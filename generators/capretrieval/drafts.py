@@ -18,7 +18,6 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from retgen.engines import Local, Result, Tasks
 from retgen.generators.capretrieval.agents import WRITE_QUERIES
 from retgen.generators.capretrieval.counts import CorpusCounts
 from retgen.generators.capretrieval.found import (
@@ -52,13 +51,14 @@ from retgen.generators.capretrieval.queries import FOUND, PassageQuery
 from retgen.generators.capretrieval.topics import topic_of, with_topic
 from retgen.on_disk import DiskList, MappedList, disk_arrays, mapped_arrays
 from retgen.sources import Block, SourceDocument
-from retgen.tokenizer import sequence
+from retgen.tokenizer import FULL_STOPS, sequence
+from retgen.work import Local, Result, Tasks
 
 if TYPE_CHECKING:
     from retgen.agents.context import Context
 
 _FEW = 8  # words of a paragraph that may be no sentence, as of a synopsis
-_ENDS = tuple(".!?:;)\"'”’。！？")
+_ENDS = tuple(f".!?:;)\"'”’。！？{FULL_STOPS}")
 _TARGETS = 2  # documents that the words of a link may point to
 _EVEN = 0.06  # worth of a query that is as likely good as not, a score of 0.5
 _TELLING = 2.6  # sum of the salience of a summary's words
@@ -138,10 +138,13 @@ def _of_document(
     rules: list[tuple[int, RuleQuery]] = []
     for number, passage in enumerate(passages):
         held = [
-            Prose(max(one.start, passage.start) - passage.start,
-                  min(one.stop, passage.stop) - passage.start)
-            for one in prose if one.start < passage.stop and passage.start < one.stop
-        ]  # fmt: skip
+            Prose(
+                max(one.start, passage.start) - passage.start,
+                min(one.stop, passage.stop) - passage.start,
+            )
+            for one in prose
+            if one.start < passage.stop and passage.start < one.stop
+        ]
         made = keyphrases(passage.text, language, settings.keywords, counts, held)
         made += summaries(passage.text, language, settings.summaries, counts, held)
         if len(passages) > 1:
@@ -149,9 +152,10 @@ def _of_document(
         made.sort(key=lambda one: -one.score)
         # in a part of a document "this" may be its section
         own = [
-            start for start, stop in sentences(passage.text) if len(passages) == 1
-            and tells_of_document(passage.text[start:stop], language, counts)
-        ]  # fmt: skip
+            start
+            for start, stop in sentences(passage.text)
+            if len(passages) == 1 and tells_of_document(passage.text[start:stop], language, counts)
+        ]
         begin = min(own, default=0)  # what stands before it is about what the document belongs to
         for one in made:
             start, stop = passage.start + one.start, passage.start + one.stop
@@ -317,10 +321,11 @@ async def draft_in_processes(
     def task(name: str) -> list[DraftTask]:
         part = part_of[name]
         return [
-            DraftTask(one, tuple(passages[first[i] : first[i + 1]]), incoming[i],
-                      splits[i] != "train")
+            DraftTask(
+                one, tuple(passages[first[i] : first[i + 1]]), incoming[i], splits[i] != "train"
+            )
             for i, one in enumerate(documents[part], part.start)
-        ]  # fmt: skip
+        ]
 
     queries, lists = DiskList[PassageQuery](), list[bool]()
     words, stems = disk_arrays(), disk_arrays()
@@ -372,9 +377,15 @@ def _queries_of(drafts: Drafts, own: range) -> Iterator[PassageQuery]:
     """The queries of a document. `own`: the numbers of its passages."""
     for one in drafts.found:
         yield PassageQuery(
-            one.text, one.kind, own[0], (one.start, one.stop), FOUND, one.score,
-            one.found_in, one.found_at,
-        )  # fmt: skip
+            one.text,
+            one.kind,
+            own[0],
+            (one.start, one.stop),
+            FOUND,
+            one.score,
+            one.found_in,
+            one.found_at,
+        )
     for place, rule in drafts.rules:
         span = rule.start, rule.stop
         yield PassageQuery(rule.text, rule.kind, own[place], span, "rules", rule.score)

@@ -41,7 +41,6 @@ _REFERENCE = 6  # words; a page of fewer names another one: Please see set xtics
 _ANSWER = 12  # words of a section that can answer
 _LITTLE = 0.3  # salience of words that say little by themselves
 _NAME = 0.6  # and of one word that is enough
-_WORD = re.compile(r"\w+")
 _BOOK_PART_PATTERN = (  # what the parts of a book are called
     r"(?i:chapter|section|appendix|part|kapitel|abschnitt|anhang|teil|chapitre|annexe|partie"
     r"|capítulo|sección|apéndice|parte|capitolo|sezione|hoofdstuk|rozdział)"
@@ -206,9 +205,12 @@ def found_queries(
     """
     finder = _Finder(document, language, counts, topic)
     every = chain(
-        finder.titles(), finder.short_forms(), finder.headings(), finder.captions(),
+        finder.titles(),
+        finder.short_forms(),
+        finder.headings(),
+        finder.captions(),
         finder.links(incoming),
-    )  # fmt: skip
+    )
     result: dict[str, FoundQuery] = {}
     for one in every:
         result.setdefault(folded(one.text), one)
@@ -343,9 +345,10 @@ class _Finder:
         title = self._title if self._names(self._title) else ""
         every: list[tuple[str, list[Place]]] = [*places, (title, [])]
         usable = (
-            one for one in every
+            one
+            for one in every
             if not self._counts.is_shared(folded(one[0])) and self._says_enough(one[0])
-        )  # fmt: skip
+        )
         return next(usable, None)
 
     def _content(self, words: str) -> list[str]:
@@ -402,15 +405,16 @@ class _Finder:
     def _is_topic(self, shown: str, part: Section) -> bool:
         """Whether what stands under a heading is about its words, or these say it all."""
         content = self._content(shown)
-        held = {word.casefold() for word in _WORD.findall(self._text[part.start : part.stop])}
+        held = {*words_of(self._text[part.start : part.stop])}
         return len(content) > _FEWEST or not held.isdisjoint(content)
 
     def _end_of_lead(self) -> int:
         """Where the first paragraph ends that is long enough to answer what names the document."""
         ends = (
-            one.stop for one in self._document.blocks
+            one.stop
+            for one in self._document.blocks
             if one.kind == "paragraph" and _length(self._text[one.start : one.stop]) >= _ANSWER
-        )  # fmt: skip
+        )
         return next(ends, len(self._text))
 
     def _answers(self, part: Section) -> bool:

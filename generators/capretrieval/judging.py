@@ -18,17 +18,18 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from retgen.agents.agent import Rejection, RepairsFailed
+from retgen.agents.agent import RepairsFailed
+from retgen.agents.judge import Calibration, CalibrationCase, CalibrationSheet, calibrate
+from retgen.agents.report import Rejection
 from retgen.dataset_files import corpus_files, file_format
-from retgen.engines import Engine
 from retgen.errors import ChecksFailed, RecipeError, SourceRefused
-from retgen.generators.agents import calibration_answers, rounded_share
 from retgen.generators.capretrieval.agents import (
     ADJUDICATE,
     ANNOTATE,
     CALIBRATE,
     AskConflict,
     AskRelevance,
+    Grades,
     split_pages,
 )
 from retgen.generators.capretrieval.language import language_of
@@ -55,24 +56,30 @@ from retgen.sources import RefusedRow, refusals
 from retgen.sources.texts import TEXT_KINDS
 from retgen.statistics.agreement import UndefinedAgreement, ac1, positive
 from retgen.streams import Stream
+from retgen.work import Engine
 from retgen.write import dump_json, write_file
 
 if TYPE_CHECKING:
-    from retgen.agents.context import Context, Stage
+    from retgen.agents.context import Context
+    from retgen.agents.report import Stage
 
 
 GIVEN, JUDGEMENTS, JUDGED = "given.jsonl", "judgements.jsonl", "judged.json"
 
 
 JUDGEMENT = {
-    "query": str, "passage": str, "first": int,
+    "query": str,
+    "passage": str,
+    "first": int,
     **dict.fromkeys(("second", "adjudicated", "relevance"), int | None),
-}  # fmt: skip
+}
 FIGURES = {
-    "model": str, "complete": bool, "agreement": dict[str, Any] | None,
-    "calibration": dict[str, float | None] | None,
+    "model": str,
+    "complete": bool,
+    "agreement": dict[str, Any] | None,
+    "calibration": Calibration | None,
     **dict.fromkeys(("candidates", "judged", "relevant", "conflicts"), int),
-}  # fmt: skip
+}
 
 
 _CALIBRATED, _SHOWN = 24, 10  # bundled queries, and captions shown with each
@@ -145,18 +152,24 @@ def candidates(
     has come behind, in drawn order. Of more than `judge.pairs` pairs the lowest-ranked are left
     out, so that every query has as many as any other, as far as there are so many.
     """
-    from retgen.evaluation.mining import mine
+    from retgen.search.mining import mine
 
     texts = [f"{one.title} {one.text}".strip() for one in passages]
     depth = len(passages) if judge.depth == "all" else min(judge.depth, len(passages))
     asked = [one.text for one in queries]
     rankings = [
         mine(
-            texts, asked, [()] * len(asked), by=by, count=depth, depth=depth, margin=None,
+            texts,
+            asked,
+            [()] * len(asked),
+            by=by,
+            count=depth,
+            depth=depth,
+            margin=None,
             engine=engine,
         )
         for by in judge.by
-    ]  # fmt: skip
+    ]
     result = []
     for query, ranked in enumerate(zip(*rankings, strict=True)):
         taken = chain.from_iterable(zip_longest(*ranked))
@@ -189,9 +202,12 @@ def trim_pools(pools: list[list[int]], most: int) -> list[list[int]]:
 
 
 def judge_pages(
-    queries: Sequence[GivenQuery], passages: Sequence[Passage], pools: Sequence[Sequence[int]],
-    turns: int, seed: int,
-) -> list[JudgePage]:  # fmt: skip
+    queries: Sequence[GivenQuery],
+    passages: Sequence[Passage],
+    pools: Sequence[Sequence[int]],
+    turns: int,
+    seed: int,
+) -> list[JudgePage]:
     """What is asked: the passages of a query by tens, in the second pass in another order."""
     result = []
     for query, pool in enumerate(pools):
@@ -249,12 +265,16 @@ async def judge_queries(job: Job[CapRetrievalParams], context: Context) -> None:
             readings = graded.get(pair, [])
             if len(readings) < turns:
                 continue  # not judged, and neither is a conflict that nobody settled
-            rows.append({
-                "query": queries[query].id, "passage": passages[number].id,
-                "first": readings[0], "second": readings[1] if turns > 1 else None,
-                "adjudicated": settled.get(pair),
-                "relevance": settled.get(pair, readings[0]),
-            })  # fmt: skip
+            rows.append(
+                {
+                    "query": queries[query].id,
+                    "passage": passages[number].id,
+                    "first": readings[0],
+                    "second": readings[1] if turns > 1 else None,
+                    "adjudicated": settled.get(pair),
+                    "relevance": settled.get(pair, readings[0]),
+                }
+            )
     judged = [row for row in rows if row["relevance"] is not None]
     if context.pilot is None and not any(row["relevance"] for row in judged):
         raise ChecksFailed(
@@ -265,19 +285,24 @@ async def judge_queries(job: Job[CapRetrievalParams], context: Context) -> None:
     write_rows(context.folder / QUERIES, ())
     known = {row["query"] for row in judged}
     if context.pilot is None:
-        context.rejected += [
+        context.report.rejected.extend(
             _unjudged(one, len(pool))
             for one, pool in zip(queries, pools, strict=True)
             if one.id not in known
-        ]
+        )
     asked = [one.text for one in queries]
-    write_rows(context.folder / GIVEN, (
-        {**one._asdict(), "language": one.language or language}
-        for one, language in zip(queries, language_of(asked, params.language), strict=True)
-        if one.id in known
-    ))  # fmt: skip
+    write_rows(
+        context.folder / GIVEN,
+        (
+            {**one._asdict(), "language": one.language or language}
+            for one, language in zip(queries, language_of(asked, params.language), strict=True)
+            if one.id in known
+        ),
+    )
     write_rows(context.folder / JUDGEMENTS, rows)
-    calibration = None if context.offline(ANNOTATE) else await _calibrated(languages, context)
+    calibration = None
+    if not context.offline(ANNOTATE):
+        calibration = await calibrate(context, CALIBRATE, calibration_sheets(languages))
     twice = [(row["first"], row["second"]) for row in rows if row["second"] is not None]
     result = {
         "model": context.model(ANNOTATE),
@@ -287,7 +312,7 @@ async def judge_queries(job: Job[CapRetrievalParams], context: Context) -> None:
         "conflicts": sum(value is not None for value in settled.values()),
         "complete": len(judged) == len(queries) * len(passages),
         "agreement": pass_agreement(twice) if turns > 1 else None,
-        "calibration": calibration,
+        "calibration": calibration and calibration._asdict(),
     }
     write_file(context.folder / JUDGED, dump_json(result))
 
@@ -362,12 +387,15 @@ async def _settled(
 # --- how good the judge is ------------------------------------------------------------------------
 
 
-async def _calibrated(languages: Sequence[str], context: Context) -> dict[str, Any]:
-    """How often the judge's first reading is right on bundled captions, whose labels are known."""
+def calibration_sheets(languages: Sequence[str]) -> list[CalibrationSheet[AskRelevance, Grades]]:
+    """Bundled queries with captions whose grades are known, in the language of most documents.
+
+    The judge reads them once, as in the first pass.
+    """
     language = "zh" if languages.count("zh") * 2 > len(languages) else "en"
-    spoken = {row["text"] for row in bundled_queries() if row["language"] == language}
-    labels = {query: known for query, known in bundled_labels().items() if query in spoken}
-    pages: list[tuple[AskRelevance, list[int]]] = []
+    types = {row["text"]: row["type"] for row in bundled_queries() if row["language"] == language}
+    labels = {query: known for query, known in bundled_labels().items() if query in types}
+    sheets = list[CalibrationSheet[AskRelevance, Grades]]()
     for query in list(labels)[:: max(1, len(labels) // _CALIBRATED)][:_CALIBRATED]:
         stream = Stream(0, f"capretrieval/calibration/{query}")  # not the recipe's seed
         texts = list(labels[query])
@@ -376,26 +404,14 @@ async def _calibrated(languages: Sequence[str], context: Context) -> dict[str, A
         relevant = [text for text in texts if labels[query][text]][: _SHOWN // 2]
         others = [text for text in texts if not labels[query][text]]
         page = sorted([*relevant, *others[: _SHOWN - len(relevant)]], key=texts.index)
-        asked = AskRelevance(query=query, passages=tuple(page), turn=1)
-        pages.append((asked, [labels[query][text] for text in page]))
-    answers = await calibration_answers(context, CALIBRATE, [asked for asked, _ in pages])
-    pairs = [
-        pair
-        for (_, known), answer in zip(pages, answers, strict=False)
-        if answer is not None  # a page without an answer is rejected, not wrong
-        for pair in zip(answer.in_order(), known, strict=True)
-    ]
-    if not pairs:
-        return {"pairs": 0, "exact": None, "precision": None, "recall": None}
-    stated = sum(grade > 0 for grade, _ in pairs)
-    relevant_pairs = sum(known > 0 for _, known in pairs)
-    hits = sum(grade > 0 and known > 0 for grade, known in pairs)
-    return {
-        "pairs": len(pairs),
-        "exact": rounded_share(sum(grade == known for grade, known in pairs), len(pairs)),
-        "precision": rounded_share(hits, stated),
-        "recall": rounded_share(hits, relevant_pairs),
-    }
+        question = AskRelevance(query=query, passages=tuple(page), turn=1)
+        cases = [CalibrationCase(str(labels[query][text]), types[query]) for text in page]
+        sheets.append(CalibrationSheet(question, cases, _verdicts))
+    return sheets
+
+
+def _verdicts(answer: Grades) -> list[str]:
+    return [str(grade) for grade in answer.in_order()]
 
 
 def pass_agreement(pairs: Iterable[tuple[int, int]], grades: int = 3) -> dict[str, Any]:
@@ -422,7 +438,7 @@ def pass_agreement(pairs: Iterable[tuple[int, int]], grades: int = 3) -> dict[st
     return {
         "pairs": total,
         "counts": counts,
-        "raw": rounded_share(equal, total),
+        "raw": round(equal / total, 4) if total else None,
         "positive": _measure(lambda: positive(_PATTERNS, _RELEVANT, times)),
         "ac1": _measure(lambda: ac1(_PATTERNS, times)),
     }
@@ -439,9 +455,11 @@ def agreement_text(result: dict[str, Any]) -> str:
     """The measurement in a few words."""
     if not result["pairs"]:
         return "no pair was judged twice"
-    positive = "undefined, as no pair is relevant" if result["positive"] is None else (
-        f"{result['positive']:.3f}"
-    )  # fmt: skip
+    positive = (
+        "undefined, as no pair is relevant"
+        if result["positive"] is None
+        else (f"{result['positive']:.3f}")
+    )
     return (
         f"two passes gave {result['raw']:.1%} of {result['pairs']:,} pairs the same grade "
         f"(positive agreement {positive}, AC1 {result['ac1']:.3f})"

@@ -19,13 +19,36 @@ from retgen.validators.languages import LANGUAGES, letters_of, script_of, tell
 
 CHINESE = "zh"
 _SNOWBALL = {
-    "ar": "arabic", "ca": "catalan", "cs": "czech", "da": "danish", "de": "german", "el": "greek",
-    "en": "english", "es": "spanish", "et": "estonian", "eu": "basque", "fi": "finnish",
-    "fr": "french", "ga": "irish", "hi": "hindi", "hu": "hungarian", "hy": "armenian",
-    "id": "indonesian", "it": "italian", "lt": "lithuanian", "ne": "nepali", "nl": "dutch",
-    "no": "norwegian", "pt": "portuguese", "ro": "romanian", "ru": "russian", "sr": "serbian",
-    "sv": "swedish", "ta": "tamil", "tr": "turkish",
-}  # fmt: skip
+    "ar": "arabic",
+    "ca": "catalan",
+    "cs": "czech",
+    "da": "danish",
+    "de": "german",
+    "el": "greek",
+    "en": "english",
+    "es": "spanish",
+    "et": "estonian",
+    "eu": "basque",
+    "fi": "finnish",
+    "fr": "french",
+    "ga": "irish",
+    "hi": "hindi",
+    "hu": "hungarian",
+    "hy": "armenian",
+    "id": "indonesian",
+    "it": "italian",
+    "lt": "lithuanian",
+    "ne": "nepali",
+    "nl": "dutch",
+    "no": "norwegian",
+    "pt": "portuguese",
+    "ro": "romanian",
+    "ru": "russian",
+    "sr": "serbian",
+    "sv": "swedish",
+    "ta": "tamil",
+    "tr": "turkish",
+}
 _YAKE = {"cs": "cz"}  # as yake calls it, where that is not ISO 639-1
 # of those that yake has stopwords for, it cannot cut these into words
 _UNSPACED = frozenset({"ja", CHINESE})
@@ -48,7 +71,8 @@ def stopwords(language: str) -> frozenset[str]:
     path = folder / f"stopwords_{_YAKE.get(language, language)}.txt"
     if not path.is_file():
         return frozenset()
-    result = frozenset(path.read_text("utf-8", "replace").casefold().split())
+    text = unicodedata.normalize("NFC", path.read_text("utf-8", "replace"))
+    result = frozenset(text.casefold().split())
     return result | STOPWORDS if language == "en" else result
 
 

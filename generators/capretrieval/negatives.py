@@ -36,11 +36,15 @@ if TYPE_CHECKING:
 _COUNTS = ("queries", "negatives", "drawn", "left_out", "doubtful")
 _Page = tuple[int, tuple[int, ...]]  # a query, and documents
 MINE = {
-    "by": str, "alike": float, "judge?": str,
+    "by": str,
+    "alike": float,
+    "judge?": str,
     **dict.fromkeys(_COUNTS, int),
     **dict.fromkeys(("judged?", "judged_relevant?"), int),
-    "dropped?": dict[str, int], "refused?": str,
-}  # fmt: skip
+    "dropped?": dict[str, int],
+    "lacking?": dict[str, dict[str, int]],
+    "refused?": str,
+}
 _TELLING = 3  # content words of a query of which one that is missing leaves a doubt
 _QUERIES = 1024  # that documents are drawn for at a time
 _SPARE = 2  # times as many are mined as are wanted where a judge leaves some out
@@ -62,7 +66,7 @@ async def mine_negatives(
     hardly one has fewer: these get none, and are not trained on. The figures are those of the
     queries that are trained on. Doubtful is one that lacks a single content word of three or more.
     """
-    from retgen.evaluation.mining import mine_each
+    from retgen.search.mining import mine_each
 
     settings = job.params.mine
     numbers = array("q", (i for i, one in enumerate(queries) if one.split == "train"))
@@ -93,10 +97,17 @@ async def mine_negatives(
     texts = MappedList(lambda i: shown_text(passages[i]), own)
     positives = MappedList(lambda one: np.searchsorted(own, one.positives).tolist(), trained)
     mined = mine_each(
-        texts, MappedList(lambda one: one.text, trained), positives, by=settings.by,
-        count=wanted, depth=max(wanted, settings.depth), margin=settings.margin,
-        excluded=is_excluded, engine=context.engine, progress=context.progress,
-    )  # fmt: skip
+        texts,
+        MappedList(lambda one: one.text, trained),
+        positives,
+        by=settings.by,
+        count=wanted,
+        depth=max(wanted, settings.depth),
+        margin=settings.margin,
+        excluded=is_excluded,
+        engine=context.engine,
+        progress=context.progress,
+    )
     drawn = _drawn(len(own), 4 * wanted, job.seed)
     found = np.full((len(trained), wanted), -1)  # negatives, those that are mined first
     by_rank, left_out = np.zeros((2, len(trained)), np.int64)
@@ -166,7 +177,7 @@ async def _judged(
     graded = dict[tuple[int, int], int]()
     async for (number, documents), grades in context.accepted_records(
         stage, asked, work, lambda page: {"query": queries[page[0]].text}, exact=False
-    ):  # fmt: skip
+    ):
         graded |= {(number, i): grade for i, grade in zip(documents, grades, strict=True)}
     result = np.full((len(every), count), -1)
     for number, found in enumerate(every):

@@ -26,6 +26,7 @@ from retgen.generators.capretrieval.nouns import (
     weighed_words,
 )
 from retgen.generators.capretrieval.tagging import runs, tags_in_context
+from retgen.tokenizer import FULL_STOPS, WORD
 
 _READ = 6000  # characters of a passage's prose that are read
 _SENTENCES = 3  # of a passage that are put into few words
@@ -40,8 +41,10 @@ _AUXILIARIES = frozenset("are do does has have is".split())
 _PHRASE, _NAME, _NOUN = 0.5, 0.45, 0.1
 _NAMED, _SAID = 60, 90  # characters, behind which half of what a passage names, or says, matters
 _LONG = 80  # words; what says that much without function words is a table, or code
-_BREAK = re.compile(r"(?<=[.!?:])\s+|(?<=[。！？；])|\n\s*\n\s*|\n\s*(?:[-*+•]|\d+[.)])\s+|\n(?=#)")
-_WORD = re.compile(r"\w+(?:[-'’.+#/]\w+)*[+#]*")
+_BREAK = re.compile(
+    rf"(?<=[.!?:{FULL_STOPS}])\s+|(?<=[。！？；])|\n\s*\n\s*|\n\s*(?:[-*+•]|\d+[.)])\s+|\n(?=#)"
+)
+_WORD = re.compile(rf"{WORD.pattern}(?:[-'’.+#/]{WORD.pattern})*[+#]*")
 # of Markdown, HTML and reStructuredText within a block: what nobody reads, such as addresses
 _MARKUP = re.compile(
     r"^(?P<fence>```|~~~).*?^(?P=fence)|<!--.*?-->|</?[A-Za-z][^<>]{0,500}>"

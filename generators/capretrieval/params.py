@@ -19,10 +19,10 @@ class QueryCounts(Params):
     stands in more than this share of the passages is no query, as it would find a list and no
     passage; `relevant`: nor is one of more passages than that, or what is scored and rests on more.
     `quality`: the lowest score of a query by rules that is scored on (test, dev), 0 to 1; above 0
-    it has to find its document as well. `training_quality`: the same of one that is trained on,
-    where more pairs teach more than better ones. `per_document`: the share of a split's queries
-    that one document may give; of few documents twice an equal part. `two_documents`: of a run,
-    questions that need two documents; a model writes them, and another says whether they do.
+    its words also have to tell its document from all others. Training takes every query: more pairs
+    teach more than better ones. `per_document`: the share of a split's queries that one document
+    may give; of few documents twice an equal part. `two_documents`: of a run, questions that need
+    two documents; a model writes them, and another says whether they do.
     """
 
     found: int = Field(8, ge=0, le=50)
@@ -31,7 +31,6 @@ class QueryCounts(Params):
     common: float = Field(0.05, gt=0, le=1)
     relevant: int = Field(10, ge=1)
     quality: float = Field(0.5, ge=0, lt=1)
-    training_quality: float = Field(0.0, ge=0, lt=1)
     per_document: float = Field(0.1, gt=0, le=1)
     two_documents: int = Field(0, ge=0, le=100_000)
     like: InputFile | None = Field(

@@ -31,13 +31,13 @@ from retgen.sources import (
     read_sources,
     whole_id,
 )
-from retgen.tokenizer import is_unspaced
+from retgen.tokenizer import FULL_STOPS, is_unspaced
 
 _DATA = Path(__file__).parent / "data"
 _LANGUAGES = "en", "zh"
 CAPTIONS = tuple(_DATA / f"captions_{language}.jsonl" for language in _LANGUAGES)
 LICENCE = "CC0-1.0"  # of the bundled captions
-_END = re.compile(r"(?:[.!?][\"')\]]*(?=\s)|[。！？]|\n\s*\n)\s*")
+_END = re.compile(rf"(?:[.!?{FULL_STOPS}][\"')\]]*(?=\s)|[。！？]|\n\s*\n)\s*")
 _SLACK = 0.2  # of a passage's words, within which a sentence's end is looked for
 HEADINGS = ("title", "heading")  # blocks that begin a section
 Terms = tuple[str, ...]

@@ -23,7 +23,7 @@ from retgen.generators.capretrieval.two_documents import (
     CALIBRATE_TWO_DOCUMENTS,
     JUDGE_TWO_DOCUMENTS,
     WRITE_TWO_DOCUMENTS,
-    calibration_readings,
+    calibration_sheets,
 )
 from retgen.generators.capretrieval.with_agents import agents_of
 from retgen.generators.family import CallEstimate, Plan
@@ -68,7 +68,7 @@ def call_estimates(
             WRITE_TWO_DOCUMENTS.name: CallEstimate(asked, (1.0, 3.0), both, 120),
             JUDGE_TWO_DOCUMENTS.name: CallEstimate(asked, (3.0, 6.0), both, 40),
             CALIBRATE_TWO_DOCUMENTS.name: CallEstimate(
-                len(calibration_readings()), (1.0, 1.2), _WRITING, 40
+                len(calibration_sheets()), (1.0, 1.2), _WRITING, 40
             ),
         }
     return result
@@ -82,8 +82,7 @@ def estimated_queries(job: Job[CapRetrievalParams], passages_of: Iterable[int]) 
     asked = counts.keywords + counts.summaries
     share, most = _BY_RULES
     out = job.params.splits.test + job.params.splits.dev
-    good = out * (_GOOD if counts.quality else 1)
-    good += (1 - out) * (_GOOD if counts.training_quality else 1)
+    good = out * (_GOOD if counts.quality else 1) + 1 - out
     each = min(share * asked, most) * good
     if WRITE_QUERIES.name in job.live:
         each = min(_OF_A_MODEL, asked)
@@ -144,11 +143,13 @@ def plan_judged(job: Job[CapRetrievalParams], lengths: Sequence[int]) -> Plan:
         CALIBRATE.name: CallEstimate(24, (1.0, 1.2), _PROMPT + PAGE * 150, PAGE * _PAIR),
     }
     return Plan(
-        documents=len(lengths), queries=len(queries), qrels=pairs,
+        documents=len(lengths),
+        queries=len(queries),
+        qrels=pairs,
         bytes=sum(lengths) + _ROW * (len(lengths) + len(queries) + pairs),
         call_estimates={name: one for name, one in calls.items() if name in job.live},
         about=True,
-    )  # fmt: skip
+    )
 
 
 def check_two_documents(job: Job[CapRetrievalParams]) -> None:

@@ -13,8 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from retgen import data
-from retgen.agents.agent import Rejection
-from retgen.agents.rejections import Rejections
+from retgen.agents.report import Rejection, Rejections
 from retgen.generators.capretrieval.agents import SETS, Keyword, Kind, Queries, Summary, fault
 from retgen.generators.capretrieval.language import fold_text, stems_of, stopwords, words_of
 from retgen.generators.capretrieval.params import QueryCounts
@@ -114,7 +113,7 @@ def usable_queries(
             place = placed(passage, one.rests_on)
             yield PassageQuery(text, one.kind, number, place or whole)
         else:
-            record = one.model_dump() | {"passage": passage.id}
+            record = one.model_dump() | {"passage": passage.id, "set": SETS[one.kind]}
             rejected.append(Rejection("query/fault", reason, record))
 
 
@@ -137,27 +136,27 @@ def placed(passage: Passage, words: str) -> tuple[int, int] | None:
 def without_poor(
     queries: Sequence[PassageQuery],
     passages: Sequence[Passage],
-    general: Mapping[int, str],
+    ambiguous: Mapping[int, str],
     least: float,
     documents: int,
     rejected: Rejections,
 ) -> tuple[list[int], bool]:
-    """The numbers of the queries less the `general` ones, the rules' queries that score below
+    """The numbers of the queries less the `ambiguous` ones, the rules' queries that score below
     `least`, and what people wrote that scores nothing; and whether that left so few, none or less
     than one for `FEW` of so many documents, that the best of the others stay.
     """
     poor: dict[int, tuple[bool, float, bool]] = {}
     for i, one in enumerate(queries):
         is_low = bool(_low_quality(one, least))
-        if i in general or is_low:
-            poor[i] = i in general, -one.score, not is_low
+        if i in ambiguous or is_low:
+            poor[i] = i in ambiguous, -one.score, not is_low
     lacking = max(0, max(1, documents // FEW) - (len(queries) - len(poor)))
     gone = set(sorted(poor, key=poor.__getitem__)[lacking:])
     for i in sorted(gone):
         one = queries[i]
         rule, reason = "query/quality", _low_quality(one, least)
-        if i in general:
-            rule, reason = "query/general", general[i]
+        if i in ambiguous:
+            rule, reason = "query/ambiguous", ambiguous[i]
         rejected.append(dropped_query(rule, reason, one, passages[one.passage]))
     return [i for i in range(len(queries)) if i not in gone], len(gone) < len(poor)
 
@@ -363,4 +362,5 @@ def drop_near_duplicates(
 
 def dropped_query(rule: str, reason: str, one: PassageQuery, passage: Passage) -> Rejection:
     """The rejection of a query, by a rule."""
-    return Rejection(rule, reason, {"passage": passage.id, "kind": one.kind, "text": one.text})
+    record = {"passage": passage.id, "set": one.set, "kind": one.kind, "text": one.text}
+    return Rejection(rule, reason, record)

@@ -6,10 +6,8 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from retgen.agents.agent import Rejection
-from retgen.agents.rejections import Rejections
+from retgen.agents.report import Rejection, Rejections
 from retgen.data import open_dataset
-from retgen.engines import Engine
 from retgen.generators.capretrieval.params import CapRetrievalParams
 from retgen.generators.capretrieval.passages import Passage, Whole, documents_of, spans
 from retgen.generators.capretrieval.queries import PassageQuery, chosen, dropped_query
@@ -20,6 +18,7 @@ from retgen.progress import Progress, no_progress
 from retgen.sources import DOCUMENT, RefusedRow, SourceDocument, refusals, whole_id
 from retgen.sources.read import kinds
 from retgen.validators.decontamination import Drop, HeldOut, drop_overlapping, read_test_set
+from retgen.work import Engine
 
 if TYPE_CHECKING:
     from retgen.agents.context import Context
@@ -61,10 +60,14 @@ def nothing_held_out(
             "rejected.jsonl."
         )
     parts = f", cut into {len(documents):,} as it is long" if len(documents) > 1 else ""
-    same = f"is one document{parts}" if len({whole_id(one.id) for one in documents}) == 1 else (
-        f"are {len(documents):,} documents that share their wording (near-duplicates, or filled-in "
-        "templates), which have to stay on one side"
-    )  # fmt: skip
+    same = (
+        f"is one document{parts}"
+        if len({whole_id(one.id) for one in documents}) == 1
+        else (
+            f"are {len(documents):,} documents that share their wording (near-duplicates, or "
+            "filled-in templates), which have to stay on one side"
+        )
+    )
     message = (
         f"params.source: there {same}: none can be held out for a test split. Give 2 documents or "
         "more that differ, or one file with headings, whose chapters are documents then."
@@ -73,7 +76,7 @@ def nothing_held_out(
 
 
 def held_out_sets(params: CapRetrievalParams) -> list[HeldOut]:
-    from retgen.evaluation.scoring.mteb_files import dataset_folder
+    from retgen.search.mteb_tasks import dataset_folder
 
     return [
         read_test_set(name, open_dataset(dataset_folder(name)))
@@ -134,7 +137,7 @@ def reject_rows(refused: Sequence[RefusedRow], context: Context) -> None:
     for lost in refused:
         where = {"where": lost.where} | ({"id": lost.id} if lost.id else {})
         record = {"record": where, "history": []}
-        context.rejected.append(Rejection(lost.rule, f"{lost.where}: {lost.reason}", record))
+        context.report.rejected.append(Rejection(lost.rule, f"{lost.where}: {lost.reason}", record))
 
 
 def without_test_queries(
@@ -160,6 +163,10 @@ def without_test_queries(
 def passage_row(one: Passage, split: str) -> dict[str, Any]:
     """A row of sources/passages.jsonl."""
     return {
-        "id": one.id, "source": one.source, "start": one.start, "stop": one.stop,
-        "language": one.language, "split": split,
-    }  # fmt: skip
+        "id": one.id,
+        "source": one.source,
+        "start": one.start,
+        "stop": one.stop,
+        "language": one.language,
+        "split": split,
+    }

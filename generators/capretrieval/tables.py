@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import re
 import sys
-import unicodedata
 from array import array
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from copy import copy
@@ -20,6 +19,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import orjson
 
+from retgen.agents.judge import Calibration
 from retgen.generators.capretrieval.judging import GIVEN, JUDGED, JUDGEMENTS, agreement_text
 from retgen.generators.capretrieval.language import words_of
 from retgen.generators.capretrieval.passages import (
@@ -41,6 +41,7 @@ from retgen.on_disk import DiskList, JSONLines, MappedList
 from retgen.sources import Block
 from retgen.streams import Permutation, Stream
 from retgen.tokenizer import length
+from retgen.validators.capretrieval.words import bare
 
 SPLITS = ("train", "dev", "test")
 NONE = "no_positives"
@@ -90,9 +91,14 @@ class QueryTables:
             self.split.append(sys.intern(row["split"]))
             start, stop = row["start"], row["stop"]
             yield Passage(
-                row["id"], row["source"], start, stop, document["title"],
-                document["text"][start:stop], row["language"],
-            )  # fmt: skip
+                row["id"],
+                row["source"],
+                start,
+                stop,
+                document["title"],
+                document["text"][start:stop],
+                row["language"],
+            )
 
     def _count_queries(self) -> None:
         kinds = dict[QueryFacts, QueryFacts]()
@@ -132,9 +138,11 @@ class QueryTables:
         def labelled(one: PassageQuery) -> PassageQuery:
             relevant = labels.relevant(one.phrase(), one.rests_on)
             return replace(
-                one, passage=labels.holding(one.rests_on[0])[0], negatives=[],
+                one,
+                passage=labels.holding(one.rests_on[0])[0],
+                negatives=[],
                 positives=sorted(j for j in relevant if result.split[j] == one.split),
-            )  # fmt: skip
+            )
 
         result.queries = DiskList(map(labelled, self.queries))
         result._count_queries()
@@ -210,8 +218,10 @@ class QueryTables:
         def make(i: int) -> dict[str, Any]:
             query, passage = pairs[i]
             return {
-                "query-id": self._id(query), "corpus-id": self.passages[passage].id, "score": 1,
-            }  # fmt: skip
+                "query-id": self._id(query),
+                "corpus-id": self.passages[passage].id,
+                "score": 1,
+            }
 
         return make
 
@@ -272,7 +282,7 @@ class QueryTables:
         if one.evidence == FOUND:
             places = one.found_at if one.found_in == passage.source else []
             text = _without(passage, places)
-            if one.kind == "title" or _letters(passage.title) in _letters(one.text):
+            if one.kind == "title" or bare(passage.title) in bare(one.text):
                 return _unheaded(text, passage.title)
             return f"{passage.title} {text}".strip()
         if one.kind in ("summary", "question", TWO):
@@ -281,7 +291,7 @@ class QueryTables:
             rest = _without(passage, [span])
             if length(rest) >= _REST:
                 start, stop = span[0] - passage.start, span[1] - passage.start
-                copied = _letters(passage.text[start:stop]) == _letters(passage.title)
+                copied = bare(passage.text[start:stop]) == bare(passage.title)
                 return rest if copied else f"{passage.title} {rest}".strip()
         return shown_text(passage)
 
@@ -323,21 +333,16 @@ def _without(passage: Passage, places: Iterable[tuple[int, int]]) -> str:
 
 def _unheaded(text: str, title: str) -> str:
     """A text without the lines that say its title and nothing else, and what underlines them."""
-    says = _letters(title)
+    says = bare(title)
     kept: list[str] = []
     lines = text.splitlines(keepends=True)
     after = False  # a heading
     for line in lines if says else ():
         underlines = after and line.strip() and not line.strip().strip("=-")
-        after = _letters(line) in (says, f"title{says}")
+        after = bare(line) in (says, f"title{says}")
         if not after and not underlines:
             kept.append(line)
     return text if not says or len(kept) == len(lines) else "".join(kept).strip()
-
-
-def _letters(text: str) -> str:
-    """Letters and digits alone, folded."""
-    return "".join(filter(str.isalnum, unicodedata.normalize("NFKC", text).casefold()))
 
 
 class JudgedTables:
@@ -422,21 +427,11 @@ class JudgedTables:
         if known is None:
             by = "labels that came with the captions"
             return {"by": by, "measured": "written by a language model"}
-        twice = self.judged["agreement"]
-        if not known["pairs"]:
-            return {**known, "measured": f"unmeasured, as no answer came; {agreement_text(twice)}"}
-        precision, recall = (
-            "undefined" if known[name] is None else f"{known[name]:.2f}"
-            for name in ("precision", "recall")
-        )
+        twice, result = self.judged["agreement"], Calibration(**known).report()
         return {
-            **known,
+            **result,
             **{name: twice[name] for name in ("raw", "positive", "ac1")},
-            "measured": (
-                f"right about {known['exact']:.0%} of {known['pairs']} pairs of bundled captions "
-                f"whose grades are known (relevant or not: precision {precision}, recall "
-                f"{recall}); {agreement_text(twice)}"
-            ),
+            "measured": f"{result['measured']}; {agreement_text(twice)}",
         }
 
 
@@ -444,7 +439,9 @@ def _judged_qrels(rows: list[dict[str, Any]]) -> Rows:
     def make(i: int) -> dict[str, Any]:
         row = rows[i]
         return {
-            "query-id": row["query"], "corpus-id": row["passage"], "score": row["relevance"],
-        }  # fmt: skip
+            "query-id": row["query"],
+            "corpus-id": row["passage"],
+            "score": row["relevance"],
+        }
 
     return rows_of(make, len(rows))

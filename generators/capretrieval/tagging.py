@@ -7,10 +7,13 @@ from collections.abc import Iterator, Sequence
 from functools import cache
 from typing import Any, NamedTuple
 
+from retgen.tokenizer import FULL_STOPS, LETTER, MARKS
+
 _TOKEN = re.compile(r"\S+")
 # a word that people type, names such as C++, node.js and X.509 among them
-_NAME = re.compile(r"[^\W\d_][^\W_]*(?:[-'’.+/&][^\W_]+)*[+#]{0,2}|\d+[^\W\d_]+")
-_OPENS, _CLOSES = "([{\"'“‘«*_„", ".,;:!?)]}\"'”’»*_…"
+_INNER = rf"(?:[^\W_]|[{MARKS}])"
+_NAME = re.compile(rf"[^\W\d_]{_INNER}*(?:[-'’.+/&]{_INNER}+)*[+#]{{0,2}}|\d+[^\W\d_]{LETTER}*")
+_OPENS, _CLOSES = "([{\"'“‘«*_„", f".,;:!?)]}}\"'”’»*_…{FULL_STOPS}،؛՝·፣၊"
 _POSSESSIVE = "'s"
 NOUNS = frozenset({"NN", "NNP", "NNPS", "NNS"})
 PLURALS = frozenset({"NNS", "NNPS"})
@@ -44,7 +47,7 @@ def runs(text: str) -> Iterator[list[Word]]:
             run.append(Word(bare.replace("’", "'"), start, start + len(bare), plain, opens))
             opens = False
         if run and len(bare) < len(core):
-            opens = any(mark in ".!?:" for mark in core[len(bare) :])
+            opens = any(mark in f".!?:{FULL_STOPS}" for mark in core[len(bare) :])
             yield run
             run = []
     if run:
@@ -66,9 +69,11 @@ def tags_in_context(run: Sequence[Word]) -> list[str]:
         elif not word.plain or word.text in _NAMING or (by and word.text[0].isupper()):  # by whom
             tags[i] = "X"
         elif (tag in NOUNS and following in AFTER_VERBS) or (
-            before in _BEFORE_VERBS and tag in ("NN", "JJ", "VBN")
-            and "-" not in word.text and word.text.islower()
-        ):  # fmt: skip
+            before in _BEFORE_VERBS
+            and tag in ("NN", "JJ", "VBN")
+            and "-" not in word.text
+            and word.text.islower()
+        ):
             tags[i] = "VB"
         elif tag == "VBG" and before == "NN" and not following:
             tags[i] = "NN"  # image processing

@@ -21,12 +21,13 @@ from retgen.generators.capretrieval.offline import RuleQuery, sentences
 from retgen.generators.capretrieval.passages import Passage
 from retgen.generators.capretrieval.tagging import in_lexicon
 from retgen.sources import SourceDocument
+from retgen.tokenizer import MARKS
 
 _LONGEST = 5  # words of a title
 _MOST = 12  # words of a query
 _FIRST = 400  # characters of a document, which say what it is about
 _OFTEN, _LETTERS, _SALIENT = 5, 3, 0.4  # a name: times, length, salience
-_NAME = re.compile(r"[^\W\d_][\w.:+-]*[\w+#]")
+_NAME = re.compile(rf"[^\W\d_][\w{MARKS}.:+-]*[\w{MARKS}+#]")
 _LONG = 0.45  # what a query of a long document is worth: other passages may say as much
 
 
@@ -62,10 +63,13 @@ def _name_in_id(document: SourceDocument) -> str:
     whole = words_of(document.id.rpartition("/")[2] or document.id)
     every = dict.fromkeys(_NAME.findall(document.text))
     names = [
-        one for one in every
-        if (words := words_of(one)) == whole[: len(words)] and 2 * len(words) >= len(whole)
-        and len(one) >= _LETTERS and not (one.casefold() in every and in_lexicon(one))
-    ]  # fmt: skip
+        one
+        for one in every
+        if (words := words_of(one)) == whole[: len(words)]
+        and 2 * len(words) >= len(whole)
+        and len(one) >= _LETTERS
+        and not (one.casefold() in every and in_lexicon(one))
+    ]
     return max(names, key=len, default="")
 
 

@@ -11,7 +11,7 @@ cases. Leaves `two_documents.json` in the run's sources/.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import cache
 from pathlib import Path
@@ -20,9 +20,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from pydantic import Field
 
 from retgen.agents.agent import Agent, AnswerSchema, Question, RepairsFailed, Turn, models_work
-from retgen.engines import Engine
+from retgen.agents.judge import Calibration, CalibrationCase, CalibrationSheet, calibrate
 from retgen.errors import ChecksFailed
-from retgen.generators.agents import calibration_answers, rounded_share
 from retgen.generators.capretrieval.agents import LONGEST, fault, numbered_passages
 from retgen.generators.capretrieval.counts import CorpusCounts
 from retgen.generators.capretrieval.language import fold_text, words_of
@@ -32,6 +31,7 @@ from retgen.generators.tables import read_rows
 from retgen.prompts import bundled
 from retgen.streams import Stream
 from retgen.validators.capretrieval.wording import Wording
+from retgen.work import Engine
 
 if TYPE_CHECKING:
     from retgen.agents.context import Context
@@ -109,11 +109,15 @@ JUDGE_TWO_DOCUMENTS = Agent(
 CALIBRATE_TWO_DOCUMENTS = replace(JUDGE_TWO_DOCUMENTS, name="calibrate_two_documents")
 TWO_DOCUMENT_AGENTS = (WRITE_TWO_DOCUMENTS, JUDGE_TWO_DOCUMENTS, CALIBRATE_TWO_DOCUMENTS)
 TWO_DOCUMENTS = "two_documents.json"
-_RATES = dict[str, float | int | None]
 JUDGED_QUESTIONS = {
-    "model": str, "wanted": int, "pairs": int, "kept": int, "calibration": _RATES | None,
-}  # fmt: skip
+    "model": str,
+    "wanted": int,
+    "pairs": int,
+    "kept": int,
+    "calibration": Calibration | None,
+}
 _TRIED = 3  # pairs of passages, for each question that is wanted
+_VERDICTS = {True: "answerable", False: "not answerable"}
 _CASES = Path(__file__).parent / "data" / "two_documents.jsonl"
 
 
@@ -136,9 +140,13 @@ class PassagesOfRun(NamedTuple):
 
 
 async def write_two_document_questions(
-    wanted: int, run: PassagesOfRun, taken: set[str], counts: CorpusCounts, seed: int,
+    wanted: int,
+    run: PassagesOfRun,
+    taken: set[str],
+    counts: CorpusCounts,
+    seed: int,
     context: Context,
-) -> tuple[list[PassageQuery], dict[str, Any]]:  # fmt: skip
+) -> tuple[list[PassageQuery], dict[str, Any]]:
     """At most `wanted` questions, and what `two_documents.json` says. `taken`: folded texts of the
     queries that there are, of which none may be one again."""
     passages = run.passages
@@ -148,9 +156,12 @@ async def write_two_document_questions(
     async def work(pair: _Pair) -> tuple[_Pair, TwoDocumentQuestion]:
         first, second = (passages[i] for i in pair)
         asked = AskTwoDocuments(
-            language=first.language, first_title=first.title, first=first.text,
-            second_title=second.title, second=second.text,
-        )  # fmt: skip
+            language=first.language,
+            first_title=first.title,
+            first=first.text,
+            second_title=second.title,
+            second=second.text,
+        )
         answer = await context.answer(WRITE_TWO_DOCUMENTS, asked)
         if not answer.question.strip():
             raise RepairsFailed(
@@ -181,27 +192,34 @@ async def write_two_document_questions(
     queries = []
     try:
         async for pair, answer in context.accepted_records(
-            stage, pairs, work, lambda pair: {"passages": [passages[i].id for i in pair]}, admit,
+            stage,
+            pairs,
+            work,
+            lambda pair: {"passages": [passages[i].id for i in pair]},
+            admit,
             exact=False,
-        ):  # fmt: skip
+        ):
             queries.append(_query(pair, answer, run, counts))
     except ChecksFailed as error:  # the other queries are there, so the run goes on
         context.notice(str(error))
-    asked = context.tally.calls[JUDGE_TWO_DOCUMENTS.name]
-    asked += context.tally.cached[JUDGE_TWO_DOCUMENTS.name]
+    asked = context.report.calls[JUDGE_TWO_DOCUMENTS.name]
+    asked += context.report.cached[JUDGE_TWO_DOCUMENTS.name]
+    calibration = None
+    if asked:
+        calibration = await calibrate(context, CALIBRATE_TWO_DOCUMENTS, calibration_sheets())
     return queries, {
         "model": context.model(JUDGE_TWO_DOCUMENTS),
         "wanted": wanted,
         "pairs": stage.done + stage.rejected,
         "kept": len(queries),
-        "calibration": await _calibrated(context) if asked else None,
+        "calibration": calibration and calibration._asdict(),
     }
 
 
 def _related_pairs(wanted: int, run: PassagesOfRun, seed: int, engine: Engine) -> list[_Pair]:
     """Passages in drawn order, each with the one of another document of its split that BM25 ranks
     first for it; near-duplicates need no second document."""
-    from retgen.evaluation.mining import mine
+    from retgen.search.mining import mine
 
     drawn = Stream(seed, f"capretrieval/{TWO}").permutation(len(run.passages)).tolist()
     drawn = drawn[: 2 * _TRIED * wanted]  # of two passages that are near each other one is enough
@@ -219,9 +237,14 @@ def _related_pairs(wanted: int, run: PassagesOfRun, seed: int, engine: Engine) -
 
         texts = [shown_text(run.passages[i]) for i in own]
         found = mine(
-            texts, [shown_text(run.passages[i]) for i in asked], [()] * len(asked), count=1,
-            margin=None, excluded=excluded, engine=engine,
-        )  # fmt: skip
+            texts,
+            [shown_text(run.passages[i]) for i in asked],
+            [()] * len(asked),
+            count=1,
+            margin=None,
+            excluded=excluded,
+            engine=engine,
+        )
         nearest |= {i: own[one[0]] for i, one in zip(asked, found, strict=True) if one}
     pairs = {
         frozenset((i, nearest[i])): _Pair(i, nearest[i]) for i in reversed(drawn) if i in nearest
@@ -239,81 +262,39 @@ def _query(
     text, split = " ".join(answer.question.split()), run.splits[pair.first]
     relevant = run.labels.relevant(None, spans)
     return PassageQuery(
-        text, TWO, pair.first, spans[0][1:], score=round(counts.salience(words_of(text)), 4),
-        split=split, rests_on=spans,
+        text,
+        TWO,
+        pair.first,
+        spans[0][1:],
+        score=round(counts.salience(words_of(text)), 4),
+        split=split,
+        rests_on=spans,
         positives=sorted(i for i in relevant if run.splits[i] == split),
-    )  # fmt: skip
+    )
 
 
 # --- how good the judge is ------------------------------------------------------------------------
 
 
-class CalibrationReading(NamedTuple):
-    """What the judge is shown, and whether that answers the question."""
-
-    question: AskAnswerable
-    answerable: bool
-
-
 @cache
-def calibration_readings() -> tuple[CalibrationReading, ...]:
+def calibration_sheets() -> tuple[CalibrationSheet[AskAnswerable, Answerable], ...]:
     """Each bundled question with both of its passages, and with either."""
-    return tuple(_readings())
-
-
-def _readings() -> Iterator[CalibrationReading]:
+    sheets = list[CalibrationSheet[AskAnswerable, Answerable]]()
     for row in read_rows(_CASES):
-        for name, texts in (
+        for shown, texts in (
             ("both", (row["first"], row["second"])),
             ("first", (row["first"],)),
             ("second", (row["second"],)),
         ):
-            asked = AskAnswerable(question=row["question"], passages=texts)
-            yield CalibrationReading(asked, name in row["answered_by"])
-
-
-async def _calibrated(context: Context) -> dict[str, Any]:
-    """How often the judge is right about cases whose answers are known."""
-    every = calibration_readings()
-    answers = await calibration_answers(
-        context, CALIBRATE_TWO_DOCUMENTS, [one.question for one in every]
-    )
-    pairs = [
-        (answer.answerable, one.answerable)
-        for one, answer in zip(every, answers, strict=False)
-        if answer is not None  # what got no answer is rejected, not wrong
-    ]
-    hits = sum(stated and known for stated, known in pairs)
-    return {
-        "cases": len(answers),
-        "answered": len(pairs),
-        "right": sum(stated == known for stated, known in pairs),
-        "precision": rounded_share(hits, sum(stated for stated, _ in pairs)),
-        "recall": rounded_share(hits, sum(known for _, known in pairs)),
-    }
+            question = AskAnswerable(question=row["question"], passages=texts)
+            case = CalibrationCase(_VERDICTS[shown in row["answered_by"]], shown)
+            sheets.append(
+                CalibrationSheet(question, [case], lambda one: [_VERDICTS[one.answerable]])
+            )
+    return tuple(sheets)
 
 
 def judge_of_questions(judged: Mapping[str, Any]) -> dict[str, Any]:
     """How good the judge was found to be; see `Family.judges`."""
     known = judged["calibration"]
-    if known is None:
-        return {"measured": "never asked"}
-    if not known["answered"]:
-        return {**known, "measured": "unmeasured, as no answer came"}
-    precision, recall = (
-        "undefined" if known[name] is None else f"{known[name]:.0%}"
-        for name in ("precision", "recall")
-    )
-    return {
-        **known,
-        "measured": (
-            f"right about {known['right']} of {known['cases']} calibration cases"
-            f"{_unanswered(known)} (of what it calls answerable {precision} is, and it finds "
-            f"{recall} of it)"
-        ),
-    }
-
-
-def _unanswered(known: Mapping[str, Any]) -> str:
-    missing = known["cases"] - known["answered"]
-    return f", {missing} without an answer" if missing else ""
+    return Calibration(**known).report() if known else {"measured": "never asked"}

@@ -3,8 +3,8 @@
 Leaves in the run's sources/: `documents.jsonl` (as they were read), `passages.jsonl` (places, and
 the split), `queries.jsonl` (with positives and negatives, by the passages' numbers) and
 `mined.json` (what the negatives were chosen from, in what share of their words documents of two
-splits do not agree, what of the source is not used, and, where test queries are few, by which rules
-others were dropped).
+splits do not agree, what of the source is not used, and, where test queries or those of a set are
+few, by which rules others were dropped).
 """
 
 from __future__ import annotations
@@ -15,8 +15,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from retgen.agents.rejections import Rejections
-from retgen.engines.local import return_freed_memory
+from retgen.agents.report import Rejections
 from retgen.errors import ChecksFailed, SourceRefused
 from retgen.generators.capretrieval.agents import (
     ADJUDICATE,
@@ -26,6 +25,7 @@ from retgen.generators.capretrieval.agents import (
     AskQueries,
     Queries,
 )
+from retgen.generators.capretrieval.ambiguity import ambiguous_queries
 from retgen.generators.capretrieval.asked import (
     asked_queries,
     like_asked,
@@ -55,6 +55,7 @@ from retgen.generators.capretrieval.passages import (
     parts_together,
 )
 from retgen.generators.capretrieval.queries import (
+    FEW,
     PassageQuery,
     chosen,
     drop_near_duplicates,
@@ -76,7 +77,6 @@ from retgen.generators.capretrieval.reading import (
     wholes_of,
     without_test_queries,
 )
-from retgen.generators.capretrieval.specificity import general_queries
 from retgen.generators.capretrieval.two_documents import (
     TWO_DOCUMENT_AGENTS,
     TWO_DOCUMENTS,
@@ -88,6 +88,7 @@ from retgen.generators.tables import write_rows
 from retgen.on_disk import DiskList, MappedList
 from retgen.sources import refusals
 from retgen.validators.capretrieval.wording import ALIKE, apart
+from retgen.work.local import return_freed_memory
 from retgen.write import dump_json, write_file
 
 if TYPE_CHECKING:
@@ -113,7 +114,7 @@ async def write_queries(job: Job[CapRetrievalParams], context: Context) -> None:
     names = MappedList(lasting_name, documents)
     side = document_splits(job.seed, names, repeats, params.splits)
     if "test" not in side:  # before any model is asked
-        context.rejected += clean
+        context.report.rejected.extend(clean)
         raise SourceRefused(nothing_held_out(documents, refused, clean), ())
     passages = DiskList(cut_passages(wholes_of(documents, languages), params.passages))
     document_of = numbered_sources(passages)
@@ -153,22 +154,44 @@ async def write_queries(job: Job[CapRetrievalParams], context: Context) -> None:
     left = drop_near_duplicates(kept, passages, rejected)
     kept = DiskList(spread_queries(left, passages, params.queries.per_document, rejected))
     if context.pilot is None and all(one.split != "test" for one in kept):
-        context.rejected += rejected
+        context.report.rejected.extend(rejected)
         why = _nothing_asked(kept, side, languages, wording.share, rejected)
         raise SourceRefused(why, ())
     mark_sides(kept, passages, stems)
     mined = await mine_negatives(kept, passages, document_of, wording, splits, stems, job, context)
-    context.rejected += rejected
+    context.report.rejected.extend(rejected)
     write_rows(context.folder / PASSAGES, map(passage_row, passages, splits))
     write_rows(context.folder / QUERIES, (one.to_json() for one in kept))
     mined |= {"alike": wording.share}
     if refused:
         mined["refused"] = refusals(refused)
+    wanted = {"KW": params.queries.keywords, "SM": params.queries.summaries}
+    held, least = Counter(one.set for one in kept), max(1, len(documents) // FEW)
+    if lacking := [name for name, most in wanted.items() if most and held[name] < least]:
+        mined["lacking"] = _dropped(lacking, drafts, held, rejected)
     if sum(one.split == "test" for one in kept) < FEW_TESTED:
         tested = {one.id for one, split in zip(passages, splits, strict=True) if split == "test"}
         dropped = Counter(one.rule for one in rejected if one.record.get("passage") in tested)
         mined["dropped"] = dict(dropped.most_common())
     write_file(context.folder / MINED, dump_json(mined))
+
+
+def _dropped(
+    sets: Sequence[str], drafts: Sequence[PassageQuery], held: Counter[str], rejected: Rejections
+) -> dict[str, dict[str, int]]:
+    """For each of some sets, how many of its queries each rule dropped. `held`: how many are left.
+
+    What was dropped by no rule had the text of another one, or a passage that was full.
+    """
+    counts = {name: Counter[str]() for name in sets}
+    for row in rejected:
+        if row.record.get("set") in counts:
+            counts[row.record["set"]][row.rule] += 1
+    written = Counter(one.set for one in drafts)
+    for name, rules in counts.items():
+        drafted = rules.total() - rules["query/fault"] + held[name]
+        rules["query/passage"] = written[name] - drafted
+    return {name: dict(+rules) for name, rules in counts.items()}
 
 
 async def _written(
@@ -191,17 +214,24 @@ async def _written(
     async def work(number: int) -> tuple[int, Queries]:
         one = passages[number]
         asked = AskQueries(
-            language=one.language, title=one.title, passage=one.text,
-            keywords=wanted.keywords, summaries=wanted.summaries, asked=shown,
-        )  # fmt: skip
+            language=one.language,
+            title=one.title,
+            passage=one.text,
+            keywords=wanted.keywords,
+            summaries=wanted.summaries,
+            asked=shown,
+        )
         return number, await context.answer(WRITE_QUERIES, asked)
 
     every: list[PassageQuery] = []
     try:
         async for number, answer in context.accepted_records(
-            stage, range(len(passages)), work,
-            lambda number: {"id": passages[number].id}, exact=False,
-        ):  # fmt: skip
+            stage,
+            range(len(passages)),
+            work,
+            lambda number: {"id": passages[number].id},
+            exact=False,
+        ):
             for one in usable_queries(number, passages[number], answer, rejected):
                 one.score = round(counts.salience(words_of(one.text)), 4)
                 every.append(one)
@@ -211,7 +241,7 @@ async def _written(
 
 
 class QueriesOfRun(NamedTuple):
-    """All queries; of each passage its document, what `general_queries` takes, its split."""
+    """All queries; of each passage its document, what `ambiguous_queries` takes, its split."""
 
     queries: Sequence[PassageQuery]
     passages: Sequence[Passage]
@@ -224,36 +254,38 @@ class QueriesOfRun(NamedTuple):
 def _chosen(
     run: QueriesOfRun, wanted: QueryCounts, context: Context, rejected: Rejections
 ) -> Sequence[PassageQuery]:
-    """What is good enough to be scored on, and to be trained on, in the order it was."""
+    """Return the queries that are trained on, and those good enough to be scored, in order."""
     split_of = np.array([run.splits[one.passage] for one in run.queries], np.str_)
-    kept = np.zeros(len(run.queries), bool)
-    trained = "params.queries.training_quality", wanted.training_quality
-    scored = "params.queries.quality", wanted.quality
-    general: dict[int, str] = {}  # by the query's place
-    for (_, least), names in ((scored, ("test", "dev")), (trained, ("train",))):
-        places = np.flatnonzero(np.isin(split_of, names)).tolist()
-        if least:
-            found = general_queries(
-                chosen(run.queries, places), run.passages, run.document_of, run.stems, run.lists,
-                context.progress,
-            )  # fmt: skip
-            general |= {places[number]: reason for number, reason in found.items()}
+    kept = split_of == "train"
+    scored = np.flatnonzero(~kept).tolist()
+    ambiguous: dict[int, str] = {}  # by the query's place
+    if wanted.quality:
+        found = ambiguous_queries(
+            chosen(run.queries, scored),
+            run.passages,
+            run.document_of,
+            run.stems,
+            run.lists,
+            wanted.relevant,
+            context.progress,
+        )
+        ambiguous = {scored[number]: reason for number, reason in found.items()}
     firsts = np.flatnonzero(np.diff(run.document_of, prepend=-1))
     documents = Counter(run.splits[i] for i in firsts.tolist())
-    for (option, least), split in ((scored, "test"), (scored, "dev"), (trained, "train")):
+    # like users' queries are chosen by form, among those of any score
+    least = 0.0 if wanted.like else wanted.quality
+    for split in ("test", "dev"):
         places = np.flatnonzero(split_of == split).tolist()
-        own = {number: general[i] for number, i in enumerate(places) if i in general}
-        # like users' queries are chosen by form, among those of any score
-        lowest = 0.0 if wanted.like else least
+        own = {number: ambiguous[i] for number, i in enumerate(places) if i in ambiguous}
         some, are_few = without_poor(
-            chosen(run.queries, places), run.passages, own, lowest, documents[split], rejected
+            chosen(run.queries, places), run.passages, own, least, documents[split], rejected
         )
         kept[[places[number] for number in some]] = True
         if are_few:
             context.notice(
-                f"Few queries of the rules find their document and score {lowest:g} ({option}): "
-                "the best of the others are kept. Read some first; a model (--model) writes better "
-                "ones."
+                f"Few queries by rules have one answer and score {least:g} "
+                "(params.queries.quality): the best of the others are kept. Read some first; a "
+                "model (--model) writes better ones."
             )
     return chosen(run.queries, np.flatnonzero(kept).tolist())
 
@@ -276,12 +308,19 @@ def _nothing_asked(
         f"params.source: none of the {len(tested):,} of {len(side):,} documents that are held "
         f"out for the test split ({named}) has a query that can be used, so nothing could be "
         f"scored ({len(kept):,} queries of other splits; rejected: {why or 'none'}). "
-        + ("The documents share their wording (near-duplicates, or filled-in templates): give some "
-           "that differ. " if share > ALIKE else "")
-        + (f"{', '.join(silent)} has no rules: name a model that writes (--model), "
-           if silent else "Give a model that writes (--model), or a stronger one, ")
+        + (
+            "The documents share their wording (near-duplicates, or filled-in templates): give "
+            "some that differ. "
+            if share > ALIKE
+            else ""
+        )
+        + (
+            f"{', '.join(silent)} has no rules: name a model that writes (--model), "
+            if silent
+            else "Give a model that writes (--model), or a stronger one, "
+        )
         + "more documents, or a larger share (params.splits.test)."
-    )  # fmt: skip
+    )
 
 
 def agents_of(params: CapRetrievalParams) -> frozenset[str]:

@@ -198,9 +198,16 @@ class Limit(Family[LimitParams]):
         )
         doc_ids = Ids(seed, "limit/ids", "d", params.docs)
         corpus = DocumentTable(
-            params.docs, seed, params.attributes_per_doc, latent, names, doc_ids, texts, numbers,
+            params.docs,
+            seed,
+            params.attributes_per_doc,
+            latent,
+            names,
+            doc_ids,
+            texts,
+            numbers,
             params.templates.document,
-        )  # fmt: skip
+        )
         if isinstance(params, FactorialPattern):
             queries, qrels = tables.operator_tables(params, seed, latent, doc_ids, texts, numbers)
         else:

@@ -90,9 +90,10 @@ def naming_fault(attribute: str, description: str) -> str | None:
     shared = content_stems(attribute) & content_stems(description)
     given = [word for word in tokens(description) if content_stems(word) & shared]
     given += [
-        word for word in tokens(description)
+        word
+        for word in tokens(description)
         if len(word) > 3 and word not in STOPWORDS and _akin(word, attribute)
-    ]  # fmt: skip
+    ]
     if given:
         return f"it uses {given[0]!r}, a word of the name or akin to one"
     return None
@@ -153,11 +154,21 @@ REMOVE = bundled_agent(
     "limit/remove_overlaps", "judge", AskOverlaps, Removed, lambda question: Removed(remove=[])
 )
 PARAPHRASE = bundled_agent(
-    "limit/paraphrase_query", "write", AskDescription, Description, _describe_offline,
-    check=_description_fault, max_tokens=256,
-)  # fmt: skip
+    "limit/paraphrase_query",
+    "write",
+    AskDescription,
+    Description,
+    _describe_offline,
+    check=_description_fault,
+    max_tokens=256,
+)
 IDENTIFY = bundled_agent(
-    "limit/identify_attribute", "judge", AskChoice, Choice, _identify_offline,
-    check=_choice_fault, max_tokens=256,
-)  # fmt: skip
+    "limit/identify_attribute",
+    "judge",
+    AskChoice,
+    Choice,
+    _identify_offline,
+    check=_choice_fault,
+    max_tokens=256,
+)
 AGENTS = (PROPOSE, REMOVE, PARAPHRASE, IDENTIFY)

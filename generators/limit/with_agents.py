@@ -43,7 +43,8 @@ from retgen.tokenizer import content_stems
 from retgen.write import write_file
 
 if TYPE_CHECKING:
-    from retgen.agents.context import Context, Stage
+    from retgen.agents.context import Context
+    from retgen.agents.report import Stage
 
 
 _EACH = 25  # attributes proposed by one request

@@ -34,9 +34,25 @@ from retgen.tokenizer import STOPWORDS
 ATTRIBUTES = "attributes.txt"  # in sources/: what agents have proposed
 
 Locale = Literal[
-    "cs_CZ", "da_DK", "de_DE", "en_GB", "en_US", "es_ES", "es_MX", "fi_FI", "fr_FR", "hr_HR",
-    "hu_HU", "it_IT", "nl_NL", "no_NO", "pl_PL", "pt_BR", "ro_RO", "sv_SE",
-]  # fmt: skip
+    "cs_CZ",
+    "da_DK",
+    "de_DE",
+    "en_GB",
+    "en_US",
+    "es_ES",
+    "es_MX",
+    "fi_FI",
+    "fr_FR",
+    "hr_HR",
+    "hu_HU",
+    "it_IT",
+    "nl_NL",
+    "no_NO",
+    "pl_PL",
+    "pt_BR",
+    "ro_RO",
+    "sv_SE",
+]
 
 LOCALES: tuple[Locale, ...] = get_args(Locale)
 

@@ -21,10 +21,10 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import orjson
 
+from retgen.agents.judge import CALIBRATION, Calibration
 from retgen.errors import SourceRefused
 from retgen.generators.family import CallEstimate, Evidence, Family, Plan, RowType
 from retgen.generators.multiconir.agents import AGENTS, CALIBRATE, EXTRACT, REWRITE, VERIFY
-from retgen.generators.multiconir.calibration import CALIBRATION, MEASURED, scores_text
 from retgen.generators.multiconir.checks import CONDITIONS, word_count
 from retgen.generators.multiconir.facts import FACTS, is_drawn, openings, world_of
 from retgen.generators.multiconir.figures import FIGURES, WITH_A_MODEL
@@ -129,7 +129,7 @@ class MultiConIR(Family[MultiConIRParams]):
         return source is None or isinstance(source.path, Path)  # no folder, which may change
 
     def sources(self, job: Job[MultiConIRParams]) -> Mapping[str, RowType]:
-        judged = {CALIBRATION: MEASURED} if VERIFY.name in job.live else {}
+        judged = {CALIBRATION: Calibration} if VERIFY.name in job.live else {}
         return {DOCUMENTS: DOCUMENT, LADDERS: Ladder, **judged}
 
     def evidence(self, job: Job[MultiConIRParams]) -> Evidence:
@@ -143,16 +143,19 @@ class MultiConIR(Family[MultiConIRParams]):
     def judges(self, job: Job[MultiConIRParams]) -> Mapping[str, Mapping[str, Any]]:
         if VERIFY.name not in job.live:
             return {}
-        result = _calibration(job)
-        return {VERIFY.name: {**result, "measured": scores_text(result)}}
+        return {VERIFY.name: _calibration(job).report()}
 
     def generate(self, job: Job[MultiConIRParams]) -> Records:
         params, domain = job.params, job.params.the_domain()
         ladders = StoredLadders(job.source_folder() / LADDERS)
         exported = LadderTables(
-            ladders, job.seed, LadderDocuments(params.orders, params.singles), _opening(job),
-            domain.name, _judge(job),
-        )  # fmt: skip
+            ladders,
+            job.seed,
+            LadderDocuments(params.orders, params.singles),
+            _opening(job),
+            domain.name,
+            _judge(job),
+        )
         return Records(
             corpus=exported.corpus(),
             queries=exported.queries(),
@@ -161,7 +164,9 @@ class MultiConIR(Family[MultiConIRParams]):
             features={
                 "corpus": {"ladder": "string", "broken": ["int32"], "orders": ["int32"]},
                 "queries": {
-                    "ladder": "string", "domain": "string", "style": "string",
+                    "ladder": "string",
+                    "domain": "string",
+                    "style": "string",
                     "conditions": "int32",
                     **(_DRAWN if is_drawn(job) else {}),
                 },
@@ -174,7 +179,7 @@ class MultiConIR(Family[MultiConIRParams]):
             tables={**exported.tables(), **review_tables(exported)},
             training=exported.training(),
             licences=_licences(job),
-        )  # fmt: skip
+        )
 
     def checks(self, job: Job[MultiConIRParams], judgements: Judgements) -> Sequence[CorpusRule]:
         sources = job.source_folder()
@@ -182,11 +187,17 @@ class MultiConIR(Family[MultiConIRParams]):
         count = job.params.count() if is_drawn(job) else job.params.ladders
         asked = min(filter(None, (count, job.limit)), default=None)
         spec = proof.LadderSpec(
-            sources / DOCUMENTS, sources / LADDERS,
-            _opening(job), job.params.orders, domain.name, run / "rejected.jsonl", asked,
-            job.params.singles, _rests_on(job),
+            sources / DOCUMENTS,
+            sources / LADDERS,
+            _opening(job),
+            job.params.orders,
+            domain.name,
+            run / "rejected.jsonl",
+            asked,
+            job.params.singles,
+            _rests_on(job),
             world_of(job.params).path if is_drawn(job) else None,
-        )  # fmt: skip
+        )
         return proof.proof_rules(spec, judgements)
 
     def scaffold(self, source: SourceDescription | None = None) -> str:
@@ -232,12 +243,12 @@ def _opening(job: Job[MultiConIRParams]) -> str:
 def _judge(job: Job[MultiConIRParams]) -> tuple[str, str]:
     """Whose verdicts stand behind the labels, and of which model."""
     if VERIFY.name in job.live:
-        return VERIFY.name, _calibration(job)["model"]
+        return VERIFY.name, _calibration(job).model
     return (FACTS if is_drawn(job) else FIGURES), ""
 
 
-def _calibration(job: Job[MultiConIRParams]) -> Any:
-    return orjson.loads((job.source_folder() / CALIBRATION).read_bytes())
+def _calibration(job: Job[MultiConIRParams]) -> Calibration:
+    return Calibration(**orjson.loads((job.source_folder() / CALIBRATION).read_bytes()))
 
 
 def _available(params: MultiConIRParams) -> int | None:

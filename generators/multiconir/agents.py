@@ -182,9 +182,14 @@ def rewrite_fault(question: AskRewrites, one: SentenceToRewrite, rewrite: str) -
     if any((one.condition, rewrite) == (past.condition, past.rewrite) for past in question.refused):
         return "it was given before, and not taken"
     return check_rewrite(
-        one.sentence, question.conditions[one.condition - 1], rewrite, fewest=one.fewest,
-        most=one.most, kept=question.kept / 100, key_terms=question.key_terms,
-    )  # fmt: skip
+        one.sentence,
+        question.conditions[one.condition - 1],
+        rewrite,
+        fewest=one.fewest,
+        most=one.most,
+        kept=question.kept / 100,
+        key_terms=question.key_terms,
+    )
 
 
 def read_verdicts(question: AskVerdicts, answer: Verdicts) -> tuple[list[Judged], dict[int, str]]:
@@ -244,8 +249,10 @@ def _verify(question: AskVerdicts) -> Verdicts:
     made = []
     for number in question.asked:
         condition = question.conditions[number - 1]
-        found = [(place, figures.verdict(text, condition)) for place, text in
-                 enumerate(question.texts, 1)]  # fmt: skip
+        found = [
+            (place, figures.verdict(text, condition))
+            for place, text in enumerate(question.texts, 1)
+        ]
         stated = [(place, one) for place, one in found if one is not None]
         for place, (verdict, quote) in stated:
             made.append(Judged(condition=number, text=place, verdict=verdict, quote=quote))

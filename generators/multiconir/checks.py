@@ -13,7 +13,7 @@ from collections.abc import Collection, Sequence
 from difflib import SequenceMatcher
 from functools import lru_cache
 
-from retgen.tokenizer import content_stems
+from retgen.tokenizer import LETTER, content_stems
 
 CONDITIONS = 10  # of every ladder (paper, §3.2)
 _SHORTEST, _LONGEST = 5, 60  # words of a sentence that can state a condition
@@ -39,7 +39,7 @@ _NEGATORS = frozenset(
     failed to ever any""".split()
 )
 
-_TOKEN = re.compile(r"\d+(?:[.,]\d+)*|[^\W\d_]+(?:['’][^\W\d_]+)?")
+_TOKEN = re.compile(rf"\d+(?:[.,]\d+)*|{LETTER}+(?:['’]{LETTER}+)?")
 _UNSEEN = frozenset({"Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp"})  # Unicode categories
 
 
@@ -184,9 +184,15 @@ def check_quote(quote: str, text: str) -> str | None:
 
 
 def check_rewrite(
-    sentence: str, condition: str, rewrite: str, *,
-    fewest: int, most: int, kept: float, key_terms: float,
-) -> str | None:  # fmt: skip
+    sentence: str,
+    condition: str,
+    rewrite: str,
+    *,
+    fewest: int,
+    most: int,
+    kept: float,
+    key_terms: float,
+) -> str | None:
     """Another sentence of about the length, most of which is as it was (Appendix G.1)."""
     if fault := _plain(rewrite):
         return fault

@@ -307,8 +307,10 @@ class LadderSampler:
             which = order[c * count : (c + 1) * count]
             # behind somebody else's fact "it" could be the other one
             heard = pair.forms[0] if strategy == "reassign" else ""
-            yield [self._composer.idle(pair.forms, fillers[i], "" if n else heard)
-                   for n, i in enumerate(which)]  # fmt: skip
+            yield [
+                self._composer.idle(pair.forms, fillers[i], "" if n else heard)
+                for n, i in enumerate(which)
+            ]
 
     def _strategies(self, pick: Callable[[int], int]) -> list[str]:
         strategy = self.params.strategy()
@@ -319,9 +321,13 @@ class LadderSampler:
         return strategies
 
     def _sentences(
-        self, pair: _EntityPair, one: PairCondition, strategy: str, named: bool,
+        self,
+        pair: _EntityPair,
+        one: PairCondition,
+        strategy: str,
+        named: bool,
         reword: Callable[[int], int] | None,
-    ) -> tuple[str, str]:  # fmt: skip
+    ) -> tuple[str, str]:
         """The sentence of a condition and its rewrite. `named`: its subject is the full name;
         `reword`: draws for other words of the rewrite.
         """
@@ -442,9 +448,10 @@ def entailed_pair(
         return both[0], both[1]
     if slot.type == "number":
         widths = [
-            width for width in _WIDTHS
+            width
+            for width in _WIDTHS
             if 2 < width <= abs(first - second) and first % width and second % width
-        ]  # fmt: skip
+        ]
         if not widths:
             return None
         width = widths[pick(len(widths))]

@@ -29,9 +29,12 @@ DOCUMENTS, LADDERS = "documents.jsonl", "ladders.jsonl"
 
 # as quoted in Appendix F.2
 FILLER = (
-    "The grass is green.", "The sky is blue.", "The sun is yellow.", "Here we go.",
+    "The grass is green.",
+    "The sky is blue.",
+    "The sun is yellow.",
+    "Here we go.",
     "There and back again.",
-)  # fmt: skip
+)
 
 _CYCLE = sum(map(word_count, FILLER))
 

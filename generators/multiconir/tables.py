@@ -84,9 +84,14 @@ class LadderTables:
     """
 
     def __init__(
-        self, ladders: StoredLadders, seed: int, rungs: LadderDocuments, opening: str, domain: str,
+        self,
+        ladders: StoredLadders,
+        seed: int,
+        rungs: LadderDocuments,
+        opening: str,
+        domain: str,
         judge: tuple[str, str],
-    ) -> None:  # fmt: skip
+    ) -> None:
         self.ladders, self.seed, self.opening, self.domain = ladders, seed, opening, domain
         self.judge = judge
         self.rungs: list[LadderDocument] = rungs.all
@@ -176,13 +181,16 @@ class LadderTables:
                 "_id": next(ids),
                 "text": text,
                 "metadata": {
-                    "ladder": ladder.id, "domain": self.domain, "style": style, "conditions": n,
+                    "ladder": ladder.id,
+                    "domain": self.domain,
+                    "style": style,
+                    "conditions": n,
                     **_of_drawn(ladder, n),
                 },
             }
             for style in STYLES
             for n, text in enumerate(self.texts(ladder, style), 1)
-        ]  # fmt: skip
+        ]
 
     def _label_rows(self, index: int, score: Callable[[int, int], int]) -> list[dict[str, Any]]:
         """`score`: of the conditions asked for and those met."""
@@ -271,16 +279,23 @@ class LadderTables:
         rows = []
         for one in ladder.verdicts:
             c, rewritten = one["condition"] - 1, one["of"] == "rewrite"
-            rows.append({
-                "ladder": ladder.id, "condition": c + 1, "of": one["of"],
-                "asked": ladder.conditions[c],
-                "text": (ladder.rewrites if rewritten else ladder.sentences)[c],
-                "verdict": one["verdict"], "quote": one["quote"], "agent": agent, "model": model,
-                "query-ids": [q["_id"] for q in queries if q["metadata"]["conditions"] > c],
-                "corpus-ids": [
-                    name for name, rung in documents if (c in rung.broken) == rewritten
-                ],
-            })  # fmt: skip
+            rows.append(
+                {
+                    "ladder": ladder.id,
+                    "condition": c + 1,
+                    "of": one["of"],
+                    "asked": ladder.conditions[c],
+                    "text": (ladder.rewrites if rewritten else ladder.sentences)[c],
+                    "verdict": one["verdict"],
+                    "quote": one["quote"],
+                    "agent": agent,
+                    "model": model,
+                    "query-ids": [q["_id"] for q in queries if q["metadata"]["conditions"] > c],
+                    "corpus-ids": [
+                        name for name, rung in documents if (c in rung.broken) == rewritten
+                    ],
+                }
+            )
         return rows
 
     # --- training ---------------------------------------------------------------------------
@@ -306,21 +321,28 @@ class LadderTables:
         ladder = self.ladders[index]
         positive, negative = self._plain(ladder)[:2]
         return [
-            {"anchor": row["text"], "positive": positive, "negative": negative,
-             "query-id": row["_id"]}
+            {
+                "anchor": row["text"],
+                "positive": positive,
+                "negative": negative,
+                "query-id": row["_id"],
+            }
             for row in self.queries_of(index)
-        ]  # fmt: skip
+        ]
 
     def _singles(self, index: int) -> list[dict[str, Any]]:
         ladder = self.ladders[index]
         order = places(self.seed, ladder.id)
         positive = ladder.text(order, frozenset())
         return [
-            {"anchor": row["text"], "positive": positive,
-             "negative": ladder.text(order, frozenset([row["metadata"]["conditions"] - 1])),
-             "query-id": row["_id"]}
+            {
+                "anchor": row["text"],
+                "positive": positive,
+                "negative": ladder.text(order, frozenset([row["metadata"]["conditions"] - 1])),
+                "query-id": row["_id"],
+            }
             for row in self.queries_of(index)
-        ]  # fmt: skip
+        ]
 
     def _listwise(self, index: int) -> list[dict[str, Any]]:
         documents = self._plain(self.ladders[index])
@@ -333,11 +355,15 @@ class LadderTables:
 
     def _pairs(self, index: int) -> list[dict[str, Any]]:
         return [
-            {"query": row["query"], "better": row["docs"][i], "worse": row["docs"][i + 1],
-             "query-id": row["query-id"]}
+            {
+                "query": row["query"],
+                "better": row["docs"][i],
+                "worse": row["docs"][i + 1],
+                "query-id": row["query-id"],
+            }
             for row in self._listwise(index)
             for i in range(CONDITIONS)
-        ]  # fmt: skip
+        ]
 
 
 # --- the sample that people review ----------------------------------------------------------------

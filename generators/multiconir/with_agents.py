@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 import xxhash
 
 from retgen.agents.agent import Agent, RepairsFailed
+from retgen.agents.judge import CALIBRATION, calibrate
 from retgen.generators.agents import call_size, estimate_calls
 from retgen.generators.family import CallEstimate
 from retgen.generators.multiconir.agents import (
@@ -30,7 +31,7 @@ from retgen.generators.multiconir.agents import (
     Rewrites,
     Verdicts,
 )
-from retgen.generators.multiconir.calibration import calibrate, sheets
+from retgen.generators.multiconir.calibration import sheets
 from retgen.generators.multiconir.checks import CONDITIONS, split, usable
 from retgen.generators.multiconir.facts import LadderSampler, is_drawn
 from retgen.generators.multiconir.ladders import DOCUMENTS, LADDERS, Ladder, places
@@ -39,7 +40,7 @@ from retgen.generators.multiconir.writing import SPARE, TEN, Draft
 from retgen.generators.params import Job
 from retgen.generators.tables import iterate_rows, json_line
 from retgen.sources import RefusedRow, SourceDocument
-from retgen.write import AtomicFile
+from retgen.write import AtomicFile, dump_json, write_file
 
 if TYPE_CHECKING:
     from retgen.agents.context import Context
@@ -59,7 +60,8 @@ async def generate_ladders(job: Job[MultiConIRParams], context: Context) -> None
         _draw(job, context)
         return
     if not context.offline(VERIFY):
-        await calibrate(context)
+        result = await calibrate(context, CALIBRATE, sheets())
+        write_file(context.folder / CALIBRATION, dump_json(result._asdict()))
     refused, read = _read(job.params, context.folder)
     most = min(filter(None, (read, job.params.ladders, job.limit)), default=0)
     wanted = job.params.ladders if job.limit is None else None

@@ -112,11 +112,15 @@ class Draft:
             await self._falsify(context)
             if await self._judge(context) and (queries := await self._word(context)):
                 return Ladder(
-                    self.document.id, self.document.title, self.sentences, self.conditions, queries,
+                    self.document.id,
+                    self.document.title,
+                    self.sentences,
+                    self.conditions,
+                    queries,
                     [one.text(True) for one in self._filled],
                     [one.verdicts[r]._asdict() for one in self._filled for r in (False, True)],
                     [one.model_dump() for one in self._refused],
-                )  # fmt: skip
+                )
 
     @property
     def _filled(self) -> list[_Slot]:
@@ -227,11 +231,14 @@ class Draft:
         """So many sentences more, with their conditions."""
         domain = self.domain
         return AskConditions(
-            noun=domain.noun, features=domain.features, examples=domain.examples.instruction,
-            count=count, document=self.document.text,
+            noun=domain.noun,
+            features=domain.features,
+            examples=domain.examples.instruction,
+            count=count,
+            document=self.document.text,
             taken=(*self.sentences, *(one.sentence for one in self.spare)),
             refused=tuple(self._refused),
-        )  # fmt: skip
+        )
 
     # --- rewrites -------------------------------------------------------------------------------
 
@@ -307,17 +314,19 @@ class Draft:
             )
             refused += place.tried
         return AskRewrites(
-            noun=self.domain.noun, strategy=self.strategy,
+            noun=self.domain.noun,
+            strategy=self.strategy,
             examples=tuple(
                 f"Condition: {one.condition} | Sentence: {one.sentence} | Rewrite: {one.rewrite}"
                 for one in self.domain.rewrites
             ),
-            conditions=tuple(self.conditions), sentences=tuple(asked),
+            conditions=tuple(self.conditions),
+            sentences=tuple(asked),
             kept=round(100 * limits.kept),
             key_terms=limits.key_terms * (1.0 if reassign else 0.5),
             negations=max(0, self.negations - len(self._negating())),
             refused=tuple(refused),
-        )  # fmt: skip
+        )
 
     # --- verdicts -------------------------------------------------------------------------------
 
@@ -446,11 +455,14 @@ class Draft:
         """Queries for the first n conditions, for each n of `counts`."""
         domain, faults = self.domain, faults or {}
         return AskLadderQueries(
-            noun=domain.noun, examples=domain.examples.descriptive,
-            conditions=tuple(self.conditions), counts=tuple(counts),
+            noun=domain.noun,
+            examples=domain.examples.descriptive,
+            conditions=tuple(self.conditions),
+            counts=tuple(counts),
             refused=tuple(f"query {n}: {faults[n]}" for n in counts if n in faults),
-            opening=domain.descriptive, where=domain.where,
-        )  # fmt: skip
+            opening=domain.descriptive,
+            where=domain.where,
+        )
 
 
 def _plain(text: str) -> str:

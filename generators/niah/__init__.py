@@ -18,7 +18,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
-from retgen.agents.agent import Rejection
+from retgen.agents.report import Rejection
 from retgen.errors import RecipeError
 from retgen.generators.family import CallEstimate, Family, Plan, RowType
 from retgen.generators.niah.agents import (
@@ -131,11 +131,12 @@ class Niah(Family[NiahParams]):
             queries=queries,
             qrels=2 * needles,  # of all lengths, and of each
             bytes=round(sum(each * (length * a_token + _ROW) for length in params.lengths))
-            + queries * (_QUERY + expanded) + 2 * needles * _QREL,
+            + queries * (_QUERY + expanded)
+            + 2 * needles * _QREL,
             call_estimates=_estimates(params, queries, job.live),
             about=params.written is not None,
             notes=tuple(filter(None, [*notes, refusals(material.refused)])),
-        )  # fmt: skip
+        )
 
     def required_agents(self, job: Job[NiahParams]) -> frozenset[str]:
         names = set[str]()
@@ -154,10 +155,10 @@ class Niah(Family[NiahParams]):
         if params.expand:
             terms = await expand_questions(written or read_groups(params), context)
         material = gather_material(params, job.seed, written, terms)
-        context.rejected += [
+        context.report.rejected.extend(
             Rejection(one.rule, f"{one.where}: {one.reason}", {"id": one.id})
             for one in material.refused
-        ]
+        )
         write_sources(material, context.folder)
 
     def sources(self, job: Job[NiahParams]) -> Mapping[str, RowType]:
@@ -244,13 +245,22 @@ _CARD = (
 def _features(tables: HaystackTables) -> Mapping[str, Mapping[str, Any]]:
     return {
         "corpus": {
-            "group": "string", "category": "string", "length": "int32", "needle": "string",
-            "order": "string", "place": "int32", "depth": "float64", "span": ["int32"],
-            "name": "string", "filler": "string", "filtered": "bool", "distractors": "int32",
+            "group": "string",
+            "category": "string",
+            "length": "int32",
+            "needle": "string",
+            "order": "string",
+            "place": "int32",
+            "depth": "float64",
+            "span": ["int32"],
+            "name": "string",
+            "filler": "string",
+            "filtered": "bool",
+            "distractors": "int32",
             "number": "int32",
         },
         "queries": dict.fromkeys(tables.query_columns(), "string"),
-    }  # fmt: skip
+    }
 
 
 def _facts(haystacks: HaystackBuilder) -> dict[str, str]:

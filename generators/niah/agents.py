@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING, Literal
 
 from pydantic import Field, ValidationError
 
-from retgen.agents.agent import AnswerSchema, Numbered, Question, Rejection
+from retgen.agents.agent import AnswerSchema, Numbered, Question
+from retgen.agents.report import Rejection
 from retgen.errors import ChecksFailed
 from retgen.generators.agents import bundled_agent
 from retgen.generators.niah.groups import NeedleGroup, people, with_name
@@ -181,7 +182,7 @@ async def write_groups(written: WrittenNeedles, seed: int, context: Context) -> 
                 fault = "its question stands in another group"
             if fault is not None or isinstance(group, str):
                 row = one.model_dump()
-                context.rejected.append(Rejection("write_needles/group", str(fault), row))
+                context.report.rejected.append(Rejection("write_needles/group", str(fault), row))
                 continue
             seen.add(group.question.casefold())
             groups.append(group)
@@ -215,7 +216,9 @@ async def _judge(groups: Sequence[NeedleGroup], seed: int, context: Context) -> 
         if fault is None:
             result.append(group)
         else:
-            context.rejected.append(Rejection("judge_needle/group", fault, group.model_dump()))
+            context.report.rejected.append(
+                Rejection("judge_needle/group", fault, group.model_dump())
+            )
     return result
 
 

@@ -38,9 +38,11 @@ GROUPS, BOOKS, SENTENCES = "groups.jsonl", "books.jsonl", "sentences.jsonl"
 EXPANSIONS = "expansions.jsonl"
 
 GROUP = {
-    "group": str, "name": str, "near": list[str],
+    "group": str,
+    "name": str,
+    "near": list[str],
     **dict.fromkeys(NeedleGroup.model_fields.keys() - {"id", "set", "near"}, str),
-}  # fmt: skip
+}
 
 BOOK = {"book": str, "sentences": int, "kept": int, "left_out": dict[str, int]}
 PROSE = DATA / "prose"

@@ -89,9 +89,13 @@ class HaystackBuilder:
         self.variants = [*self._needles(), *self._controls()]
         self.with_needle = len(params.needles) * len(params.orders) * params.places
         self.fillers = (
-            len(params.lengths) * len(groups) * params.fillers * len(params.filler)
-            * len(params.filtered) * len(params.distractors)
-        )  # fmt: skip
+            len(params.lengths)
+            * len(groups)
+            * params.fillers
+            * len(params.filler)
+            * len(params.filtered)
+            * len(params.distractors)
+        )
         self.count = self.fillers * len(self.variants)
         self._sized: dict[str, Size] = {}
         self._count_sentences()
@@ -185,9 +189,13 @@ class HaystackBuilder:
         filler, number = divmod(filler, params.fillers)
         length, group = divmod(filler, len(self.groups))
         return FillerKey(
-            params.lengths[length], group, number, params.filler[kind], params.filtered[filtered],
+            params.lengths[length],
+            group,
+            number,
+            params.filler[kind],
+            params.filtered[filtered],
             params.distractors[distractors],
-        )  # fmt: skip
+        )
 
     def longest(self, group: int) -> int:
         """Tokens of the longest sentence of a group, whichever of them the recipe asks for."""
@@ -271,10 +279,11 @@ class HaystackBuilder:
     def _pieces(self, key: FillerKey) -> Pieces:
         """The sizes of what may stand in a filler, whichever of them the recipe asks for."""
         variants = [
-            Variant("none"), Variant("neutral"),
+            Variant("none"),
+            Variant("neutral"),
             *(Variant(kind, order) for kind, order in product(*_NEEDLES)),
             *([Variant("near")] if self.params.training else []),
-        ]  # fmt: skip
+        ]
         pieces = (self.piece(key, variant) for variant in variants)
         return tuple(sorted({piece.size if piece else Size(0) for piece in pieces}))
 

@@ -58,7 +58,7 @@ class WrittenNeedles(Params):
             "a tool, garment or workplace, and the profession that it belongs to",
         ),
         min_length=1,
-    )  # fmt: skip
+    )
     each: int = Field(6, ge=1, le=20)
 
 
@@ -72,9 +72,10 @@ class NiahParams(Params):
     written: WrittenNeedles | None = Field(None, description="needles that a model writes instead")
     expand: bool = Field(False, description="a model expands the questions by 250 terms")
     lengths: Annotated[tuple[Length, ...], Distinct] = Field(
-        (128, 256, 512, 1024, 2048, 4096, 8192), min_length=1,
+        (128, 256, 512, 1024, 2048, 4096, 8192),
+        min_length=1,
         description="tokens of a haystack, those that the tokenizer adds included",
-    )  # fmt: skip
+    )
     places: int = Field(10, ge=2, le=1000, description="from the very beginning to the very end")
     orders: Annotated[tuple[Order, ...], Distinct] = Field(("default", "inverted"), min_length=1)
     needles: Annotated[tuple[Needle, ...], Distinct] = Field(("one_hop",), min_length=1)

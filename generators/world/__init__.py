@@ -16,6 +16,7 @@ from collections.abc import Mapping, Sequence
 from functools import partial
 from typing import TYPE_CHECKING
 
+from retgen.agents.judge import CALIBRATION, Calibration, calibrate
 from retgen.errors import RecipeError
 from retgen.generators.family import Evidence, Family, Plan, RowType
 from retgen.generators.params import Job, check_lexicon, domain_digest
@@ -32,11 +33,9 @@ from retgen.generators.world.tables import (
     world_of,
 )
 from retgen.generators.world.with_agents import (
-    CALIBRATION,
     DOCUMENT,
     DOCUMENTS,
-    MEASURED,
-    calibrate,
+    calibration_sheets,
     call_estimates,
     write_documents,
 )
@@ -45,6 +44,7 @@ from retgen.validators import world as world_proof
 from retgen.validators.rule import CorpusRule, Judgements
 from retgen.world.domain import Domain, load_domain
 from retgen.world.expressions import dumps
+from retgen.write import dump_json, write_file
 
 if TYPE_CHECKING:
     from retgen.agents.context import Context
@@ -124,11 +124,14 @@ class World(Family[WorldParams]):
         if not with_agents.is_written(job):
             return
         params = job.params
-        await calibrate(context)
+        result = await calibrate(context, CALIBRATE, calibration_sheets())
+        write_file(context.folder / CALIBRATION, dump_json(result._asdict()))
         await write_documents(world_of(params, job.seed), context)
 
     def sources(self, job: Job[WorldParams]) -> Mapping[str, RowType]:
-        return {CALIBRATION: MEASURED, DOCUMENTS: DOCUMENT} if with_agents.is_written(job) else {}
+        if not with_agents.is_written(job):
+            return {}
+        return {CALIBRATION: Calibration, DOCUMENTS: DOCUMENT}
 
     def evidence(self, job: Job[WorldParams]) -> Evidence:
         return "judged" if with_agents.is_written(job) else "structural"

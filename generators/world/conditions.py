@@ -162,5 +162,7 @@ def _compared(slot: Slot, values: Counts) -> Iterator[ConditionPool]:
 
 
 _RANGES: dict[Kind, Callable[[Slot, Counts], Iterator[ConditionPool]]] = {
-    "value": _points, "parent": _steps, "compared": _compared,
-}  # fmt: skip
+    "value": _points,
+    "parent": _steps,
+    "compared": _compared,
+}

@@ -23,13 +23,15 @@ class WorldParams(Params):
     documents: int = Field(10_000, ge=10, le=100_000_000)
     operators: Annotated[tuple[Operator, ...], Distinct] = Field(OPERATORS, min_length=1)
     answer_sizes: Annotated[tuple[Size, ...], Distinct] = Field(
-        (1, 10, 100), min_length=1,
+        (1, 10, 100),
+        min_length=1,
         description="relevant documents of a query: exactly so many up to 10, within 10% above",
-    )  # fmt: skip
+    )
     wordings: Annotated[tuple[Wording, ...], Distinct] = Field(
-        ("literal", "paraphrase", "entailed"), min_length=1,
+        ("literal", "paraphrase", "entailed"),
+        min_length=1,
         description="how a condition is asked: in words of documents, in others, one step up",
-    )  # fmt: skip
+    )
     queries_per_cell: int = Field(
         3, ge=1, le=10_000, description="of each operator, number of answers and wording"
     )

@@ -177,9 +177,13 @@ class Search:
         around = Window(2 * k + 1, max(self._table.count // 3, 2 * k + 1))
         size = _log_uniform(draw, around.low, around.high)
         found = self._narrow(
-            cell.wording, Window(size, min(2 * size, around.high)), draw, 1 + draw.below(2),
-            None, {slot},
-        )  # fmt: skip
+            cell.wording,
+            Window(size, min(2 * size, around.high)),
+            draw,
+            1 + draw.below(2),
+            None,
+            {slot},
+        )
         if found is None:
             return None
         values = self._table.columns[slot][found.rows]

@@ -143,9 +143,15 @@ def trial(source: str | Path, seed: int, documents: int) -> Trial:
     written = Composer(world).documents(0, min(_READ, tried))
     readings = _read(domain.path, written, asked)
     return Trial(
-        domain, entities, tried, contradictions(world), written[:documents],
-        list(shown.values()), missing, readings,
-    )  # fmt: skip
+        domain,
+        entities,
+        tried,
+        contradictions(world),
+        written[:documents],
+        list(shown.values()),
+        missing,
+        readings,
+    )
 
 
 def _read(

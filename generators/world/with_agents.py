@@ -11,8 +11,8 @@ entity of the world takes its place, so that the data set keeps its size.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
-from functools import cache, lru_cache
+from collections.abc import Mapping, Sequence
+from functools import cache, lru_cache, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -20,8 +20,9 @@ import numpy as np
 import orjson
 
 from retgen.agents.agent import RepairsFailed, Turn
+from retgen.agents.judge import CALIBRATION, Calibration, CalibrationCase, CalibrationSheet
 from retgen.errors import RecipeError
-from retgen.generators.agents import calibration_answers, call_size, estimate_calls
+from retgen.generators.agents import call_size, estimate_calls
 from retgen.generators.family import CallEstimate
 from retgen.generators.params import Job
 from retgen.generators.records import Rows, rows_of
@@ -47,18 +48,12 @@ from retgen.generators.world.tables import WorldQueries, cells
 from retgen.world.compose import Composer
 from retgen.world.domain import Domain, load_domain
 from retgen.world.facts import World
-from retgen.write import dump_json, write_file
 
 if TYPE_CHECKING:
     from retgen.agents.context import Context
 
 DOCUMENTS = "documents.jsonl"
 DOCUMENT = {"title": str, "entity": int, "facts": list[str], "text": str, "read": list[str]}
-CALIBRATION = "calibration.json"
-MEASURED = {
-    "model": str, "wrong": list[dict[str, str]],
-    **dict.fromkeys(("documents", "agreed", "facts", "missed", "not_stated"), int),
-}  # fmt: skip
 _REPAIRS = 2  # of a document that is read otherwise
 _SAMPLE = 20  # documents whose prompts stand for all, in plans
 _CALLS = (1.0, 1.6)  # of a document, by each agent: with none read otherwise, and with 3 in 10
@@ -202,63 +197,42 @@ def calibration_documents() -> tuple[CalibrationDocument, ...]:
     return tuple(result)
 
 
-async def calibrate(context: Context) -> None:
-    """Have the reader read all documents; leaves how often it was right."""
-    questions = [one.question for one in calibration_documents()]
-    answers = await calibration_answers(context, CALIBRATE, questions)
-    result = reader_scores(
-        (one, read_values(load_domain(one.domain), answer) if answer else None)
-        for one, answer in zip(calibration_documents(), answers, strict=False)
-    )
-    write_file(
-        context.folder / CALIBRATION, dump_json({"model": context.model(CALIBRATE), **result})
-    )
-
-
-def reader_scores(
-    readings: Iterable[tuple[CalibrationDocument, Mapping[str, list[str]] | None]],
-) -> dict[str, Any]:
-    """Documents read in full, and facts stated, missed, and read without being stated.
-
-    None for a document of which the reader gave nothing that could be taken: all of it is missed.
-    """
-    documents = agreed = stated = missed = made_up = 0
-    wrong: list[dict[str, str]] = []
-    for case, reading in readings:
-        read = reading or {}
-        found = sum(
-            any(not differences({slot: value}, {slot: [one]}) for one in read.get(slot, ()))
-            for slot, value in case.facts.items()
+@cache
+def calibration_sheets() -> tuple[CalibrationSheet[AskFacts, ReadFacts], ...]:
+    """The documents, one a sheet; each slot of its domain is a case: stated, or not stated."""
+    return tuple(
+        CalibrationSheet(
+            one.question,
+            [
+                CalibrationCase("stated" if slot in one.facts else "not stated", one.kind)
+                for slot in load_domain(one.domain).slots
+            ],
+            partial(_slot_verdicts, one),
         )
-        documents += 1
-        stated += len(case.facts)
-        missed += len(case.facts) - found
-        made_up += sum(map(len, read.values())) - found
-        faults = differences(case.facts, read)
-        agreed += not faults
-        if faults:
-            wrong.append({"title": case.title, "kind": case.kind, "read": "; ".join(faults)})
-    return {
-        "documents": documents, "agreed": agreed, "facts": stated, "missed": missed,
-        "not_stated": made_up, "wrong": wrong,
-    }  # fmt: skip
-
-
-def scores_text(result: Mapping[str, Any]) -> str:
-    """The measurement in a few words."""
-    return (
-        f"reads {result['agreed']} of {result['documents']} calibration documents without a "
-        f"fault; of {result['facts']} facts it missed {result['missed']}, and it read "
-        f"{result['not_stated']} that are not stated"
+        for one in calibration_documents()
     )
+
+
+def _slot_verdicts(document: CalibrationDocument, answer: ReadFacts) -> list[str]:
+    """Whether the reader found a fact for each slot; a wrong value is a verdict of its own."""
+    domain, facts, verdicts = load_domain(document.domain), document.facts, list[str]()
+    read = read_values(domain, answer)
+    for slot in domain.slots:
+        if slot not in read:
+            verdicts.append("not stated")
+        elif slot in facts and differences({slot: facts[slot]}, {slot: read[slot]}):
+            verdicts.append("another value")
+        else:
+            verdicts.append("stated")
+    return verdicts
 
 
 def reader_report(job: Job[WorldParams]) -> Mapping[str, Mapping[str, Any]]:
     """How good the reader was found to be."""
     if not is_written(job):
         return {}
-    result = orjson.loads((job.source_folder() / CALIBRATION).read_bytes())
-    return {READ_FACTS.name: {**result, "measured": scores_text(result)}}
+    result = Calibration(**orjson.loads((job.source_folder() / CALIBRATION).read_bytes()))
+    return {READ_FACTS.name: result.report()}
 
 
 # --- plan -----------------------------------------------------------------------------------------

@@ -30,13 +30,15 @@ class TwinsParams(Params):
         (4, 8, 16), min_length=1, description="facts that a document states"
     )
     wordings: Annotated[tuple[Wording, ...], Distinct] = Field(
-        ("literal", "paraphrase", "entailed"), min_length=1,
+        ("literal", "paraphrase", "entailed"),
+        min_length=1,
         description="a query of each for every triple; names are never entailed",
-    )  # fmt: skip
+    )
     conditions: Annotated[tuple[Conditions, ...], Distinct] = Field(
-        (2, 3, 4), min_length=1,
+        (2, 3, 4),
+        min_length=1,
         description="of a query, the changed fact's among them: drawn for each triple",
-    )  # fmt: skip
+    )
     contrasts: Annotated[tuple[Contrast, ...], Distinct] = Field(
         (),
         description="further queries of every triple, each with one difference, in literal words",

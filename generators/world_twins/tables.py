@@ -166,9 +166,16 @@ class _Draw:
         asked = [slot.name, *further]
         stated = [*asked, *(name for name in rest if name not in further)][: cell.length]
         return Triple(
-            cell, entity, slot.name, facts | {slot.name: base}, twin,
-            tuple(stated), tuple(stream.shuffled(asked)), entailed, months,
-        )  # fmt: skip
+            cell,
+            entity,
+            slot.name,
+            facts | {slot.name: base},
+            twin,
+            tuple(stated),
+            tuple(stream.shuffled(asked)),
+            entailed,
+            months,
+        )
 
     def _named_alike(self, slot: Slot, entity: int, first: int, second: int) -> bool:
         """Whether the entity is called by its short name next to both values, or by its full one.
@@ -300,9 +307,11 @@ class TwinTables:
         self._doc_ids, self._triple_ids, self._query_ids = (
             Ids(seed, "world_twins/ids", letter, count).texts(np.arange(count))
             for letter, count in (
-                ("d", self.documents), ("t", len(self.triples)), ("q", len(asked)),
+                ("d", self.documents),
+                ("t", len(self.triples)),
+                ("q", len(asked)),
             )
-        )  # fmt: skip
+        )
         self._pairs = [
             (query, judged) for query, one in enumerate(self.questions) for judged in one.judged
         ]
@@ -383,9 +392,14 @@ class TwinTables:
         return control
 
     def _put(
-        self, triple: Triple, wordings: Mapping[str, int], draws: Sequence[int],
-        facts: Mapping[str, int], *, plain: bool = False,
-    ) -> ComposedDocument:  # fmt: skip
+        self,
+        triple: Triple,
+        wordings: Mapping[str, int],
+        draws: Sequence[int],
+        facts: Mapping[str, int],
+        *,
+        plain: bool = False,
+    ) -> ComposedDocument:
         stated = []
         for name in triple.stated:
             slot = self.table.domain.slots[name]
@@ -411,9 +425,13 @@ class TwinTables:
                     yield self._query(number, "literal", contrast, expression, facts)
 
     def _query(
-        self, number: int, wording: Wording, contrast: Contrast | Literal[""],
-        expression: Expression, facts: EntityTable,
-    ) -> TwinQuery:  # fmt: skip
+        self,
+        number: int,
+        wording: Wording,
+        contrast: Contrast | Literal[""],
+        expression: Expression,
+        facts: EntityTable,
+    ) -> TwinQuery:
         words = Stream(self.seed, f"world_twins/words/{number}/{contrast or wording}")
         asker = Asker(self.table.domain, wording, words.below)
         meets, met = execute(expression, facts), grades(expression, facts)

@@ -8,19 +8,24 @@ question has failed, with its whole history. Each turn is a request of its own, 
 from __future__ import annotations
 
 import json
+from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Annotated, Any, Generic, Literal, NamedTuple, NoReturn, Protocol, TypeVar
+from typing import TYPE_CHECKING, Annotated, Any, Generic, Literal, NamedTuple, NoReturn, TypeVar
 
 import orjson
 from pydantic import BaseModel, ConfigDict, ValidationError
 
+from retgen.agents.answers import FAILED, REPAIRED, TAKEN
 from retgen.agents.chat import Unusable
 from retgen.agents.models import ModelSettings
 from retgen.agents.prompt import Message, Prompt, Request
 
-_ABOUT = 40  # characters of a question's text in a message
+if TYPE_CHECKING:
+    from retgen.agents.client import Client
+
+_ABOUT = 120  # characters of a question in a message
 _NUMBERED = "numbered"
 Numbered = Annotated[tuple[str, ...], _NUMBERED]  # texts that a prompt numbers from 1
 
@@ -47,13 +52,8 @@ class Question(BaseModel):
         return " | ".join(self.variables().values())
 
     def about(self) -> str:
-        """What an error message calls it: how its texts begin."""
-        texts = (
-            (name, " ".join(value[: 2 * _ABOUT].split())[:_ABOUT])  # a document may be long
-            for name, value in self
-            if isinstance(value, str)
-        )
-        return ", ".join(f"{name} {text!r}" for name, text in texts if text)[: 3 * _ABOUT]
+        """How an error message names it: by the beginning of its text."""
+        return " ".join(str(self)[: 2 * _ABOUT].split())[:_ABOUT]
 
 
 class AnswerSchema(BaseModel):
@@ -67,7 +67,7 @@ A = TypeVar("A", bound=AnswerSchema)
 
 
 class Turn(NamedTuple):
-    """One answer that was not taken, and why."""
+    """An answer that was not taken, and why."""
 
     answer: str
     reason: str
@@ -79,22 +79,6 @@ class RepairsFailed(Exception):
     def __init__(self, rule: str, reason: str, history: Sequence[Turn]) -> None:
         super().__init__(reason)
         self.rule, self.reason, self.history = rule, reason, tuple(history)
-
-
-class Rejection(NamedTuple):
-    """A record that was not accepted: the rule that refused it, why, and the record itself."""
-
-    rule: str
-    reason: str
-    record: Any
-
-
-class Answering(Protocol):
-    """Whoever sends a request, through the ledger."""
-
-    async def ask(self, request: Request, agent: str) -> str:
-        """The answer's text. Raises `Unusable`."""
-        ...
 
 
 def models_work(agent: str, task: str = "") -> Callable[[Any], NoReturn]:
@@ -113,8 +97,8 @@ class Agent(Generic[Q, A]):
 
     `check`: what is wrong with an answer, in words for the model; None for nothing. `offline`: the
     answer by rules and bundled lists; raises `RepairsFailed` where these have none. `max_tokens`:
-    room that an answer begins with, about twice what one takes (or one to this question), hidden
-    reasoning not counted: what is cut off gets more (`answer_budget`), what rambles ends there.
+    about twice what an answer takes (or one to this question), hidden reasoning not counted; what
+    is cut off is asked again with more.
     """
 
     name: str
@@ -141,41 +125,43 @@ class Agent(Generic[Q, A]):
             messages, schema = (*messages[:-1], Message("user", message)), None
         own = self.max_tokens
         return Request(
-            model.endpoint(), model.name, messages, model.sampling(), schema,
-            room=model.max_tokens or (own(question) if callable(own) else own),
+            model.endpoint(),
+            model.name,
+            messages,
+            model.sampling(),
+            schema,
+            max_tokens=model.max_tokens or (own(question) if callable(own) else own),
             about=question.about(),
-        )  # fmt: skip
+        )
 
-    async def converse(
-        self, question: Q, model: ModelSettings, caller: Answering,
-        note_check: Callable[[str, str, str], None] = lambda text, fault, reason: None,
-    ) -> A:  # fmt: skip
-        """Ask, check and repair. Raises `RepairsFailed`.
+    async def request(
+        self, question: Q, model: ModelSettings, client: Client, counts: Counter[str]
+    ) -> A:
+        """Request an answer, check it, and have it repaired. Raises `RepairsFailed`.
 
-        `note_check`: is told each answer's text, what kind of fault it has ("": it is taken), and
-        the reason in words.
+        `counts`: where what the answers were worth is counted (see `answers`).
         """
         request, history = self.begin(question, model), list[Turn]()
         while True:
+            text, final = "", len(history) == self.repairs
             try:
-                text = await caller.ask(request, self.name)
-            except Unusable as error:  # asking again is no use
-                history.append(Turn("", str(error)))
-                note_check("", error.why.replace("_", " "), str(error))
-                raise RepairsFailed(f"{self.name}/{error.why}", str(error), history) from error
-            why, fault = "answer", "another form"
-            try:
+                text = await client.request(request, self.name)
                 result = parse_answer(self.answer, text)
-                reason, why, fault = self.check(question, result), "check", "failed checks"
-                if reason is None:
-                    note_check(text, "", "")
-                    return result
+                reason, why, fault = self.check(question, result) or "", "check", "failed checks"
+            except Unusable as error:
+                reason, why, fault = str(error), error.why, error.why.replace("_", " ")
+                final = True  # asking again is no use
             except ValidationError as error:
-                reason = _problems(error)
-                fault = NOT_JSON if reason == f"it is {NOT_JSON}" else fault
-            note_check(text, fault, reason)
+                reason, why, fault = _problems(error), "answer", "another form"
+                if reason == f"it is {NOT_JSON}":
+                    fault = NOT_JSON
+            if not reason:
+                counts.update({TAKEN: 1, REPAIRED: bool(history)})
+                return result
             history.append(Turn(text, reason))
-            if len(history) > self.repairs:
+            counts[fault] += 1
+            if final:
+                counts[FAILED] += 1
                 raise RepairsFailed(f"{self.name}/{why}", reason, history)
             request = self._repair_request(request, text, reason)
 
@@ -238,7 +224,9 @@ def _problems(error: ValidationError) -> str:
     result = error.errors(include_url=False, include_input=False)
     if result[0]["type"] == "json_invalid":
         return f"it is {NOT_JSON}"
-    parts = [": ".join([*filter(None, [".".join(map(str, one["loc"]))]), one["msg"]])
-             for one in result[:3]]  # fmt: skip
+    parts = [
+        ": ".join([*filter(None, [".".join(map(str, one["loc"]))]), one["msg"]])
+        for one in result[:3]
+    ]
     more = f"; and {len(result) - 3} more" if len(result) > 3 else ""
     return "; ".join(parts) + more

@@ -1,353 +1,307 @@
-"""The requests that wait at the same time, put into batches, and their answers handed back.
+"""Requests that wait at the same time go into one batch, and get its results when it has ended.
 
-Which batch a request goes into is written down before anything is submitted. So whoever comes after
-a kill finds the batch among those that the provider lists, and submits only what is in none.
+The ledger has a batch's tag before the batch is created, and its id afterwards. A process that
+finds a tag without an id looks for the tag in the provider's list for as long as a provider may
+take to list a batch; if it never appears, its requests stay charged at their worst case.
+
+Only the provider's own words end a request: a result, or the statement that its batch failed or
+expired. Whatever else is in their place (an empty body, a cut file, a page of a proxy, a 404) is
+asked for again, for minutes.
 """
 
 from __future__ import annotations
 
 import asyncio
-import hashlib
 import secrets
 import time
-from collections.abc import Awaitable, Callable, Iterable, Iterator
-from dataclasses import dataclass
-from functools import partial
-from typing import TypeVar, cast
+from collections import defaultdict
+from collections.abc import Awaitable, Callable, Container, Coroutine
+from functools import cache, partial
+from typing import Any, NamedTuple, TypeVar
 
-from retgen.agents.batch_api import ApiFailure, Batch, BatchApi
-from retgen.agents.chat import NOT_RUN, NOT_SENT, SILENCE, Response
-from retgen.agents.flow import Stop, Stopped
-from retgen.agents.ledger import Send
+from tenacity import (
+    AsyncRetrying,
+    retry_if_exception,
+    stop_after_attempt,
+    stop_after_delay,
+    stop_all,
+    wait_exception,
+    wait_exponential,
+)
+
+from retgen.agents.batches import Batch, BatchApi, CallFailed
+from retgen.agents.chat import NO_CONNECTION, NOT_RUN, SILENCE, Response, parse_object
+from retgen.agents.ledger import Call
+from retgen.agents.limits import Changes, Session
 from retgen.agents.prompt import Request
-from retgen.errors import BatchUnfinished, EndpointFailed
+from retgen.errors import EndpointFailed
 
 T = TypeVar("T")
 
 _QUIET = 0.5  # seconds without a new request after which those that wait are submitted
-_LOOK = 0.25  # seconds between two looks at whether any waits
-_FIRST, _GROWTH, _LAST = 0.25, 1.5, 60.0  # seconds between two looks at a batch
-# seconds until a batch is listed that was created before a process was killed, or while a
-# connection broke
-_LISTED, _LISTED_AT_LAST = (0.0, 1.0), (0.0, 2.0, 4.0, 8.0, 16.0)
-_NO_API = (404, 405, 501)
+_FIRST, _LAST = 0.25, 60.0  # seconds between two looks at a batch, or two tries
+_PAGES = 1_000  # of a list of batches, at most
+# statuses after which a call fails however often it is made
+_FINAL = frozenset({400, 401, 402, 403, 405, 413, 422, 501})
+# of the creation of a batch: it may have been created; it was not, and may be later
+_UNSURE = frozenset({SILENCE, 408, 499, *range(500, 600)}) - _FINAL
+_LATER = (429, NO_CONNECTION)
 
 
-@dataclass(eq=False)
-class _Item:
-    """A request that waits. `tag`: of the batch that it is in."""
+class _Item(NamedTuple):
+    """A request that waits for its response. `name`: of its line, and of its result."""
 
-    send: Send
-    request: Request
-    room: int
-    tag: str
-    answer: asyncio.Future[Response]
+    call: Call
+    model: str
+    name: str
+    line: bytes
+    response: asyncio.Future[Response]
 
-    @property
-    def name(self) -> str:
-        """What its answer is named by: no other send of this ledger, and no other request."""
-        return f"{self.send.id}-{self.request.key[:32]}"
+
+class _NotListed(CallFailed):
+    """No batch in the provider's list has our tag."""
 
 
 class BatchQueue:
-    """The batches of one run at one model. `whom`: the model, as messages name it.
+    """The batches of one run at one model. `model`: its name in messages.
 
-    `note_batch`: writes down which sends go into a batch; `hours`: that a batch is waited for.
+    `hours`: how long to wait for a batch, an hour more than any provider takes to end one.
+    `listing_seconds`: how long a provider may take until it lists a batch, shows its results, or
+    answers at all.
     """
 
-    def __init__(
-        self,
-        api: BatchApi,
-        *,
-        run: str,
-        whom: str,
-        stop: Stop,
-        note_batch: Callable[[list[int], str], Awaitable[None]],
-        hours: float,
-        notice: Callable[[str], None],
-    ) -> None:
-        self._api, self._run, self._whom, self._stop = api, run, whom, stop
-        self._note_batch, self._notice, self._hours = note_batch, notice, hours
-        self._most = api.most_requests
-        self._waiting: list[_Item] = []
-        self._tasks: set[asyncio.Task[None]] = set()
-        self._worker: asyncio.Task[None] | None = None
-        # waited for, by the first item: of how many, since when
-        self._out: dict[_Item, tuple[Batch, int, float]] = {}
-        self._ended = 0
-        self._full = 0.0  # seconds to wait where the provider's queue is full
-        self._noticed: set[str] = set()
+    hours = 49.0
+    listing_seconds = 600.0
 
-    @property
-    def lease(self) -> float:
-        """Seconds after which others may send what is in a batch."""
-        return 3600 * (self._hours + 1)
+    def __init__(self, api: BatchApi, session: Session, model: str) -> None:
+        self._api, self._session, self._stop, self._model = api, session, session.stop, model
+        self._notice = cache(lambda text: session.notice(f"{model}: {text}"))  # the same text once
+        self._most = api.most_requests  # in a batch
+        self._waiting = list[_Item]()
+        self._tasks = set[asyncio.Task[None]]()
+        self._submitting, self._ended = asyncio.Lock(), Changes()
+        self._open = dict[str, tuple[Batch, int]]()  # by id, with the number of requests
 
-    async def send(self, send: Send, request: Request, room: int) -> Response:
-        """The answer to a request, when its batch has ended.
+    async def send(self, call: Call, request: Request) -> Response:
+        """The response to a request, when its batch has ended.
 
-        Raises `Stopped`, `BatchUnfinished` and `EndpointFailed` where the batch goes on without us.
+        Raises `Stopped` and `EndpointFailed`; the batch goes on.
         """
         self._stop.check()
-        answer: asyncio.Future[Response] = asyncio.get_running_loop().create_future()
-        self._waiting.append(_Item(send, request, room, send.batch or "", answer))
-        if self._worker is None:
-            self._worker = asyncio.create_task(self._work())
-        return await answer
+        name = f"{call.id}-{request.key[:32]}"
+        line = self._api.line(name, request, call.max_tokens) + b"\n"
+        response: asyncio.Future[Response] = asyncio.get_running_loop().create_future()
+        self._waiting.append(_Item(call, request.model, name, line, response))
+        if len(self._waiting) == 1:
+            self._start(self._waiting, self._collect())
+        return await response
 
     def note(self) -> str:
-        """What is waited for, for the progress: "" where nothing is."""
-        if not self._out:
-            return ""
-        done, failed, total = 0, 0, 0
-        for batch, size, _ in self._out.values():
-            done, failed, total = done + batch.done, failed + batch.failed, total + size
-        oldest = time.monotonic() - min(since for *_, since in self._out.values())
-        faults = f", {failed:,} failed" if failed else ""
-        many = "1 batch" if len(self._out) == 1 else f"{len(self._out):,} batches"
-        return f"{many} for {_duration(oldest)}: {done:,} of {total:,} done{faults}"
+        """What is waited for, for the progress line: "" where nothing is."""
+        done = sum(batch.done for batch, _ in self._open.values())
+        total = sum(size for _, size in self._open.values())
+        return f"batches: {len(self._open):,}, {done:,} of {total:,} done" if self._open else ""
 
     async def close(self) -> None:
-        """Wait for nothing any more."""
-        tasks = [*self._tasks, *filter(None, [self._worker])]
-        for task in tasks:
+        """End all waiting; batches go on at the provider."""
+        for task in self._tasks:
             task.cancel()
-        await asyncio.gather(*tasks, return_exceptions=True)
+        await asyncio.gather(*self._tasks, return_exceptions=True)
 
-    # --- what waits ----------------------------------------------------------------------------
+    def _start(self, items: list[_Item], work: Coroutine[Any, Any, None]) -> None:
+        """Do something for requests beside all else. If it fails, they get the error.
 
-    async def _work(self) -> None:
-        items: list[_Item] = []
-        try:
-            while True:
-                await self._gather()
-                items, self._waiting = self._waiting, []
-                try:
-                    await self._dispatch(items)
-                except ApiFailure as error:
-                    _fail(items, self._unreachable(error))
-                except EndpointFailed as error:
-                    _fail(items, error)
-        except Exception as error:  # Stopped, or a fault of ours: nobody waits for ever
-            _fail([*items, *self._waiting], error)
-            self._waiting.clear()
-            if not isinstance(error, Stopped):
-                raise
-        finally:
-            self._worker = None
+        Those of a batch that is never listed stay charged.
+        """
 
-    async def _gather(self) -> None:
-        """Wait until something waits, and nothing more comes."""
-        while not self._waiting:
-            await self._stop.sleep(_LOOK)
-        ended = self._ended
-        while self._full and self._tasks and self._ended == ended:
-            await self._stop.sleep(_LOOK)  # what ends makes room
-        if self._full and not self._tasks:
-            await self._stop.sleep(self._full)
+        async def run() -> None:
+            try:
+                await work
+            except _NotListed as error:
+                _settle(items, error.response)
+            except Exception as error:
+                if isinstance(error, CallFailed):
+                    error = EndpointFailed(
+                        f"{self._model}: its batch API fails: {error}. Batches stay there and are "
+                        "not paid for again: when this is set right, the same command takes them up"
+                    )
+                for item in items:
+                    if not item.response.done():
+                        item.response.set_exception(error)
+
+        task = asyncio.create_task(run())
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
+
+    # --- submitting ----------------------------------------------------------------------------
+
+    async def _collect(self) -> None:
+        """Begin with the requests that wait, once no more come."""
         before = 0
         while len(self._waiting) > before:
             before = len(self._waiting)
             await self._stop.sleep(_QUIET)
-
-    async def _dispatch(self, items: list[_Item]) -> None:
-        """Find the batches that some of them are in, and submit the others."""
-        tags = {item.tag for item in items if item.tag}
-        found = await self._find(tags, _LISTED) if tags else {}
-        for tag, batch in found.items():
-            inside = [item for item in items if item.tag == tag]
-            self._notice(f"{self._whom}: {_requests(len(inside))} taken up from {batch.name}")
-            self._watch(batch, inside)
-        fresh = [item for item in items if item.tag not in found]
-        for chunk in self._chunks(fresh):
-            await self._submit(*chunk)
-
-    def _chunks(self, items: Iterable[_Item]) -> Iterator[tuple[list[_Item], bytes]]:
-        """As many as a batch may hold at a time, and the file that they make."""
-        chunk, data = list[_Item](), bytearray()
+        items, self._waiting = self._waiting, []
+        groups = defaultdict[tuple[str, str], list[_Item]](list)
         for item in items:
-            line = self._api.line(item.name, item.request, item.room) + b"\n"
-            if len(chunk) >= self._most or (chunk and len(data) + len(line) > self._api.most_bytes):
-                yield chunk, bytes(data)
-                chunk, data = [], bytearray()
-            chunk.append(item)
-            data += line
-        if chunk:
-            yield chunk, bytes(data)
+            groups[item.call.tag, item.call.batch].append(item)
+        for (tag, batch), group in groups.items():
+            # those with a tag were submitted by an earlier process
+            for part in [group] if tag else self._files(group):
+                work = self._wait(part, tag, batch) if tag else self._submit(part)
+                self._start(part, work)
 
-    async def _find(self, tags: set[str], delays: Iterable[float]) -> dict[str, Batch]:
-        """Those of some batches that the provider lists, by tag."""
+    def _files(self, items: list[_Item]) -> list[list[_Item]]:
+        """Halve requests until each part keeps to the limits of a batch."""
+        size, half = sum(len(item.line) for item in items), len(items) // 2
+        if not half or (len(items) <= self._most and size <= self._api.most_bytes):
+            return [items]
+        return [*self._files(items[:half]), *self._files(items[half:])]
 
-        async def listed() -> None:
-            async for batch in self._api.batches():
-                if batch.tag in tags:
-                    found.setdefault(batch.tag, batch)
-                    if len(found) == len(tags):
-                        return
-
-        found: dict[str, Batch] = {}
-        for delay in delays:
-            await self._stop.sleep(delay)
-            await self._patiently(listed)
-            if len(found) == len(tags):
-                break
-        return found
-
-    # --- submitting ----------------------------------------------------------------------------
-
-    async def _submit(self, chunk: list[_Item], data: bytes) -> None:
-        self._stop.check()
-        tag = self._tag(chunk)
-        await self._note_batch([item.send.id for item in chunk], tag)
-        for item in chunk:
-            item.tag = tag
-        uploaded = False
+    async def _submit(self, items: list[_Item]) -> None:
+        """Make a batch and wait for it; its tag is committed before it, its id after it."""
+        tag, model, file, batch_id = f"retgen-{secrets.token_hex(16)}", items[0].model, "", ""
         try:
-            file = await self._api.upload(data, tag)
-            uploaded = True
-            batch = await self._api.create(file, chunk[0].request.model, tag, self._run)
-        except ApiFailure as error:
-            doubtful = uploaded and error.unsure
-            found = await self._find({tag}, _LISTED_AT_LAST) if doubtful else {}
-            if tag not in found:
-                self._refused(chunk, error)
+            async with self._submitting:
+                data = b"".join(item.line for item in items)
+                file = await self._patiently(partial(self._api.upload, data, tag), {*_FINAL, 404})
+                del data  # it may be large
+                await self._note(items, tag)
+                batch_id = (await self._api.create(file, model, tag, self._session.run)).id
+                await self._note(items, tag, batch_id)
+        except CallFailed as error:
+            status = error.response.status
+            if not file or status not in _UNSURE:
+                await self._note(items, "")
+                if not file or status not in _LATER:
+                    raise
+                await self._hand_back(items, error.response)
                 return
-            batch = found[tag]
-        self._full = 0.0
-        self._notice(f"{self._whom}: {_requests(len(chunk))} submitted as {batch.name}")
-        self._watch(batch, chunk)
+        await self._wait(items, tag, batch_id)
 
-    def _tag(self, chunk: Iterable[_Item]) -> str:
-        """What a batch is named by: its run, the keys of its requests, and nothing else's name."""
-        keys = hashlib.sha256("\n".join(item.name for item in chunk).encode()).hexdigest()
-        run = hashlib.sha256(self._run.encode()).hexdigest()
-        return f"retgen-{run[:8]}-{keys[:16]}-{secrets.token_hex(8)}"
+    async def _hand_back(self, items: list[_Item], response: Response) -> None:
+        """Hand back requests for which the queue is full, when one of its batches has ended.
 
-    def _refused(self, chunk: list[_Item], error: ApiFailure) -> None:
-        """A batch could not be submitted, so nothing in it is paid for."""
-        status, wait = error.response.status, error.response.wait
-        if status == 429:
-            self._hold(chunk, str(error))
-            return
-        words = f"the batch could not be submitted: {error}"
-        if status in _NO_API:
-            words = f"there is no batch API for it, so leave --batch out ({error})"
-        status = NOT_RUN if error.passing else NOT_SENT
-        for item in chunk:
-            _settle(item, Response(error.response.raw, status, words, wait=wait))
+        Where none of them is ours they are handed back at once, and fewer go into a batch.
+        """
+        if self._open:
+            self._notice(f"{response.error}. What is left is submitted later")
+            await self._stop.wait_for(self._ended.event)
+        else:
+            self._most = max(1, len(items) // 2)
+        _settle(items, response._replace(status=NOT_RUN))
 
-    def _hold(self, chunk: list[_Item], words: str) -> None:
-        """Too much is queued: submit later, when a batch of ours has ended; or less at a time."""
-        if not self._tasks and len(chunk) == 1:
-            _settle(chunk[0], Response(b"", NOT_RUN, words))
-            return
-        if not self._tasks:
-            self._most = len(chunk) // 2
-        self._once("full", f"{self._whom}: {words}. What is left is submitted when there is room")
-        self._full = min(_LAST, max(_FIRST, 2 * self._full))
-        for item in chunk:
-            item.tag = ""
-        self._waiting[:0] = chunk
+    async def _note(self, items: list[_Item], tag: str, batch: str | None = None) -> None:
+        await self._session.ledger.note_batch((item.call for item in items), tag, batch)
 
     # --- waiting -------------------------------------------------------------------------------
 
-    def _watch(self, batch: Batch, items: list[_Item]) -> None:
-        self._tasks.add(asyncio.create_task(self._hand_back(batch, items)))
+    async def _wait(self, items: list[_Item], tag: str, batch_id: str) -> None:
+        """Wait until a batch has ended, and all its requests have their responses.
 
-    async def _hand_back(self, batch: Batch, items: list[_Item]) -> None:
-        began, task = time.monotonic(), cast("asyncio.Task[None]", asyncio.current_task())
+        Without an id it is looked for.
+        """
+        if not batch_id:
+            self._notice(f"looking for batch {tag}, which may have been created")
+            batch_id = await self._patiently(partial(self._find, tag))
+            await self._note(items, tag, batch_id)
+        self._notice(f"requests in {batch_id}: {len(items):,}")
+        batch, began, delay = Batch(batch_id), time.monotonic(), _FIRST
         try:
-            batch = await self._wait(batch, items, began)
-            batch, answers = await self._fetch(batch)
-        except Exception as error:
-            _fail(items, self._unreachable(error) if isinstance(error, ApiFailure) else error)
-            return
+            while not batch.ended:
+                self._open[batch_id] = batch, len(items)
+                await self._stop.sleep(delay)
+                delay = min(_LAST, 1.5 * delay)
+                batch = await self._patiently(partial(self._look, batch_id, items))
+                if not batch.ended and time.monotonic() > began + 3600 * self.hours:
+                    words = f"{batch_id} is {batch.state} after {self.hours:g} hours"
+                    raise CallFailed(Response(b"", SILENCE, words))
         finally:
-            self._ended += 1
-            self._out.pop(items[0], None)
-            self._tasks.discard(task)
+            del self._open[batch_id]
+        self._notice(f"{batch_id} {batch.state}")
         if batch.full:
-            self._hold(items, batch.rest.error)
-            return
-        self._most = min(self._api.most_requests, 2 * self._most)
-        missing = sum(item.name not in answers for item in items)
-        without = f", {_requests(missing)} without an answer ({batch.rest.error})" * bool(missing)
-        self._notice(
-            f"{self._whom}: {batch.name} {batch.state} after "
-            f"{_duration(time.monotonic() - began)} of waiting{without}"
-        )
-        for item in items:  # in their order, so that a refusal stands among answers
-            _settle(item, answers.get(item.name, batch.rest))
+            await self._hand_back(items, batch.error)
+        else:
+            self._ended.notify()
 
-    async def _wait(self, batch: Batch, items: list[_Item], began: float) -> Batch:
-        """The batch when it has ended."""
-        delay, limit, size = _FIRST, 3600 * self._hours, len(items)
-        while not batch.ended:
-            self._out[items[0]] = batch, size, began
-            left = began + limit - time.monotonic()
-            if left <= 0:
-                raise BatchUnfinished(
-                    f"{self._whom}: {batch.name} has not ended in {_duration(limit)} of waiting "
-                    f"({batch.state}, {batch.done:,} of {size:,} done). It stays there and is not "
-                    "paid for again: the same command takes it up"
-                )
-            await self._stop.sleep(min(delay, left))
-            delay = min(_LAST, _GROWTH * delay)
-            batch = await self._patiently(partial(self._api.get, batch.name))
+    async def _find(self, tag: str) -> str:
+        """The id of the batch with a tag. Raises `_NotListed`."""
+        token = ""
+        for _ in range(_PAGES):
+            batches, token = await self._api.list(token)
+            for batch in batches:
+                if batch.tag == tag:
+                    return batch.id
+            if not token:
+                break
+        raise _NotListed(Response(b"", SILENCE, f"batch {tag} was never listed"))
+
+    async def _look(self, batch_id: str, items: list[_Item]) -> Batch:
+        """The batch as it is now. If it has ended, its requests get their responses.
+
+        An answer is never replaced, by an error or another answer. Raises `CallFailed` while
+        results are missing; the requests that have answers get them all the same.
+        """
+        batch = await self._api.get(batch_id)
+        if not batch.ended or batch.full:
+            return batch
+        problem = None
+        answers, errors = dict[str, Response](), dict[str, Response]()
+        for file in batch.files:
+            try:
+                data = await self._api.download(file)
+            except CallFailed as error:
+                problem = error
+                continue
+            for line in map(parse_object, data.splitlines()):
+                name, response = line.get(self._api.name), self._api.read(line)
+                if response and isinstance(name, str):
+                    answered = response.status == 200 or response.begun
+                    (answers if answered else errors).setdefault(name, response)
+        results = answers | errors
+        whole = len(answers) >= batch.done and len(results) >= batch.done + batch.failed
+        complete = problem is None and (whole or not batch.files)
+        for item in items:
+            response = answers.get(item.name)
+            if response is None and complete:
+                response = errors.get(item.name, batch.rest)
+            if response is not None:
+                _settle([item], response)
+        if not all(item.response.done() for item in items):
+            words = f"of the results of {batch_id} only {len(results):,} could be read"
+            raise problem or CallFailed(Response(b"", SILENCE, words))
         return batch
 
-    async def _fetch(self, batch: Batch) -> tuple[Batch, dict[str, Response]]:
-        """The answers of a batch that has ended, and what stands for those that are not there."""
-        try:
-            return batch, await self._patiently(partial(self._api.answers, batch))
-        except ApiFailure as error:
-            if error.response.status != 404:
-                raise
-            lost = Response(b"", SILENCE, f"the answers of {batch.name} are gone: {error}")
-            return batch._replace(rest=lost), {}
+    async def _patiently(
+        self, call: Callable[[], Awaitable[T]], final: Container[int] = _FINAL
+    ) -> T:
+        """Make a call again until it succeeds, has a final status, or time is up."""
 
-    async def _patiently(self, call: Callable[[], Awaitable[T]]) -> T:
-        """What a call returns that may be made again, whatever happens on the way to the server."""
-        began, delay = time.monotonic(), _FIRST
-        while True:
-            try:
-                return await call()
-            except ApiFailure as error:
-                if not error.passing or time.monotonic() - began > 3600 * self._hours:
-                    raise
-                self._once(str(error), f"{self._whom}: {error}. It is tried again")
-                await self._stop.sleep(max(delay, error.response.wait or 0.0))
-                delay = min(_LAST, 2 * delay)
+        def is_passing(error: BaseException) -> bool:
+            passes = isinstance(error, CallFailed) and error.response.status not in final
+            if passes:
+                self._notice(f"{error}. It is tried again")
+            return passes
 
-    def _unreachable(self, error: ApiFailure) -> EndpointFailed:
-        return EndpointFailed(
-            f"{self._whom}: what became of its batches cannot be seen: {error}. They stay there "
-            "and are not paid for again: when this is set right, the same command takes them up"
+        self._stop.check()
+        retrying = AsyncRetrying(
+            retry=retry_if_exception(is_passing),
+            # a call that takes all of the time is made once more
+            stop=stop_all(stop_after_delay(self.listing_seconds), stop_after_attempt(2)),
+            wait=wait_exponential(_FIRST, _LAST) + wait_exception(_retry_after),
+            sleep=self._stop.sleep,
+            reraise=True,
         )
-
-    def _once(self, which: str, text: str) -> None:
-        if which not in self._noticed:
-            self._noticed.add(which)
-            self._notice(text)
+        result: T = await retrying(call)
+        return result
 
 
-def _settle(item: _Item, response: Response) -> None:
-    if not item.answer.done():
-        item.answer.set_result(response)
+def _retry_after(error: BaseException) -> float:
+    """Seconds that the server asks to wait."""
+    return error.response.wait or 0.0 if isinstance(error, CallFailed) else 0.0
 
 
-def _fail(items: Iterable[_Item], error: Exception) -> None:
+def _settle(items: list[_Item], response: Response) -> None:
     for item in items:
-        if not item.answer.done():
-            item.answer.set_exception(error)
-            item.answer.exception()  # whoever waited may be gone
-
-
-def _requests(count: int) -> str:
-    return "1 request" if count == 1 else f"{count:,} requests"
-
-
-def _duration(seconds: float) -> str:
-    if seconds < 120:
-        return f"{seconds:.0f} s"
-    return f"{seconds / 60:.0f} min" if seconds < 7200 else f"{seconds / 3600:.1f} h"
+        if not item.response.done():
+            item.response.set_result(response)

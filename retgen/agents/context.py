@@ -10,88 +10,59 @@ from __future__ import annotations
 import asyncio
 import itertools
 import time
-from collections import deque
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Mapping
-from dataclasses import dataclass, field
+from collections import Counter, deque
+from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Iterable, Mapping
+from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any, TypeVar
 
-from retgen.agents.agent import A, Agent, Q, Rejection, RepairsFailed
-from retgen.agents.answers import FAILED, REPAIRED, TAKEN, count_unusable
-from retgen.agents.caller import RECORD, Caller
-from retgen.agents.flow import Flight, Stop
+from retgen.agents.agent import A, Agent, Q, RepairsFailed
+from retgen.agents.answers import count_unusable
+from retgen.agents.client import Client
+from retgen.agents.limits import Session, Stop
 from retgen.agents.models import OFFLINE, ModelSettings
 from retgen.agents.prompt import Request
-from retgen.agents.rejections import Rejections
-from retgen.agents.sending import Tally
-from retgen.engines import Engine, Local
+from retgen.agents.report import CallReport, Rejection, Stage
 from retgen.errors import ChecksFailed
 from retgen.progress import Progress, no_progress
+from retgen.work import Engine, Local
 
 T = TypeVar("T")
 R = TypeVar("R")
 
 _HOPELESS = 50  # rejected for two that are accepted: to go on would only cost
 _EXAMPLES = 3  # of what was accepted, for a pilot to show
-_LABEL = 60  # characters of a record in a message
 _TICK = 0.25  # seconds between two reports of progress
-_FIRST = 3  # answers to an agent that all fail, after which it is said
-_LONG = 2.0  # seconds in flight after which it is said who is waited for
-
-
-@dataclass
-class Stage:
-    """A part of the work: `done` of `total` records accepted. `agents`: whose work it is.
-
-    `candidates`: how many can be tried at most; None where nobody knows.
-    """
-
-    name: str
-    total: int
-    agents: tuple[str, ...] = ()
-    done: int = 0
-    rejected: int = 0
-    candidates: int | None = None
-    examples: list[Any] = field(default_factory=list, compare=False)
 
 
 class Context:
-    """Made by whoever runs a family's `generate_with_agents`, one for a run.
+    """Agents and stages of one run, as a family's `generate_with_agents` uses them.
 
-    `models`: settings and caller of each agent that a model answers; the others are offline.
-    `folder`: where the family leaves what it was told. `pilot`: records of a stage that are enough.
-    `engine`: who does what no model does. `progress`: what is told how far the work is. `batches`:
-    what is waited for in batches, "" for nothing.
+    `models`: settings and client of each agent that a model answers; the others are offline.
+    `folder`: where the family leaves what it was told. `report`: counts what comes of it.
+    `pilot`: records of a stage that are enough. `engine`: who does what no model does. `progress`:
+    what is told how far the work is. `session`: what the clients share; None if no model is asked,
+    and then `stop` is the work's own.
     """
 
     def __init__(
         self,
         folder: Path,
-        models: Mapping[str, tuple[ModelSettings, Caller]],
+        models: Mapping[str, tuple[ModelSettings, Client]],
+        report: CallReport,
         *,
         pilot: int | None = None,
         engine: Engine | None = None,
-        tally: Tally | None = None,
+        session: Session | None = None,
         stop: Stop | None = None,
-        flight: Flight | None = None,
         progress: Progress = no_progress,
-        cap: int | None = None,
-        priced: bool = True,
-        notice: Callable[[str], None] = lambda text: None,
-        batches: Callable[[], str] = lambda: "",
     ) -> None:
         self.folder, self.pilot, self.engine = folder, pilot, engine or Local(1)
-        self.tally = tally or Tally()
-        self.stages: list[Stage] = []
-        self.rejected = Rejections()
-        self._models, self._stop, self._flight = models, stop, flight
-        self._progress, self._cap, self._priced = progress, cap, priced
-        self.notice, self._batches = notice, batches
-        # failed answers of agents without a good one; None once there is one
-        self._failing: dict[str, int | None] = {}
-        self._began, self._last_report = time.monotonic(), 0.0
-        # of the stage that is shown
-        self._under_way: deque[tuple[Any, asyncio.Task[Any]]] = deque()
+        self.report = report
+        self._models, self._session, self._progress = models, session, progress
+        self._stop = session.stop if session else stop or Stop()
+        self._began = self._last_report = time.monotonic()
+        self._under_way: Collection[asyncio.Future[Any]] = ()  # of the stage that is shown
         most = max((settings.concurrency for settings, _ in models.values()), default=1)
         self._ahead = 4 * most
 
@@ -104,6 +75,11 @@ class Context:
         known = self._models.get(agent.name)
         return known[0].full_name if known else OFFLINE
 
+    def notice(self, text: str) -> None:
+        """Tell the user what has to be waited or paid for."""
+        if self._session is not None:
+            self._session.notice(text)
+
     def pilot_size(self, count: int) -> int:
         """So many, or fewer in a pilot."""
         return count if self.pilot is None else min(count, self.pilot)
@@ -111,46 +87,32 @@ class Context:
     async def answer(self, agent: Agent[Q, A], question: Q) -> A:
         """An agent's answer. Raises `RepairsFailed` where there is none that passes its check."""
         if self.offline(agent):
-            self.check_stopped()
+            self._stop.check()
             result = agent.offline(question)
             reason = agent.check(question, result)
             if reason is not None:
                 raise RepairsFailed(f"{agent.name}/check", reason, ())
             return result
-        settings, caller = self._models[agent.name]
-        counts, faults = self.tally.answers[agent.name], 0
+        settings, client = self._models[agent.name]
+        return await agent.request(question, settings, client, self.report.answers[agent.name])
 
-        def note_check(text: str, fault: str, reason: str) -> None:
-            nonlocal faults
-            faults += bool(fault)
-            counts[fault or TAKEN] += 1
-            self._note_check(agent.name, settings, text, reason)
-
-        try:
-            result = await agent.converse(question, settings, caller, note_check)
-        except RepairsFailed:
-            counts[FAILED] += 1
-            raise
-        counts[REPAIRED] += bool(faults)
-        return result
-
-    async def ask(self, agent: str, request: Request) -> str:
-        """The text of an answer to a request of one's own. Raises `Unusable`, see `Caller.ask`."""
-        return await self._models[agent][1].ask(request, agent)
+    async def request(self, agent: str, request: Request) -> str:
+        """Return the text of an answer to a request of one's own; see `Client.request`."""
+        return await self._models[agent][1].request(request, agent)
 
     def stage(
         self, name: str, total: int, *agents: Agent[Any, Any], candidates: int | None = None
     ) -> Stage:
         """Begin a part of the work."""
         made = Stage(name, total, tuple(a.name for a in agents), candidates=candidates)
-        self.stages.append(made)
+        self.report.stages.append(made)
         self.show(made, now=True)
         return made
 
     def reject(self, stage: Stage, error: RepairsFailed, record: Any) -> None:
         """Keep what failed after repairs, with its history."""
-        history = [turn._asdict() for turn in error.history]
-        self.rejected.append(
+        history = [{"answer": one.answer, "reason": one.reason} for one in error.history]
+        self.report.rejected.append(
             Rejection(error.rule, error.reason, {"record": record, "history": history})
         )
         stage.rejected += 1
@@ -161,17 +123,12 @@ class Context:
         if now or passed - self._last_report >= _TICK:
             self._last_report = passed
             wanted = self.pilot_size(stage.total)
-            done = stage.done + sum(task.done() for _, task in self._under_way)
+            done = stage.done + sum(task.done() for task in self._under_way)
             self._progress(stage.name, min(done, wanted), wanted, self._note(stage))
-
-    def check_stopped(self) -> None:
-        """Raises `Stopped` where the work was interrupted."""
-        if self._stop is not None:
-            self._stop.check()
 
     def progress(self, stage: str, done: int, total: int, note: str = "", /) -> None:
         """Report where work in one piece is. Raises `Stopped` where it was interrupted."""
-        self.check_stopped()
+        self._stop.check()
         self._progress(stage, done, total, note)
 
     async def accepted_records(
@@ -193,23 +150,19 @@ class Context:
         """
         wanted = self.pilot_size(stage.total)
         source = iter(candidates)
-        under_way: deque[tuple[T, asyncio.Task[R]]] = deque()
-        self._under_way = under_way
-        watch = asyncio.create_task(self._watch(stage))
-        failed = 0
-        try:
+        tried, tasks, failed = deque[T](), deque[asyncio.Future[R]](), 0
+        self._under_way = tasks
+        async with self._watched(stage, tasks):
             while True:
-                room = min(self._ahead, wanted - stage.done) - len(under_way)
+                room = min(self._ahead, wanted - stage.done) - len(tasks)
                 for candidate in itertools.islice(source, max(0, room)):
-                    named = RECORD.set(_label(record(candidate)))
-                    task = asyncio.ensure_future(work(candidate))
-                    RECORD.reset(named)
-                    under_way.append((candidate, task))
-                if not under_way:
+                    tasks.append(asyncio.ensure_future(work(candidate)))
+                    tried.append(candidate)
+                if not tasks:
                     break
-                candidate, task = under_way.popleft()
+                candidate = tried.popleft()
                 try:
-                    made = await task
+                    made = await tasks.popleft()
                     if (reason := admit(made)) is not None:
                         raise RepairsFailed(f"{stage.name}/admitted", reason, ())
                 except RepairsFailed as error:
@@ -222,106 +175,69 @@ class Context:
                 if len(stage.examples) < _EXAMPLES:
                     stage.examples.append(made)
                 yield made
-        except asyncio.CancelledError:
-            for _, left in under_way:
-                left.cancel()
-            raise
-        finally:
-            watch.cancel()
-            await self._settle([task for _, task in under_way])
-            under_way.clear()
-            self.show(stage, now=True)
         if stage.done < (wanted if exact else 1) and self.pilot is None:
             raise self.too_few(stage, wanted, exact)
 
     async def gather(self, stage: Stage, work: Iterable[Awaitable[R]]) -> list[R]:
         """The results of a round, all of it at a time. Raises the first error, when all ended."""
         tasks = [asyncio.ensure_future(one) for one in work]
-        watch = asyncio.create_task(self._watch(stage))
-        try:
+        async with self._watched(stage, tasks):
             return [await task for task in tasks]
+
+    def too_few(self, stage: Stage, wanted: int, exact: bool = True) -> ChecksFailed:
+        """The error of a stage whose candidates did not suffice; all, unless `exact`, do."""
+        rejected = self.report.rejected
+        last = itertools.islice(rejected, len(rejected) - stage.rejected, None)
+        rules = Counter(one.rule for one in last)
+        message = f"{stage.name}: {stage.done:,} of {wanted:,} were accepted"
+        if rules:
+            times = ", ".join(f"{rule} {count:,} times" for rule, count in rules.items())
+            message += f"; rejected were {stage.rejected:,} ({times}), see rejected.jsonl"
+        return ChecksFailed(message + ". Ask for fewer, or try another model." * exact)
+
+    @asynccontextmanager
+    async def _watched(
+        self, stage: Stage, tasks: Collection[asyncio.Future[Any]]
+    ) -> AsyncIterator[None]:
+        """Show how far a stage is. If tasks are left at the end, stop sending, and wait for what is
+        in flight: it may be paid for.
+        """
+
+        async def watch() -> None:
+            while True:
+                await asyncio.sleep(_TICK)
+                self.show(stage)
+
+        watching = asyncio.create_task(watch())
+        try:
+            yield
         except asyncio.CancelledError:
             for task in tasks:
                 task.cancel()
             raise
         finally:
-            watch.cancel()
-            await self._settle(tasks)
-
-    def too_few(self, stage: Stage, wanted: int, exact: bool = True) -> ChecksFailed:
-        """The error of a stage whose candidates did not suffice; all, unless `exact`, do."""
-        rules: dict[str, int] = {}
-        for one in itertools.islice(self.rejected, len(self.rejected) - stage.rejected, None):
-            rules[one.rule] = rules.get(one.rule, 0) + 1
-        message = ", ".join(f"{rule} {count:,} times" for rule, count in rules.items())
-        return ChecksFailed(
-            f"{stage.name}: {stage.done:,} of {wanted:,} were accepted"
-            + (
-                f"; rejected were {stage.rejected:,} ({message}), see rejected.jsonl"
-                if message
-                else ""
-            )
-            + (". Ask for fewer, or try another model." if exact else ".")
-        )
-
-    def _note_check(self, agent: str, settings: ModelSettings, text: str, reason: str) -> None:
-        """Say it at once where the first answers to an agent all fail: all of them may."""
-        failures = self._failing.get(agent, 0)
-        if failures is None:
-            return
-        self._failing[agent] = failures + 1 if reason else None
-        if self._failing[agent] != _FIRST:
-            return
-        words = " ".join(text.split())
-        begins = f" begins {words[:_LABEL]!r} and" if words else ""
-        constrained = (
-            "leaving out `structured: prompt`" if settings.structured == "prompt"
-            else "a server that keeps to the JSON schema it is sent"
-        )  # fmt: skip
-        cooler = ", or `temperature: 0`" if settings.temperature != 0 else ""
-        self.notice(
-            f"the first {_FIRST} answers of {settings.full_name} to {agent} cannot be used. The "
-            f"last one{begins} fails: {reason}. If the others are like these, nothing will be "
-            f"accepted: try a larger model, {constrained}{cooler}. Ctrl-C stops; what was "
-            "answered is kept"
-        )
-
-    async def _settle(self, tasks: list[asyncio.Task[Any]] | list[asyncio.Future[Any]]) -> None:
-        """Stop sending if work is left, and wait for what is in flight: it may be paid for."""
-        left = [task for task in tasks if not task.done()]
-        if left and self._stop is not None:
-            self._stop.set()
-        await asyncio.gather(*tasks, return_exceptions=True)
-
-    async def _watch(self, stage: Stage) -> None:
-        while True:
-            await asyncio.sleep(_TICK)
-            self.show(stage)
+            watching.cancel()
+            if not all(task.done() for task in tasks):
+                self._stop.set()
+            await asyncio.gather(*tasks, return_exceptions=True)
+            self._under_way = ()
+            self.show(stage, now=True)
 
     def _note(self, stage: Stage) -> str:
         """The price so far, in flight, rejected, and how fast."""
-        if not self._models:
+        if self._session is None:
             return ""
-        tally, passed = self.tally, max(1e-9, time.monotonic() - self._began)
-        price = f"${tally.nano_usd / 1e9:.4f}" if self._priced else "price not known"
-        parts = [price + (f" of ${self._cap / 1e9:g}" if self._cap else "")]
-        if self._flight is not None:
-            held = ", held back by the cap" if self._flight.turn.locked() else ""
-            agent, out = self._flight.oldest()
-            oldest = f", {agent} for {out:.0f} s" if out >= _LONG else ""
-            waiting = self._batches() or f"{self._flight.count} in flight{oldest}"
-            parts.append(f"{waiting}{held}")
-        parts.append(f"{stage.rejected} rejected")
-        unusable, answers = count_unusable(tally.answers.values())
+        report, budget = self.report, self._session.budget
+        clients = {client for _, client in self._models.values()}
+        priced = all(client.priced for client in clients)
+        price = f"${budget.charged / 1e9:.4f}" if priced else "price not known"
+        price += f" of ${budget.cap / 1e9:g}" if budget.cap else ""
+        batches = "; ".join(filter(None, (client.note() for client in clients)))
+        waiting = batches or f"{report.in_flight} in flight"
+        parts = [price, waiting, f"{stage.rejected} rejected"]
+        unusable, answers = count_unusable(report.answers.values())
         if unusable:
             parts.append(f"{unusable} of {answers} answers unusable")
-        parts.append(f"{sum(tally.calls.values()) / passed:.1f} requests/s")
-        parts.append(f"{tally.tokens / passed:.0f} tokens/s")
+        passed = max(1e-9, time.monotonic() - self._began)
+        parts.append(f"{sum(report.calls.values()) / passed:.1f} requests/s")
         return ", ".join(parts)
-
-
-def _label(record: Any) -> str:
-    """What a message calls a record: its id, its title, or how it begins."""
-    if isinstance(record, Mapping):
-        record = next((record[name] for name in ("id", "_id", "title") if record.get(name)), record)
-    return " ".join(str(record).split())[:_LABEL]

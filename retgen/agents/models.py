@@ -1,6 +1,6 @@
-"""Which chat model, where it is, and how it is asked: what a recipe says of it.
+"""Settings of a model in a recipe: provider, name, server and sampling.
 
-`model: openai:gpt-5-mini` names one of the provider's own; a mapping with `base_url` any server
+`model: openai:gpt-5-mini` names a model of the provider; a mapping with `base_url` names any server
 that speaks OpenAI's protocol. A key comes from the environment, or from a .env file in the working
 folder, and never from a recipe.
 """
@@ -10,38 +10,41 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Mapping
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, Self
 from urllib.parse import urlsplit
 
 import orjson
-from pydantic import AfterValidator, BaseModel, ConfigDict, Discriminator, Field, Tag
+from pydantic import AfterValidator, BaseModel, ConfigDict, Discriminator, Field, JsonValue, Tag
 
-from retgen.agents.backends import LANGCHAIN, backend, backends, judges
-from retgen.agents.chat import NO_KEY, Backend, ChatModel
-from retgen.agents.embedders import EmbeddingBackend, embedding_backends
+from retgen.agents.backends import LANGCHAIN, backends
+from retgen.agents.chat import NO_KEY, ChatModel
+from retgen.agents.embedders import embedding_backends
 from retgen.errors import UsageError
 
 OFFLINE = "offline"
 
 # what changes how fast a model is asked, and no answer: not part of a run's identity
-FLOW = frozenset({"requests_per_minute", "tokens_per_minute", "concurrency", "timeout"})
+FLOW = frozenset({"concurrency", "timeout", "outage_seconds", "outage_attempts"})
 
-# what decides the price, the form of an answer, or what is asked
+# judges of other providers' texts, the first whose key is set
+_JUDGES = "openai:gpt-5-mini", "google_genai:gemini-2.5-flash"
+
+# parameters that decide the price, the form of an answer, or the request itself
 _OURS = frozenset(
-    ("model", "messages", "response_format", "stream", "tools", "n", "best_of", "candidateCount",
-     "max_tokens", "max_completion_tokens", "max_output_tokens", "maxOutputTokens")
-)  # fmt: skip
+    "model messages response_format stream tools n best_of candidateCount max_tokens "
+    "max_completion_tokens max_output_tokens maxOutputTokens".split()
+)
+# keys of JSON that name a secret
+_SECRET = re.compile(
+    r'"((?i:[^"]*(?:key|auth|secret|password|credential)[^"]*|(?:[^"]*[_-])?token))":'
+)
 
 
 def _base_url(value: str) -> str:
     parts = urlsplit(value)
-    try:
-        there = parts.scheme in ("http", "https") and parts.hostname and parts.port != 0
-    except ValueError:  # a port that is none
-        there = False
-    if not there:
+    if parts.scheme not in ("http", "https") or not parts.hostname or parts.port == 0:
         raise ValueError("an address is http://HOST:PORT/PATH or https://...")
-    if parts.username or parts.password or parts.query or parts.fragment:
+    if "@" in parts.netloc or parts.query or parts.fragment:
         raise ValueError(
             "an address is kept with the data set, so it holds no key: put that into the "
             "environment, and name the variable as api_key_env"
@@ -50,25 +53,11 @@ def _base_url(value: str) -> str:
 
 
 def _extra(value: dict[str, Any]) -> dict[str, Any]:
-    if ours := sorted(_OURS & {*value}):
+    if ours := sorted(_OURS & value.keys()):
         raise ValueError(f"{', '.join(ours)} cannot stand here: retgen sets it")
-    if secret := sorted(name for name in _names(value) if _SECRET.search(name)):
+    if secret := sorted(set(_SECRET.findall(orjson.dumps(value).decode()))):
         raise ValueError(f"{', '.join(secret)}: a key does not belong in a recipe")
-    try:
-        orjson.dumps(value)
-    except TypeError as error:
-        raise ValueError(f"it cannot be sent as JSON: {error}") from error
     return value
-
-
-_SECRET = re.compile(r"(?i)key|auth|secret|password|credential|^token$|[_-]token$")
-
-
-def _names(value: Any) -> set[str]:
-    """All keys in a tree."""
-    if isinstance(value, dict):
-        return {str(name) for name in value}.union(*map(_names, value.values()))
-    return set().union(*map(_names, value)) if isinstance(value, list) else set()
 
 
 def _variable(value: str) -> str:
@@ -78,7 +67,7 @@ def _variable(value: str) -> str:
 
 
 class ModelSettings(BaseModel):
-    """A chat model, and how it is asked. What is left out is not sent, except max_tokens."""
+    """A chat model and its request options; what is left out is not sent, except max_tokens."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
@@ -95,46 +84,54 @@ class ModelSettings(BaseModel):
     top_p: float | None = Field(None, gt=0, le=1)
     seed: int | None = Field(None, ge=0, lt=2**63, description="the model's own, if it has one")
     max_tokens: int | None = Field(
-        None,
-        ge=1,
-        le=10_000_000,
-        description="room for an answer, from which more is learned where one is cut off; "
-        "default: what each agent needs",
+        None, ge=1, le=10_000_000, description="of an answer; default: what each agent needs"
     )
-    extra: Annotated[dict[str, Any], AfterValidator(_extra)] = Field(
+    extra: Annotated[dict[str, JsonValue], AfterValidator(_extra)] = Field(
         default_factory=dict, description="more of the request, e.g. {reasoning_effort: low}"
     )
     api_key_env: Annotated[str, AfterValidator(_variable)] | None = Field(
         None, description="the environment variable with the key"
     )
-    requests_per_minute: float | None = Field(None, gt=0)
-    tokens_per_minute: float | None = Field(None, gt=0)
     concurrency: int = Field(64, ge=1, le=4096, description="requests in flight, at most")
     timeout: float = Field(600.0, gt=0, description="seconds for one request")
+    outage_seconds: float = Field(
+        600.0, ge=0, description="a server that answers nothing for so long, and"
+    )
+    outage_attempts: int = Field(20, ge=1, description="so many attempts, ends the run (exit 4)")
+
+    @classmethod
+    def named(cls, name: str) -> Self:
+        """Settings of the model PROVIDER:NAME. Raises `ValueError` for a text that names none."""
+        provider, _, model = name.partition(":")
+        if not provider or not model:
+            raise ValueError(
+                f"{name!r} is neither 'offline' nor 'provider:name', as in openai:gpt-5-mini"
+            )
+        return cls(provider=provider, name=model)
 
     @property
     def full_name(self) -> str:
-        """As a user names it."""
+        """PROVIDER:NAME."""
         return f"{self.provider}:{self.name}"
 
     @property
-    def backend(self) -> Backend:
-        """Who asks it."""
-        return backend(self.provider, via=self.via)
+    def own_backend(self) -> type[ChatModel]:
+        """Backend of the provider, whose variables name key and address."""
+        return backends().get(self.provider) or backends()[LANGCHAIN]
 
     @property
-    def access(self) -> Backend:
-        """Whose keys and address count, whoever asks it."""
-        return backend(self.provider)
+    def backend(self) -> type[ChatModel]:
+        """Backend that sends the requests."""
+        return backends()[LANGCHAIN] if self.via else self.own_backend
 
     def endpoint(self) -> str:
-        """Whom requests go to, for their keys: answers of one are no answers of another."""
+        """Part of the ledger's key: an answer of one server is not the answer of another."""
         where = self.address() or self.provider
         return f"{LANGCHAIN}:{where}" if self.backend is backends()[LANGCHAIN] else where
 
     def address(self, environment: Mapping[str, str] = os.environ) -> str | None:
-        """The server that the recipe or, where the backend knows a variable, that one names."""
-        variable = self.access.address
+        """Address of the server in the recipe, or else in the backend's variable."""
+        variable = self.own_backend.variable
         named = environment.get(variable) if variable else None
         if self.base_url is not None or not named:
             return self.base_url
@@ -144,35 +141,26 @@ class ModelSettings(BaseModel):
             raise UsageError(f"{variable}: {error}") from None
 
     def sampling(self) -> dict[str, Any]:
-        """What is sent beside the messages and the room for the answer."""
+        """Parameters beside the messages and max_tokens."""
         named = {"temperature": self.temperature, "top_p": self.top_p, "seed": self.seed}
         return {**self.extra, **{name: one for name, one in named.items() if one is not None}}
 
 
 class EmbedderSettings(ModelSettings):
-    """An embedder, and how it is asked. Its provider is one of `embedding_backends`."""
+    """An embedder and its request options. Its provider is one of `embedding_backends`."""
 
     @property
-    def backend(self) -> EmbeddingBackend:
-        """Who asks it."""
+    def own_backend(self) -> type[ChatModel]:
+        """Backend of the provider, whose variables name key and address."""
         return embedding_backends()[self.provider]
-
-    @property
-    def access(self) -> EmbeddingBackend:
-        """Whose keys and address count."""
-        return self.backend
 
 
 def _text(value: str) -> str:
-    provider, colon, name = value.partition(":")
-    if value != OFFLINE and not (provider and colon and name):
-        raise ValueError(
-            f"{value!r} is neither 'offline' nor 'provider:name', as in openai:gpt-5-mini"
-        )
+    settings_of(value)
     return value
 
 
-# a model as recipes write it
+# a model in a recipe
 Model = Annotated[
     Annotated[str, AfterValidator(_text), Tag("text")] | Annotated[ModelSettings, Tag("settings")],
     Discriminator(lambda value: "text" if isinstance(value, str) else "settings"),
@@ -180,40 +168,34 @@ Model = Annotated[
 
 
 def settings_of(model: str | ModelSettings) -> ModelSettings | None:
-    """What a recipe's model says; None for `offline`."""
+    """Settings of a recipe's model; None for `offline`."""
     if isinstance(model, ModelSettings):
         return model
-    if model == OFFLINE:
-        return None
-    provider, _, name = model.partition(":")
-    return ModelSettings(provider=provider, name=name)
+    return None if model == OFFLINE else ModelSettings.named(model)
 
 
 def chat_model_of(option: str, name: str, work: str) -> ModelSettings:
-    """A chat model that an option names. Raises `UsageError` for another name; `work`: it does."""
+    """Chat model that an option names, and whose `work` a `UsageError` states for another name."""
     try:
-        settings = settings_of(name) if ":" in name else None
+        return ModelSettings.named(name)
     except ValueError as error:
-        raise UsageError(f"{option} {name}: name a chat model as PROVIDER:NAME") from error
-    if settings is None:
-        raise UsageError(f"{option} {name}: a chat model {work}; name one, as openai:gpt-5-mini")
-    return settings
+        why = f"a chat model {work}; name one, as openai:gpt-5-mini"
+        raise UsageError(f"{option} {name}: {why}") from error
 
 
 def find_key(settings: ModelSettings, environment: Mapping[str, str] = os.environ) -> str | None:
-    """The key of a model. Raises `UsageError` where there is none and one is needed."""
-    if settings.api_key_env:
-        names: tuple[str, ...] = (settings.api_key_env,)
-    elif not (names := settings.access.keys):
-        return None  # its package looks for it where the provider's documentation says
+    """Find the key of a model. Raises `UsageError` if it needs one and there is none."""
+    named = settings.api_key_env
+    names = (named,) if named else settings.own_backend.keys
     for name in names:
-        if environment.get(name):
-            key = environment[name].strip()
+        if key := environment.get(name, "").strip():
             if not key.isascii() or not key.isprintable():
                 raise UsageError(f"{name} holds no key: a key is one line of plain letters")
             return key
-    if settings.address(environment) and not settings.api_key_env:
-        return NO_KEY  # a server of one's own seldom asks for one
+    if not names:
+        return None  # the provider's package finds it
+    if settings.address(environment) and not named:
+        return NO_KEY  # one's own server seldom asks for a key
     raise UsageError(
         f"{settings.full_name} needs a key: set {' or '.join(names)} in the environment or in a "
         ".env file in this folder"
@@ -223,51 +205,28 @@ def find_key(settings: ModelSettings, environment: Mapping[str, str] = os.enviro
 def judge_of_another_provider(
     settings: ModelSettings, environment: Mapping[str, str] = os.environ
 ) -> str | None:
-    """A model of another provider whose key is there; None where there is none.
+    """Name a judge of another provider whose key is set; None without one.
 
-    Where the writer is a server of one's own, nothing is sent elsewhere unasked.
+    If the writer is one's own server, nothing is sent elsewhere unasked.
     """
-    others = [one for provider, one in judges() if provider != settings.provider]
-    judge = settings_of(others[0].judge) if others else None
-    if judge is None or settings.address(environment) or judge.address(environment):
-        return None
-    return judge.full_name if any(environment.get(name) for name in others[0].keys) else None
+    for judge in map(ModelSettings.named, _JUDGES):
+        own_server = settings.address(environment) or judge.address(environment)
+        has_key = any(environment.get(name) for name in judge.own_backend.keys)
+        if judge.provider != settings.provider and has_key and not own_server:
+            return judge.full_name
+    return None
 
 
-def embedder_settings(name: str) -> EmbedderSettings:
-    """An embedder that is named as PROVIDER:NAME."""
-    provider, _, model = name.partition(":")
-    return EmbedderSettings(provider=provider, name=model)
-
-
-def check_provider(settings: ModelSettings, key: str | None) -> None:
-    """Raises `UsageError` for a provider that nobody knows, or whose package does not do."""
-    options = _options(settings, key)
-    backend = settings.backend
-    if result := backend.check(settings.provider, settings.name, settings.sampling(), **options):
-        raise UsageError(f"{settings.full_name} cannot be asked: {result}")
-
-
-def open_chat(settings: ModelSettings, key: str | None) -> ChatModel:
-    """The model, with the key that `find_key` found."""
-    return settings.backend.open(settings.provider, **_options(settings, key))
-
-
-def _options(settings: ModelSettings, key: str | None) -> dict[str, Any]:
-    return {
-        "base_url": settings.address(),
-        "api_key": key,
-        "timeout": settings.timeout,
-        "connections": settings.concurrency,
-    }
+def open_chat(settings: ModelSettings, key: str | None = None) -> ChatModel:
+    """Open a model with the key that `find_key` found."""
+    return settings.backend(
+        settings.provider, settings.address(), key, settings.timeout, settings.concurrency
+    )
 
 
 def model_description(settings: ModelSettings | None) -> dict[str, Any]:
-    """A model as the manifest names it."""
+    """Describe a model for the manifest."""
     if settings is None:
         return {"model": "offline"}
-    return {
-        "model": settings.full_name,
-        "endpoint": settings.endpoint(),
-        "sampling": settings.sampling() | {"max_tokens": settings.max_tokens},
-    }
+    sampling = settings.sampling() | {"max_tokens": settings.max_tokens}
+    return {"model": settings.full_name, "endpoint": settings.endpoint(), "sampling": sampling}

@@ -19,13 +19,14 @@ from __future__ import annotations
 
 import hashlib
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
-from typing import Any, Literal, NamedTuple
+from typing import Annotated, Any, Literal, NamedTuple
 
 import orjson
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from retgen.errors import RecipeError
 from retgen.yaml_text import parse_yaml
@@ -33,6 +34,13 @@ from retgen.yaml_text import parse_yaml
 _VARIABLE = re.compile(r"\{\{([a-z][a-z0-9_]*)\}\}")
 _FILE = re.compile(r"---\n(?P<header>.*?)\n---\n(?P<body>.*)", re.DOTALL)
 _PART = re.compile(r"^## (System|User)[ \t]*\n", re.MULTILINE)
+
+
+class _Header(BaseModel):
+    model_config = ConfigDict(extra="forbid")
+
+    purpose: str
+    variables: tuple[Annotated[str, Field(pattern=r"^[a-z][a-z0-9_]*$")], ...]
 
 
 class Message(NamedTuple):
@@ -57,10 +65,8 @@ class Prompt:
         """The messages with every variable filled in. Raises `RecipeError` naming all at fault."""
         missing = [name for name in self.variables if name not in values]
         unknown = [name for name in values if name not in self.variables]
-        if missing or unknown:
-            faults = [f"{what} {', '.join(names)}" for what, names in
-                    (("lacks", missing), ("does not know", unknown)) if names]  # fmt: skip
-            raise RecipeError(f"prompt {self.name}: {'; '.join(faults)}")
+        if faults := _list({"lacks": missing, "does not know": unknown}):
+            raise RecipeError(f"prompt {self.name}: {faults}")
 
         def fill(text: str) -> str:
             return _VARIABLE.sub(lambda result: values[result[1]], text)
@@ -76,55 +82,37 @@ def load_prompt(path: Path, name: str | None = None) -> Prompt:
     """
     try:
         data = path.read_bytes()
-        text = data.decode()
-    except UnicodeDecodeError as error:
-        raise RecipeError(f"{path}: is not a UTF-8 text file") from error
-    except OSError as error:
-        raise RecipeError(f"{path}: cannot be read: {error.strerror}") from error
-    result = _FILE.fullmatch(text.replace("\r\n", "\n"))
+        result = _FILE.fullmatch(data.decode().replace("\r\n", "\n"))
+    except (OSError, UnicodeDecodeError) as error:
+        raise RecipeError(f"{path}: cannot be read: {error}") from error
     if not result:
+        raise RecipeError(f"{path}: a prompt begins with a header between two lines of ---")
+    try:
+        header = _Header.model_validate(parse_yaml(result["header"], f"{path}: the header"))
+    except ValidationError as error:
         raise RecipeError(
-            f"{path}: a prompt begins with a header between two lines of ---, with purpose and "
-            "variables"
-        )
-    purpose, variables = _header(path, result["header"])
-    pieces = _PART.split(result["body"])
-    parts = dict(zip(pieces[1::2], (text.strip() for text in pieces[2::2]), strict=True))
-    if pieces[0].strip() or len(pieces) != 2 * len(parts) + 1 or not parts.get("User"):
+            f"{path}: the header has purpose, a sentence, and variables, a list of names of a-z, "
+            "0-9 and _"
+        ) from error
+    before, *pieces = _PART.split(result["body"])
+    parts = dict(zip(pieces[::2], map(str.strip, pieces[1::2]), strict=True))
+    if before.strip() or len(pieces) != 2 * len(parts) or not parts.get("User"):
         raise RecipeError(
             f"{path}: below the header stand '## System' (may be left out) and '## User', each once"
         )
     used = {name for part in parts.values() for name in _VARIABLE.findall(part)}
-    problems = [
-        f"{what} {', '.join(names)}"
-        for what, names in (
-            ("uses undeclared", sorted(used - set(variables))),
-            ("never uses", [name for name in variables if name not in used]),
-        )
-        if names
-    ]
-    if problems:
-        raise RecipeError(f"{path}: {'; '.join(problems)}")
-    digest = hashlib.sha256(data).hexdigest()
-    return Prompt(
-        name or path.stem, purpose, variables, parts.get("System", ""), parts["User"], digest
-    )
+    undeclared = sorted(used.difference(header.variables))
+    unused = [name for name in header.variables if name not in used]
+    if faults := _list({"uses undeclared": undeclared, "never uses": unused}):
+        raise RecipeError(f"{path}: {faults}")
+    digest, system = hashlib.sha256(data).hexdigest(), parts.get("System", "")
+    name = name or path.stem
+    return Prompt(name, header.purpose, header.variables, system, parts["User"], digest)
 
 
-def _header(path: Path, text: str) -> tuple[str, tuple[str, ...]]:
-    tree = parse_yaml(text, f"{path}: the header")
-    if not isinstance(tree, dict) or set(tree) != {"purpose", "variables"}:
-        raise RecipeError(f"{path}: the header has exactly purpose and variables")
-    purpose, variables = tree["purpose"], tree["variables"]
-    if not isinstance(purpose, str) or not isinstance(variables, list):
-        raise RecipeError(f"{path}: purpose is a sentence, variables a list of names")
-    names = [str(name) for name in variables]
-    bad = [name for name in names if not re.fullmatch(r"[a-z][a-z0-9_]*", name)]
-    if bad or len(set(names)) < len(names):
-        raise RecipeError(
-            f"{path}: variables are distinct names of a-z, 0-9 and _, not {', '.join(bad or names)}"
-        )
-    return purpose, tuple(names)
+def _list(faults: Mapping[str, Sequence[str]]) -> str:
+    """List names by what is wrong with them; "" if nothing is."""
+    return "; ".join(f"{fault} {', '.join(names)}" for fault, names in faults.items() if names)
 
 
 @dataclass(frozen=True)
@@ -134,8 +122,8 @@ class Request:
     `endpoint`: whom it is sent to (a provider, or the base URL of a server, without credentials).
     `sampling`: temperature, seed, ... `schema`: the JSON Schema of the answer, None for free text.
     `sample`: which of several answers to the same request. Beside these, and no part of the key:
-    `room`, the tokens that its answer needs (more room is no other question), and `about`, what a
-    message names it by.
+    `max_tokens`, which its answer needs at most (more is no other question; 0: the answer has no
+    tokens), and `about`, what a message names it by.
     """
 
     endpoint: str
@@ -144,7 +132,7 @@ class Request:
     sampling: Mapping[str, Any] = field(default_factory=dict)
     schema: Mapping[str, Any] | None = None
     sample: int = 0
-    room: int = field(default=1024, compare=False)
+    max_tokens: int = field(default=1024, compare=False)
     about: str = field(default="", compare=False)
 
     @cached_property

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import re
 import shlex
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
+from urllib.parse import quote
 
 import numpy as np
 import xxhash
@@ -15,21 +17,21 @@ from retgen.audits.benchmark_page import write_page
 from retgen.audits.pool import DEPTH, POSITIVE, LabelErrors, Pool
 from retgen.audits.result import NEXT, POOL, Audit
 from retgen.errors import UsageError
-from retgen.evaluation.collection import Collection
 from retgen.evaluation.retrievers import Options
 from retgen.evaluation.scoring.evaluate import evaluate
-from retgen.evaluation.scoring.mteb_files import dataset_folder
 from retgen.evaluation.scoring.result import DatasetScores
 from retgen.evaluation.scoring.scores import at_largest
-from retgen.evaluation.search.base import slug
-from retgen.evaluation.search.rankings import read_run
 from retgen.progress import Progress, no_progress
+from retgen.search.base import slug
+from retgen.search.collection import Collection
+from retgen.search.mteb_tasks import dataset_folder
+from retgen.search.rankings import read_run
 from retgen.statistics.clustered import Floats
 from retgen.validation.validate import validate
 from retgen.write import dump_json, write_file
 
 if TYPE_CHECKING:
-    from retgen.agents.calls import ModelOptions
+    from retgen.agents.session import ModelOptions
     from retgen.audits.judge import JudgeReport
 
 SYSTEMS = ("bm25", "minilm")  # where no run is given
@@ -82,9 +84,18 @@ def audit(
     checked = validate(place, workers=1, split=split, progress=progress)
     metrics = [f"nDCG@{DEPTH}", f"P@{DEPTH}", f"recall@{DEPTH}", f"recall@{POOL}"]
     scored = evaluate(
-        place, models=systems, runs=runs, metrics=metrics, split=split, out=folder / "scores",
-        options=options, model_options=model_options, cache=cache, command=given, progress=progress,
-    )  # fmt: skip
+        place,
+        models=systems,
+        runs=runs,
+        metrics=metrics,
+        split=split,
+        out=folder / "scores",
+        options=options,
+        model_options=model_options,
+        cache=cache,
+        command=given,
+        progress=progress,
+    )
     one = scored.datasets[0]
     pool = _pool(one, folder / "scores", seed)
     digest = xxhash.xxh3_64_hexdigest(pool.order.tobytes() + pool.documents.tobytes())
@@ -99,21 +110,37 @@ def audit(
         asked = pool.order[: max(judge_pairs, len(read))]
         report = JudgeReport(settings, np.full(len(pool), np.nan), len(asked))
         report.labels = judged_labels(
-            settings, _pairs(one.collection, pool, asked), len(pool), folder / "scores",
-            model_options, report.calls, progress,
-        )  # fmt: skip
+            settings,
+            _pairs(one.collection, pool, asked),
+            len(pool),
+            folder / "scores",
+            model_options,
+            report.calls,
+            progress,
+        )
         _write_judged(folder / "judged.tsv", one.collection, pool, report)
         if failed := len(report.calls.rejected):
-            notes.append(f"the judge gave no label that can be taken of {failed:,} pairs, which "
-                         "stand in rejected.jsonl")  # fmt: skip
+            notes.append(
+                f"the judge gave no label that can be taken of {failed:,} pairs, which "
+                "stand in rejected.jsonl"
+            )
     fit = pool.corrected(seen, *((report.labels, report.asked) if report is not None else ()))
     if report is not None:
         report.compare(items, read, fit.sample.chances[items])
     errors = LabelErrors.of(pool, fit) if len(seen) or report else None
     result = Audit(
-        one, checked, pool, errors, len(seen), folder, given, notes, scored.failures,
-        scored.exit_code, report,
-    )  # fmt: skip
+        one,
+        checked,
+        pool,
+        errors,
+        len(seen),
+        folder,
+        given,
+        notes,
+        scored.failures,
+        scored.exit_code,
+        report,
+    )
     _write_questions(result.questions, one.collection, pool, digest, given_labels)
     if patch is not None:
         write_file(Path(patch), _patch(one.collection, pool, seen))
@@ -143,6 +170,11 @@ def _names(collection: Collection, pool: Pool, item: int) -> tuple[str, str]:
     return collection.queries[pool.rows[item]].query_id, document
 
 
+def _cells(names: tuple[str, str]) -> list[str]:
+    """Ids as TSV holds them: tabs and ends of lines are percent-encoded."""
+    return [re.sub(r"[\t\r\n]", lambda one: quote(one[0]), name) for name in names]
+
+
 def _pairs(
     collection: Collection, pool: Pool, items: NDArray[np.int64]
 ) -> dict[int, tuple[str, str]]:
@@ -164,7 +196,7 @@ def _write_questions(
     for at, (item, pair) in enumerate(pairs.items()):
         label = labels[at] if at < len(labels) else ""
         shown = (" ".join(cell.split()) for cell in pair)
-        lines.append("\t".join([label, *_names(collection, pool, item), *shown]) + "\n")
+        lines.append("\t".join([label, *_cells(_names(collection, pool, item)), *shown]) + "\n")
     write_file(path, "".join(lines))
 
 
@@ -173,17 +205,19 @@ def _write_judged(path: Path, collection: Collection, pool: Pool, report: JudgeR
     lines = ["query-id\tcorpus-id\tlabel\n"]
     for item in pool.order[: report.asked].tolist():
         if not np.isnan(label := report.labels[item]):
-            lines.append("\t".join([*_names(collection, pool, item), f"{label:.0f}"]) + "\n")
+            lines.append(
+                "\t".join([*_cells(_names(collection, pool, item)), f"{label:.0f}"]) + "\n"
+            )
     write_file(path, "".join(lines))
 
 
 def _read_labels(path: Path, collection: Collection, pool: Pool, digest: str) -> list[str]:
     """The labels of the first pairs, "" where there is none. Raises `UsageError` with the line."""
     try:
-        lines = path.read_text("utf-8-sig").splitlines()
+        lines = path.read_text("utf-8-sig").removesuffix("\n").split("\n")
     except (OSError, UnicodeDecodeError) as error:
         raise UsageError(f"--labels {path}: cannot be read as a text file: {error}") from error
-    if not lines or not lines[0].strip('"').startswith(f"# pool {digest}"):
+    if not lines[0].strip('"').startswith(f"# pool {digest}"):
         raise UsageError(
             f"--labels {path}: its first line does not name this pool ({digest}), so it is of "
             "other runs, another data set or another --seed, and its chances are not known. Give "
@@ -192,7 +226,7 @@ def _read_labels(path: Path, collection: Collection, pool: Pool, digest: str) ->
     result = []
     for at, line in enumerate(lines[2:]):
         label, *cells = line.split("\t")
-        if at >= len(pool) or tuple(cells[:2]) != _names(collection, pool, int(pool.order[at])):
+        if at >= len(pool) or cells[:2] != _cells(_names(collection, pool, int(pool.order[at]))):
             raise UsageError(f"--labels {path}, line {at + 3}: is another pair; keep the order")
         if label.strip() not in ("", _UNCLEAR, *_LABELS):
             raise UsageError(
@@ -224,5 +258,5 @@ def _patch(collection: Collection, pool: Pool, seen: Floats) -> str:
         if positive != bool(label):
             query, document = _names(collection, pool, item)
             before = str(collection.qrels[query].get(document, ""))
-            lines.append(f"{query}\t{document}\t{label:.0f}\t{before}\n")
+            lines.append("\t".join([*_cells((query, document)), f"{label:.0f}", before]) + "\n")
     return "".join(lines)

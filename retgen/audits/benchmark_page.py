@@ -45,16 +45,23 @@ def page_of(result: Audit) -> Page:
     sections = [_runs(result)]
     if result.labelled and len(result.systems) > 1:
         sections.append(_pairs(result))
-    findings = [[one.severity, one.rule, f"{len(one.ids):,}", one.message[:_LONGEST]]
-                for one in result.validation.findings]  # fmt: skip
+    findings = [
+        [one.severity, one.rule, f"{len(one.ids):,}", one.message[:_LONGEST]]
+        for one in result.validation.findings
+    ]
     table = [TableView(["severity", "rule", "records", "finding"], findings, 4)] * bool(findings)
     sections.append(Section("Structure", ["As `gen validate` finds it."], table, printed=False))
     statements = [*_next(result)]
     return Page(
-        name, "retgen audit", lede, [], sections, result.command,
+        name,
+        "retgen audit",
+        lede,
+        [],
+        sections,
+        result.command,
         verdicts=[_structure(result), _labels(result), *_judge(result)],
         boxes=[Box("What to do", "fair", statements)],
-    )  # fmt: skip
+    )
 
 
 def _pool(result: Audit) -> str:
@@ -90,16 +97,19 @@ def _labels(result: Audit) -> Verdict:
         )
     parts = [complete[:-2]] if complete else []
     if found.missing is not None:
-        parts.append(f"{PERCENT.spanned(found.missing)} of the relevant pairs in the pool have no "
-                     "positive label")  # fmt: skip
+        parts.append(
+            f"{PERCENT.spanned(found.missing)} of the relevant pairs in the pool have no "
+            "positive label"
+        )
     if found.wrong is not None:
         parts.append(f"{PERCENT.spanned(found.wrong)} of the positives are not relevant")
     text = "; ".join(parts)
     if not result.labelled:
         return Verdict(
-            "bad", "Labels",
+            "bad",
+            "Labels",
             f"the judge's word, which nobody has checked, so no interval would hold: {text}.",
-        )  # fmt: skip
+        )
     few = f", too few for intervals ({FEWEST} needed)" if result.labelled < FEWEST else ""
     worst = max(one.low or 0.0 for one in (found.missing, found.wrong) if one is not None)
     kind = "bad" if worst > 0.1 else "fair"
@@ -115,10 +125,11 @@ def _judge(result: Audit) -> Iterator[Verdict]:
         yield Verdict("fair", "Judge", f"{text}; how often it is right is not known.")
         return
     yield Verdict(
-        "good", "Judge",
+        "good",
+        "Judge",
         f"{text}. By {judge.compared:,} that people labelled too, {judge.accuracy()}. What it "
         "misses is corrected by theirs.",
-    )  # fmt: skip
+    )
 
 
 def _next(result: Audit) -> Iterator[tuple[str, str]]:
@@ -164,8 +175,9 @@ def _runs(result: Audit) -> Section:
     columns = [] if result.complete else [Column(f"Judged@{DEPTH}", judged)]
     columns.append(Column(plain.name, plain, {"by": "labels"}))
     if result.errors is not None:
-        columns += [Column(f"{result.by} {one.name}", one, {"by": result.by})
-                    for one in (plain, recall)]  # fmt: skip
+        columns += [
+            Column(f"{result.by} {one.name}", one, {"by": result.by}) for one in (plain, recall)
+        ]
     best = result.scored.baselines.get("best") or {}
     text = [
         f"Judged@{DEPTH}: of a run's first {DEPTH} documents, how many of 100 have a label. "
@@ -175,14 +187,22 @@ def _runs(result: Audit) -> Section:
     ]
     if best.get("ranking"):
         text.append(f"The best query-blind ranking is {best['ranking']}: scores/eval.html.")
-    return Section("Runs", text, [Panel("", rows, columns, interval="inside",
-                                        terminal_interval="inside", best=False)])  # fmt: skip
+    return Section(
+        "Runs",
+        text,
+        [Panel("", rows, columns, interval="inside", terminal_interval="inside", best=False)],
+    )
 
 
 def _pairs(result: Audit) -> Section:
-    rows = [[f"{a} − {b}", _POINTS.text(one.value) + _inside(one),
-             "certain" if one.above(0) else "not certain"]
-            for a, b, one in result.differences()]  # fmt: skip
+    rows = [
+        [
+            f"{a} − {b}",
+            _POINTS.text(one.value) + _inside(one),
+            "certain" if one.above(0) else "not certain",
+        ]
+        for a, b, one in result.differences()
+    ]
     head = ["pair", f"corrected P@{DEPTH}, points", "order"]
     return Section("Pairs of runs", [], [TableView(head, rows, 1)])
 

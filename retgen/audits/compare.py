@@ -15,17 +15,17 @@ from retgen.audits.order import (
 )
 from retgen.audits.result import OrderComparison, OverlapGap
 from retgen.errors import UsageError
-from retgen.evaluation.collection import manifest_of
 from retgen.evaluation.retrievers import Options
 from retgen.evaluation.scoring.evaluate import evaluate
-from retgen.evaluation.scoring.mteb_files import dataset_folder
 from retgen.evaluation.scoring.result import DatasetScores
 from retgen.evaluation.scoring.scores import at_largest
 from retgen.progress import Progress, no_progress
+from retgen.search.collection import manifest_of
+from retgen.search.mteb_tasks import dataset_folder
 from retgen.write import dump_json, write_file
 
 if TYPE_CHECKING:
-    from retgen.agents.calls import ModelOptions
+    from retgen.agents.session import ModelOptions
 
 MEASURE = "nDCG@10"
 
@@ -63,10 +63,18 @@ def audit_against(
     folder = Path(out) if out is not None else Path("outputs") / f"audit_{paths[0].resolve().name}"
     given = command or shlex.join(["gen", "audit", str(path), "--real", str(real)])
     scored = evaluate(
-        paths, models=models, metrics=[metric], split=split, out=folder / "scores",
-        options=options, model_options=model_options, cache=cache, command=given,
-        title="Scores of both sets", progress=progress,
-    )  # fmt: skip
+        paths,
+        models=models,
+        metrics=[metric],
+        split=split,
+        out=folder / "scores",
+        options=options,
+        model_options=model_options,
+        cache=cache,
+        command=given,
+        title="Scores of both sets",
+        progress=progress,
+    )
     sets = scored.datasets
     labels = [[score.label for score in at_largest(one.scores)] for one in sets]
     systems = [name for name in labels[1] if name in labels[0]]
@@ -78,11 +86,18 @@ def audit_against(
         )
     synthetic, on_real = (SystemScores.of(one, systems, one.measures.names[0]) for one in sets)
     result = OrderComparison(
-        metric, synthetic, on_real, agreement(synthetic, on_real),
-        writer_bias(_writers(sets[0]), synthetic, on_real), OverlapGap(*sets), folder, given,
+        metric,
+        synthetic,
+        on_real,
+        agreement(synthetic, on_real),
+        writer_bias(_writers(sets[0]), synthetic, on_real),
+        OverlapGap(*sets),
+        folder,
+        given,
         [f"{one.name}: {note}" for one in sets for note in (*one.all_notes, *_aside(one))],
-        scored.failures, scored.exit_code,
-    )  # fmt: skip
+        scored.failures,
+        scored.exit_code,
+    )
     write_file(folder / "audit.json", dump_json(result.to_json()))
     write_page(result)
     return result

@@ -47,11 +47,15 @@ def page_of(result: OrderComparison) -> Page:
     )
     statements = [*_what_it_says(result)]
     return Page(
-        result.synthetic.name, "retgen audit", lede, [],
-        [_scores(result), _pairs(result), _words(result)], result.command,
+        result.synthetic.name,
+        "retgen audit",
+        lede,
+        [],
+        [_scores(result), _pairs(result), _words(result)],
+        result.command,
         verdicts=[_verdict(result)],
         boxes=[Box("What follows", _verdict(result).kind, statements)],
-    )  # fmt: skip
+    )
 
 
 def _verdict(result: OrderComparison) -> Verdict:
@@ -99,9 +103,11 @@ def _what_it_says(result: OrderComparison) -> Iterator[tuple[str, str]]:
     gap = result.overlap.gap
     if gap is not None and (gap.above(0) or gap.below(0)):
         sign = "more" if gap.value > 0 else "fewer"
-        favours = "Systems that match words look better" if gap.value > 0 else (
-            "Systems that match words look worse"
-        )  # fmt: skip
+        favours = (
+            "Systems that match words look better"
+            if gap.value > 0
+            else ("Systems that match words look worse")
+        )
         yield (
             "Words in common.",
             f"Queries of {synthetic} share {sign} words with their answers than those of {real}: "
@@ -139,13 +145,22 @@ def _scores(result: OrderComparison) -> Section:
     }
     columns = [Column(which, measure, {"set": which}) for which, _ in sets]
     return Section(
-        "Scores", [f"{result.measure}, the best on the real set first."],
+        "Scores",
+        [f"{result.measure}, the best on the real set first."],
         [Panel("", rows, columns, interval="inside", terminal_interval="inside")],
-        [Dots(file="order", caption="Scores on both sets. figures/order.svg.",
-              title="The order of systems", x=result.measure, rows=order, series=series,
-              hollow=frozenset({"real"}))],
+        [
+            Dots(
+                file="order",
+                caption="Scores on both sets. figures/order.svg.",
+                title="The order of systems",
+                x=result.measure,
+                rows=order,
+                series=series,
+                hollow=frozenset({"real"}),
+            )
+        ],
         _notes(result),
-    )  # fmt: skip
+    )
 
 
 def _estimates(one: SystemScores) -> list[Estimate]:
@@ -155,10 +170,14 @@ def _estimates(one: SystemScores) -> list[Estimate]:
 
 def _pairs(result: OrderComparison) -> Section:
     rows = [
-        [f"{one.first} − {one.second}", _difference(one, "real"), _difference(one, "synthetic"),
-         _says(one)]
+        [
+            f"{one.first} − {one.second}",
+            _difference(one, "real"),
+            _difference(one, "synthetic"),
+            _says(one),
+        ]
         for one in result.agreement.pairs
-    ]  # fmt: skip
+    ]
     text = [
         "Differences with 95% intervals, the first better on the real set. Certain: the difference "
         "holds after Holm's correction over all pairs of its set."
@@ -188,9 +207,10 @@ def _words(result: OrderComparison) -> Section:
     rows = [
         Measurement.of(name, one.name, value)
         for name, one, value in (
-            ("synthetic", _SHARE, overlap.synthetic), ("real", _SHARE, overlap.real),
+            ("synthetic", _SHARE, overlap.synthetic),
+            ("real", _SHARE, overlap.real),
         )
-    ]  # fmt: skip
+    ]
     text = [
         "The share of a query's content words (as stems) that stand in its relevant documents, of "
         "100."
@@ -198,10 +218,20 @@ def _words(result: OrderComparison) -> Section:
     if overlap.gap is not None:
         text.append(f"Synthetic minus real: {_GAP.spanned(overlap.gap)}.")
     return Section(
-        "Words of queries in their answers", text,
-        [Panel("", rows, [Column("words in common", _SHARE)], heads=["set"], interval="inside",
-               terminal_interval="inside", best=False)],
-    )  # fmt: skip
+        "Words of queries in their answers",
+        text,
+        [
+            Panel(
+                "",
+                rows,
+                [Column("words in common", _SHARE)],
+                heads=["set"],
+                interval="inside",
+                terminal_interval="inside",
+                best=False,
+            )
+        ],
+    )
 
 
 def _notes(result: OrderComparison) -> list[str]:

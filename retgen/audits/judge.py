@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from retgen.agents.calls import CallReport
 from retgen.agents.models import ModelSettings, model_description
+from retgen.agents.report import CallReport
 from retgen.errors import ChecksFailed
 from retgen.evaluation.search.judge import JUDGE
 from retgen.results.measurements import PERCENT, Measure
@@ -80,14 +80,16 @@ class JudgeReport:
     def to_json(self) -> dict[str, Any]:
         """As audit.json has it."""
         return {
-            **model_description(self.settings), "prompts": {JUDGE.prompt.name: JUDGE.prompt.sha256},
-            "pairs": self.asked, "failed_after_repairs": len(self.calls.rejected),
+            **model_description(self.settings),
+            "prompts": {JUDGE.prompt.name: JUDGE.prompt.sha256},
+            "pairs": self.asked,
+            "failed_after_repairs": len(self.calls.rejected),
             "compared": self.compared,
             "sensitivity": self.sensitivity and self.sensitivity._asdict(),
             "specificity": self.specificity and self.specificity._asdict(),
             "informedness": self.informedness and self.informedness._asdict(),
             "costs": self.calls.costs(),
-        }  # fmt: skip
+        }
 
 
 def _rate(hits: NDArray[np.bool_], weights: Floats) -> tuple[float, Floats, int]:

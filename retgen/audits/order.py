@@ -172,7 +172,7 @@ _MAKERS: Mapping[str, tuple[str, ...]] = {
     "Anthropic": ("anthropic", "claude"),
     "Cohere": ("cohere", "embed-english-v", "embed-multilingual-v", "command-r"),
     "Microsoft": ("microsoft/", "phi-", "intfloat/", "e5-"),
-}  # fmt: skip
+}
 
 
 def maker(model: str) -> str:
@@ -213,9 +213,11 @@ def writer_bias(
             values = [(one.values @ weights)[:, None] for one in (synthetic, real)]
             names = [name for name, mine in zip(real.systems, own, strict=True) if mine]
             return WriterBias(
-                writer, maker(writer), names,
+                writer,
+                maker(writer),
+                names,
                 difference(values[0], synthetic.units, values[1], real.units),
-            )  # fmt: skip
+            )
     return None
 
 

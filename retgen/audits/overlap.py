@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from retgen.evaluation.collection import Collection
 from retgen.evaluation.scoring.misses import relevant_documents
+from retgen.search.collection import Collection
 from retgen.statistics.clustered import Estimate, Floats, Units
 from retgen.tokenizer import content_stems, stems, tokens
 

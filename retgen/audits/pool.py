@@ -164,7 +164,7 @@ class LabelErrors:
             [fit.mean(pool.precision(run), SHARE) for run in runs],
             [fit.ratio(pool.counted[run].astype(float), every, SHARE) for run in runs],
             fit,
-        )  # fmt: skip
+        )
 
     def difference(self, pool: Pool, first: int, second: int) -> Estimate:
         """Of two runs' precision."""

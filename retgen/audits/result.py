@@ -58,7 +58,7 @@ class Audit:
         """Where the next pairs to judge are written: nothing that somebody filled is replaced."""
         first = self.folder / "to_judge.tsv"
         if first.is_file():
-            lines = first.read_text("utf-8", "replace").splitlines()[2:]
+            lines = first.read_text("utf-8", "replace").split("\n")[2:]
             if any(line.split("\t")[0].strip() for line in lines):
                 return self.folder / "to_judge_next.tsv"
         return first
@@ -108,30 +108,45 @@ class Audit:
         found, floors = self.errors, self.scored.baselines
         plain = [] if found is None else [one and one._asdict() for one in found.recall]
         return {
-            "dataset": str(self.scored.collection.path), "version": __version__,
-            "complete": self.complete, "judge": self.judge and self.judge.to_json(),
-            "structure": {key: value for key, value in self.validation.to_json().items()
-                          if key in ("ok", "errors", "warnings", "findings")},
-            "floors": floors, "pool": {"pairs": len(self.pool), "depth": POOL,
-                                       "positives": int((self.pool.strata == POSITIVE).sum())},
-            "labelled": self.labelled, "labels_needed": self.labels_needed(),
+            "dataset": str(self.scored.collection.path),
+            "version": __version__,
+            "complete": self.complete,
+            "judge": self.judge and self.judge.to_json(),
+            "structure": {
+                key: value
+                for key, value in self.validation.to_json().items()
+                if key in ("ok", "errors", "warnings", "findings")
+            },
+            "floors": floors,
+            "pool": {
+                "pairs": len(self.pool),
+                "depth": POOL,
+                "positives": int((self.pool.strata == POSITIVE).sum()),
+            },
+            "labelled": self.labelled,
+            "labels_needed": self.labels_needed(),
             "missing": found and found.missing and found.missing._asdict(),
             "wrong": found and found.wrong and found.wrong._asdict(),
             "runs": [
                 {"system": name, "judged": score.judged, f"P@{DEPTH}": self.as_labelled(i)}
-                | ({} if found is None else {
-                    f"{self.by} P@{DEPTH}": found.precision[i]._asdict(),
-                    f"{self.by} recall@{DEPTH}": plain[i],
-                })
+                | (
+                    {}
+                    if found is None
+                    else {
+                        f"{self.by} P@{DEPTH}": found.precision[i]._asdict(),
+                        f"{self.by} recall@{DEPTH}": plain[i],
+                    }
+                )
                 for i, (name, score) in enumerate(
                     zip(self.systems, at_largest(self.scored.scores), strict=True)
                 )
             ],
-            "differences": [] if found is None else [
-                {"first": a, "second": b, **one._asdict()} for a, b, one in self.differences()
-            ],
-            "notes": self.notes, "failures": self.failures,
-        }  # fmt: skip
+            "differences": []
+            if found is None
+            else [{"first": a, "second": b, **one._asdict()} for a, b, one in self.differences()],
+            "notes": self.notes,
+            "failures": self.failures,
+        }
 
 
 class OverlapGap:
@@ -176,26 +191,40 @@ class OrderComparison:
         """What `--json` prints and audit.json holds."""
         tau, chance = self.agreement.tau, self.agreement.chance
         return {
-            "synthetic": self.synthetic.name, "real": self.real.name, "measure": self.measure,
+            "synthetic": self.synthetic.name,
+            "real": self.real.name,
+            "measure": self.measure,
             "version": __version__,
             "tau": tau and {**tau._asdict(), "share_of_random_orders": chance},
             "systems": [
                 {"system": name, "synthetic": mine, "real": theirs}
                 for name, mine, theirs in zip(
-                    self.real.systems, self.synthetic.means.tolist(), self.real.means.tolist(),
+                    self.real.systems,
+                    self.synthetic.means.tolist(),
+                    self.real.means.tolist(),
                     strict=True,
                 )
             ],
             "pairs": [
-                {"first": one.first, "second": one.second, "certain_on_real": one.certain,
-                 "same_on_synthetic": one.same, "certain_on_synthetic": is_certain(one.synthetic),
-                 "real": one.real._asdict(), "synthetic": one.synthetic._asdict()}
+                {
+                    "first": one.first,
+                    "second": one.second,
+                    "certain_on_real": one.certain,
+                    "same_on_synthetic": one.same,
+                    "certain_on_synthetic": is_certain(one.synthetic),
+                    "real": one.real._asdict(),
+                    "synthetic": one.synthetic._asdict(),
+                }
                 for one in self.agreement.pairs
             ],
-            "writer_bias": self.bias and {
-                "writer": self.bias.writer, "maker": self.bias.maker, "systems": self.bias.own,
+            "writer_bias": self.bias
+            and {
+                "writer": self.bias.writer,
+                "maker": self.bias.maker,
+                "systems": self.bias.own,
                 **self.bias.bias._asdict(),
             },
-            "word_overlap": self.overlap.to_json(), "notes": self.notes,
+            "word_overlap": self.overlap.to_json(),
+            "notes": self.notes,
             "failures": self.failures,
-        }  # fmt: skip
+        }

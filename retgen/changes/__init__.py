@@ -75,10 +75,17 @@ def diff(
     stated, notes = manifest_differences(*sets)
     changed, of_scores = score_changes((sets[0], paths[0]), (sets[1], paths[1]), metrics)
     result = Diff(
-        *paths, documents, queries, qrels, graded, shown, stated, changed,
+        *paths,
+        documents,
+        queries,
+        qrels,
+        graded,
+        shown,
+        stated,
+        changed,
         [*repeated, *notes, *of_scores],
         command or shlex.join(["gen", "diff", str(a), str(b)]),
-    )  # fmt: skip
+    )
     if page is not None:
         make_folder(Path(page).parent)
         write_file(Path(page), diff_page(result).html())

@@ -155,11 +155,15 @@ class TextChanges:
     def to_json(self) -> dict[str, Any]:
         """Counts."""
         return {
-            "same": self.same, "changed": len(self.pairs[0]), "added": len(self.added),
-            "removed": len(self.removed), "renamed": len(self.renamed[0]),
-            "changed_in": self.parts, "metadata_only": self.metadata_only,
+            "same": self.same,
+            "changed": len(self.pairs[0]),
+            "added": len(self.added),
+            "removed": len(self.removed),
+            "renamed": len(self.renamed[0]),
+            "changed_in": self.parts,
+            "metadata_only": self.metadata_only,
             "reordered": self.reordered,
-        }  # fmt: skip
+        }
 
 
 @dataclass(frozen=True)
@@ -181,8 +185,12 @@ class LabelChanges:
 
     def to_json(self) -> dict[str, int]:
         """Counts."""
-        return {"same": self.same, "changed": len(self.pairs[0]), "added": len(self.added),
-                "removed": len(self.removed)}  # fmt: skip
+        return {
+            "same": self.same,
+            "changed": len(self.pairs[0]),
+            "added": len(self.added),
+            "removed": len(self.removed),
+        }
 
 
 def match_texts(before: HashedTable, after: HashedTable) -> TextChanges:
@@ -201,13 +209,18 @@ def match_texts(before: HashedTable, after: HashedTable) -> TextChanges:
     renamed = removed[renamed_a], added[renamed_b]
     order = np.lexsort((rows_b[changed], ~texts[changed]))
     return TextChanges(
-        before, after, int(np.count_nonzero(~changed)),
+        before,
+        after,
+        int(np.count_nonzero(~changed)),
         (rows_a[changed][order], rows_b[changed][order]),
-        renamed, np.setdiff1d(removed, renamed[0]), np.setdiff1d(added, renamed[1]),
+        renamed,
+        np.setdiff1d(removed, renamed[0]),
+        np.setdiff1d(added, renamed[1]),
         {part: int(np.count_nonzero(differ[part])) for part in PARTS},
         int(np.count_nonzero(changed & ~texts)),
-        bool((np.diff(rows_a) < 0).any()), (again_a, again_b),
-    )  # fmt: skip
+        bool((np.diff(rows_a) < 0).any()),
+        (again_a, again_b),
+    )
 
 
 def match_labels(
@@ -276,11 +289,17 @@ def text_examples(table: str, changes: TextChanges, number: int) -> Iterator[Exa
         yield {"table": table, "what": "changed", "id": b[0], "before": before, "after": after}
     renamed = zip(records(old, changes.renamed[0]), records(new, changes.renamed[1]), strict=True)
     for a, b in renamed:
-        yield {"table": table, "what": "renamed", "id": b[0], "was": a[0],
-               "after": _title_and_text(b)}  # fmt: skip
+        yield {
+            "table": table,
+            "what": "renamed",
+            "id": b[0],
+            "was": a[0],
+            "after": _title_and_text(b),
+        }
     for what, key, side, rows in (
-        ("added", "after", new, changes.added), ("removed", "before", old, changes.removed),
-    ):  # fmt: skip
+        ("added", "after", new, changes.added),
+        ("removed", "before", old, changes.removed),
+    ):
         for one in records(side, rows):
             yield {"table": table, "what": what, "id": one[0], key: _title_and_text(one)}
 
@@ -311,9 +330,11 @@ def label_examples(
             every = every[known[0] & known[1]]
         rows = every[:number]
         shown = zip(
-            side.records(rows), _texts(texts[0], side.columns["query"][rows]),
-            _texts(texts[1], side.columns["document"][rows]), strict=True,
-        )  # fmt: skip
+            side.records(rows),
+            _texts(texts[0], side.columns["query"][rows]),
+            _texts(texts[1], side.columns["document"][rows]),
+            strict=True,
+        )
         for place, (qrel, query, document) in enumerate(shown):
             label = float(qrel.relevance)
             labels = {"before": label} if what == "removed" else {"after": label}
@@ -321,10 +342,14 @@ def label_examples(
                 labels = {"before": was[place], "after": label}
             texts_shown = {"query": query, "document": document}
             yield {
-                "table": table, "what": what, "split": split, "query-id": qrel.query_id,
+                "table": table,
+                "what": what,
+                "split": split,
+                "query-id": qrel.query_id,
                 "corpus-id": qrel.doc_id,
-                **labels, **{key: text for key, text in texts_shown.items() if text is not None},
-            }  # fmt: skip
+                **labels,
+                **{key: text for key, text in texts_shown.items() if text is not None},
+            }
 
 
 def _texts(table: HashedTable, wanted: Hashes) -> list[str | None]:

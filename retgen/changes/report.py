@@ -135,8 +135,13 @@ def _score_table(scores: Sequence[ScoreChange]) -> TableView:
     head = ["system", "measure", "A", "B", "B - A", "95% interval", "p"]
     rows = []
     for one in scores:
-        row = [one.label, one.measure, f"{one.before:.4f}", f"{one.after:.4f}",
-               f"{one.after - one.before:+.4f}"]  # fmt: skip
+        row = [
+            one.label,
+            one.measure,
+            f"{one.before:.4f}",
+            f"{one.after:.4f}",
+            f"{one.after - one.before:+.4f}",
+        ]
         if (c := one.compared) is not None:
             row += [signed_interval(c.low, c.high), p_value(c.adjusted)]
         rows.append(row)
@@ -169,8 +174,9 @@ def _title(example: Example) -> str:
 def example_sides(example: Example) -> list[tuple[str, Marked | None, Marked | None]]:
     """(part, before, after) of an example, cut where they differ, long texts shortened."""
     if "split" in example:
-        return [(part, None, _plain(example[part])) for part in ("query", "document")
-                if part in example]  # fmt: skip
+        return [
+            (part, None, _plain(example[part])) for part in ("query", "document") if part in example
+        ]
     before, after = example.get("before") or {}, example.get("after") or {}
     result: list[tuple[str, Marked | None, Marked | None]] = []
     for part in {**before, **after}:
@@ -281,9 +287,13 @@ def diff_page(diff: Diff) -> Page:
         sections.append(Section("Notes", notes=diff.notes))
     a, b = (path.resolve().name for path in (diff.a, diff.b))
     return Page(
-        f"{a} → {b}", "gen diff", f"What changed from A ({diff.a}) to B ({diff.b}).",
-        [verdict(diff)], sections, diff.command,
-    )  # fmt: skip
+        f"{a} → {b}",
+        "gen diff",
+        f"What changed from A ({diff.a}) to B ({diff.b}).",
+        [verdict(diff)],
+        sections,
+        diff.command,
+    )
 
 
 def _texts(example: Example) -> list[tuple[str, bool, Marked]]:

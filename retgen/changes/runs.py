@@ -16,17 +16,27 @@ from numpy.typing import NDArray
 
 from retgen.data import Dataset
 from retgen.errors import DatasetError, UsageError
-from retgen.evaluation.collection import load
 from retgen.evaluation.scoring.evaluate import output_folder
 from retgen.evaluation.scoring.significance import PairedDifference, compare, holm, units_of
-from retgen.evaluation.search.base import label, slug
+from retgen.search.base import label, slug
+from retgen.search.collection import load
 from retgen.yaml_text import read_yaml
 
 # of manifest.json; what follows from the tables, and what a run took, is not compared
 _KEYS = (
-    "family", "complete", "evidence", "judges", "models", "prompts", "word_lists", "licences",
-    "languages", "parent", "lineage", "versions",
-)  # fmt: skip
+    "family",
+    "complete",
+    "evidence",
+    "judges",
+    "models",
+    "prompts",
+    "word_lists",
+    "licences",
+    "languages",
+    "parent",
+    "lineage",
+    "versions",
+)
 _AGAIN = "Write it again with the command that made it, or take it away"
 _System = tuple[str, int | None]  # model, dim
 KeyDifferences = dict[str, dict[str, list[Any]]]  # what -> key -> [in A, in B]
@@ -133,9 +143,13 @@ class ScoreChange:
     def to_json(self) -> dict[str, Any]:
         """One entry of `scores`."""
         result: dict[str, Any] = {
-            "model": self.model, "dim": self.dim, "metric": self.measure, "a": self.before,
-            "b": self.after, "difference": self.after - self.before,
-        }  # fmt: skip
+            "model": self.model,
+            "dim": self.dim,
+            "metric": self.measure,
+            "a": self.before,
+            "b": self.after,
+            "difference": self.after - self.before,
+        }
         if (one := self.compared) is not None:
             result |= {"low": one.low, "high": one.high, "p": one.p, "adjusted": one.adjusted}
         return result
@@ -231,10 +245,11 @@ def _with_intervals(
     for system in dict.fromkeys(one.system for one in changes):
         measures = [one.measure for one in changes if one.system == system]
         values = {
-            name: _per_query(folder / "per_query" / f"{slug(*system)}.jsonl", path, [*texts[1]],
-                             measures)
+            name: _per_query(
+                folder / "per_query" / f"{slug(*system)}.jsonl", path, [*texts[1]], measures
+            )
             for name, folder, path in zip("AB", folders, paths, strict=True)
-        }  # fmt: skip
+        }
         for one in compare(units, {"B": values["B"], "A": values["A"]}, measures):
             compared.setdefault(one.measure, {})[system] = one
     for measure, rows in compared.items():  # Holm's correction over the systems of each measure

@@ -23,12 +23,10 @@ from retgen.cli.base import (
     check_datasets,
     check_only_for_apis,
     command,
-    complete_chat_model,
     complete_model,
     fail_of_systems,
     given_command,
     given_path,
-    given_place,
     interruptible,
     model_options_of,
     print_result,
@@ -49,14 +47,16 @@ def audit_command(
     real: Annotated[
         Path | None,
         typer.Option(
-            parser=given_place, metavar="OTHER",
+            parser=given_path,
+            metavar="OTHER",
             help="A set of people's queries: does PATH order systems as it does?",
         ),
     ] = None,
     model: Annotated[
         list[str] | None,
         typer.Option(
-            metavar="M", autocompletion=complete_model,
+            metavar="M",
+            autocompletion=complete_model,
             help="{retrievers}. Without --model and --run: bm25 and minilm. Repeatable.",
         ),
     ] = None,
@@ -75,7 +75,7 @@ def audit_command(
     judge: Annotated[
         str | None,
         typer.Option(
-            metavar="MODEL", autocompletion=complete_chat_model,
+            metavar="MODEL",
             help="A chat model that labels pairs too, e.g. openai:gpt-5-mini; people's labels "
             "correct it.",
         ),
@@ -101,7 +101,7 @@ def audit_command(
     no_cache: NoCacheOption = False,
     json: Json = False,
     quiet: Quiet = False,
-) -> None:  # fmt: skip
+) -> None:
     """Say how far a benchmark's labels, or a synthetic set's order of systems, can be trusted."""
     check_datasets(path, real)
     from retgen.evaluation.retrievers import Options, asked_models, check_name
@@ -118,9 +118,14 @@ def audit_command(
         device=device, dtype=dtype, max_length=max_length, trust_remote_code=trust_remote_code
     )
     shared: dict[str, Any] = {
-        "models": model or (), "split": split, "out": out, "options": options,
-        "model_options": model_options, "cache": not no_cache, "command": given_command(),
-    }  # fmt: skip
+        "models": model or (),
+        "split": split,
+        "out": out,
+        "options": options,
+        "model_options": model_options,
+        "cache": not no_cache,
+        "command": given_command(),
+    }
     result: Any
     text: Any
     with shown_progress(quiet, json) as progress:
@@ -130,9 +135,16 @@ def audit_command(
 
             text = terminal_text
             result = audit(
-                path, runs=run or (), labels=labels, patch=patch, judge=judge,
-                judge_pairs=judge_pairs, seed=seed, progress=progress, **shared,
-            )  # fmt: skip
+                path,
+                runs=run or (),
+                labels=labels,
+                patch=patch,
+                judge=judge,
+                judge_pairs=judge_pairs,
+                seed=seed,
+                progress=progress,
+                **shared,
+            )
         else:
             from retgen.audits.compare import audit_against
             from retgen.audits.compare_page import terminal_text as comparison_text

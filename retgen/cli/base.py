@@ -13,9 +13,8 @@ import signal
 import sys
 import traceback
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, NoReturn, ParamSpec, TypeVar
+from typing import Annotated, Any, NoReturn, ParamSpec, TypeVar
 
 import typer
 from typer.core import TyperCommand, TyperGroup
@@ -23,9 +22,6 @@ from typer.core import TyperCommand, TyperGroup
 from retgen.errors import BudgetReached, DatasetMissing, OutputError, RetgenError, UsageError
 from retgen.progress import Progress, ProgressLines, no_progress
 from retgen.version import __version__
-
-if TYPE_CHECKING:
-    from retgen.agents.ledger.address import ServerAddress
 
 # as `gen --help` lists them
 _PANELS = {
@@ -122,12 +118,6 @@ def complete_model(incomplete: str) -> list[str]:
     return [name for name in names() if name.startswith(incomplete)]
 
 
-def complete_chat_model(incomplete: str) -> list[str]:
-    from retgen.agents.prices import Prices
-
-    return [name for name in ("offline", *Prices().models()) if name.startswith(incomplete)]
-
-
 def complete_protocol(incomplete: str) -> list[str]:
     return [name for name in ("paper", "best") if name.startswith(incomplete)]
 
@@ -138,25 +128,17 @@ def given_path(text: str) -> Path:
         raise typer.BadParameter("it is empty: give a path")
     if text.startswith("s3:"):
         raise typer.BadParameter(
-            f"{text} is in a bucket, and this must be on this machine; gen run --out, gen validate "
-            "and gen eval take runs in buckets"
+            f"{text} is in a bucket, and this must be a path: `gen publish RUN {text}` puts a run "
+            "there"
         )
     return Path(text)
 
 
-def given_place(text: str) -> Any:
-    """A path, or the address of a run in a bucket as it was given."""
-    return text if text.startswith("s3:") else given_path(text)
-
-
-def given_ledger(text: Any) -> Any:
-    """Where a ledger is: a path, or the address of a database, whose text has no password."""
-    from retgen.agents.ledger.address import ledger_address
-
-    try:
-        return ledger_address(text if "://" in str(text) else given_path(str(text)))
-    except UsageError as error:
-        fail(str(error), error.exit_code)
+def given_ledger(text: str) -> Path:
+    """The file of a ledger; the address of a server is not repeated, as it may hold a password."""
+    if "://" in text:
+        raise typer.BadParameter("a ledger is a file, not an address")
+    return given_path(text)
 
 
 RecipeArgument = Annotated[
@@ -191,7 +173,6 @@ ModelOption = Annotated[
     str | None,
     typer.Option(
         metavar="MODEL",
-        autocompletion=complete_chat_model,
         help="Model that writes and judges, e.g. openai:gpt-5-mini or offline.",
     ),
 ]
@@ -203,12 +184,12 @@ PriceOption = Annotated[
     ),
 ]
 LedgerOption = Annotated[
-    Any,
+    Path | None,
     typer.Option(
         parser=given_ledger,
-        metavar="PATH|URL",
+        metavar="FILE",
         envvar="RETGEN_LEDGER",
-        help="Ledger of all calls: a file, default ledger.sqlite beside the run; or postgresql://...",
+        help="Ledger of all calls; default ledger.sqlite beside the run. One process at a time.",
     ),
 ]
 RunArgument = Annotated[
@@ -218,11 +199,10 @@ RunArgument = Annotated[
 DatasetArgument = Annotated[
     Path,
     typer.Argument(
-        parser=given_place,
+        parser=given_path,
         metavar="PATH",
         show_default=False,
-        help="A run directory, s3://BUCKET/PATH of one, or any data set in MTEB, BEIR or Hub "
-        "layout.",
+        help="A run directory, or any data set in MTEB, BEIR or Hub layout.",
     ),
 ]
 SplitOption = Annotated[str | None, typer.Option(help="Which qrels; default test, else the first.")]
@@ -308,8 +288,9 @@ def report_errors(function: Callable[P, R]) -> Callable[..., R]:
             raise typer.Exit(130) from None
 
     signature = inspect.signature(function, eval_str=True)
-    own = inspect.Parameter("verbose", inspect.Parameter.KEYWORD_ONLY, default=False,
-                            annotation=Verbose)  # fmt: skip
+    own = inspect.Parameter(
+        "verbose", inspect.Parameter.KEYWORD_ONLY, default=False, annotation=Verbose
+    )
     parameters = [*signature.parameters.values(), own]
     reported.__signature__ = signature.replace(parameters=parameters)  # type: ignore[attr-defined]
     return reported
@@ -335,7 +316,6 @@ _MODULES_OF_EXTRAS = {
     "review": frozenset({"starlette"}),
     "publish": frozenset({"botocore"}),
     "cluster": frozenset(),
-    "postgresql": frozenset(),
 }
 
 
@@ -358,7 +338,7 @@ def install_command(module: str) -> str:
 
 def resume_command(more: bool = False) -> str:
     """The command that resumes. `more`: it stopped at its cap, so another one is to be named."""
-    words = [word for word in given_words() if word != "--fresh"]
+    words = [word for word in sys.argv[1:] if word != "--fresh"]
     for i, word in enumerate(words if more else ()):
         if words[i - 1] == "--max-usd":
             words[i] = "MORE"
@@ -468,9 +448,9 @@ def model_options_of(
     max_usd: float | None,
     prices: list[str] | None,
     replay: Path | None,
-    ledger: Path | ServerAddress | None,
+    ledger: Path | None,
     batch: bool | None = None,
-    batch_hours: float | None = None,
+    retry_refused: bool = False,
 ) -> Any:
     """How models are called; None without an option, since most runs call none."""
     if Path(".env").is_file():  # keys, for whoever looks for them in the environment
@@ -480,16 +460,15 @@ def model_options_of(
             load_dotenv(Path(".env"), override=False)
         except (ValueError, OSError) as error:
             raise UsageError(".env: is not a text file of NAME=value lines") from error
-    if batch_hours is not None and not batch:
-        raise UsageError("--batch-hours: goes with --batch")
-    if (max_usd, replay, ledger, batch) == (None,) * 4 and not prices:
+    if (max_usd, replay, ledger, batch) == (None,) * 4 and not (prices or retry_refused):
         return None
-    from retgen.agents.calls import ModelOptions
     from retgen.agents.prices import Prices
+    from retgen.agents.session import ModelOptions
 
     Prices(prices or ())  # what is no price is refused, whether a model is asked or not
-    result = ModelOptions(ledger, max_usd, tuple(prices or ()), replay, batch)
-    return replace(result, batch_hours=batch_hours) if batch_hours is not None else result
+    return ModelOptions(
+        ledger, max_usd, tuple(prices or ()), replay, batch, retry_refused=retry_refused
+    )
 
 
 def check_only_for_apis(given: Mapping[str, Any], instead: str) -> None:
@@ -525,28 +504,9 @@ def plural(count: int, noun: str) -> str:
     return f"{count:,} {noun}" if count == 1 else f"{count:,} {noun}s"
 
 
-def given_words() -> list[str]:
-    """The words of the command as they were typed, without passwords."""
-    words = sys.argv[1:]
-    if any("://" in word for word in words):
-        from retgen.agents.ledger.address import without_password
-
-        return [without_password(word) for word in words]
-    return words
-
-
 def given_command() -> str:
     """The command as it was typed."""
-    return shlex.join(["gen", *given_words()])
-
-
-def without_rank() -> str:
-    """The command that merges what ranks have done; its processes and folders are its own."""
-    words = [word for word in sys.argv[1:] if word != "--quiet"]
-    for option in ("--rank", "--workers", "--work"):
-        while at := [i for i, word in enumerate(words) if word.partition("=")[0] == option]:
-            del words[at[0] : at[0] + (1 if "=" in words[at[0]] else 2)]
-    return shlex.join(["gen", *words])
+    return shlex.join(["gen", *sys.argv[1:]])
 
 
 def _version(wanted: bool) -> None:
@@ -567,10 +527,10 @@ def _root(
 def check_datasets(*paths: str | Path | None) -> None:
     """Raise `DatasetError` for what is no data set before what scores one is imported."""
     from retgen.data import open_dataset
-    from retgen.evaluation.scoring.multiconir_files import is_published
+    from retgen.search.multiconir_files import is_published
 
     for path in paths:
-        later = path is None or str(path).startswith(("mteb:", "s3:"))  # fetched then
+        later = path is None or str(path).startswith("mteb:")  # fetched then
         if path is not None and not later and not is_published(Path(path)):
             open_dataset(path)
 

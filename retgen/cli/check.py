@@ -49,7 +49,8 @@ def validate_command(
     against: Annotated[
         list[Path] | None,
         typer.Option(
-            parser=given_path, metavar="PATH",
+            parser=given_path,
+            metavar="PATH",
             help="A data set, such as a benchmark, that must share no documents or queries with "
             "this one. Repeatable.",
         ),
@@ -58,7 +59,7 @@ def validate_command(
     engine: EngineOption = "local",
     json: Json = False,
     quiet: Quiet = False,
-) -> None:  # fmt: skip
+) -> None:
     """Check a data set: all rules, and for a run the structural proof. Exit 1 on errors."""
     from retgen.validation.validate import validate
 
@@ -148,7 +149,9 @@ def diff_command(
     a: Annotated[
         Path,
         typer.Argument(
-            parser=given_path, metavar="A", show_default=False,
+            parser=given_path,
+            metavar="A",
+            show_default=False,
             help="A run directory, or any data set in MTEB, BEIR or Hub layout.",
         ),
     ],
@@ -174,16 +177,21 @@ def diff_command(
     ] = False,
     json: Json = False,
     quiet: Quiet = False,
-) -> None:  # fmt: skip
+) -> None:
     """Compare two data sets: records, texts, labels, recipes, scores."""
     from retgen.changes import diff
     from retgen.changes.report import terminal_text
 
     with shown_progress(quiet, json) as progress:
         result = diff(
-            a, b, metrics=metric or (), examples=examples, page=page,
-            command=given_command(), progress=progress,
-        )  # fmt: skip
+            a,
+            b,
+            metrics=metric or (),
+            examples=examples,
+            page=page,
+            command=given_command(),
+            progress=progress,
+        )
     written = f"\npage: {page}" if page is not None else ""
     print_result(result, lambda: terminal_text(result) + written, json, quiet)
     if exit_code and result.differ:

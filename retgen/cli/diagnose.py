@@ -48,7 +48,8 @@ def diagnose_command(
     against: Annotated[
         list[str] | None,
         typer.Option(
-            metavar="M", autocompletion=complete_model,
+            metavar="M",
+            autocompletion=complete_model,
             help="Another system, beside bm25 and minilm. Repeatable.",
         ),
     ] = None,
@@ -81,7 +82,7 @@ def diagnose_command(
     no_cache: NoCacheOption = False,
     json: Json = False,
     quiet: Quiet = False,
-) -> None:  # fmt: skip
+) -> None:
     """Show what a retriever can and cannot do, ability by ability, on fresh proven data."""
     from retgen.diagnosis.diagnose import REFERENCES, diagnose
     from retgen.evaluation.retrievers import Options, asked_models, check_name
@@ -96,17 +97,29 @@ def diagnose_command(
         given = {"--max-usd": max_usd, "--price": price}
         check_only_for_apis(given, "openai:text-embedding-3-small")
     options = Options(
-        device=device, dtype=dtype, batch_size=batch_size, max_length=max_length,
-        query_prompt=query_prompt, document_prompt=document_prompt,
+        device=device,
+        dtype=dtype,
+        batch_size=batch_size,
+        max_length=max_length,
+        query_prompt=query_prompt,
+        document_prompt=document_prompt,
         trust_remote_code=trust_remote_code,
-    )  # fmt: skip
+    )
     with shown_progress(quiet, json) as progress:
         result = diagnose(
-            model, against=against or (), references=() if alone else REFERENCES,
-            seed=seed, abilities=ability or (), quick=quick, out=out,
-            options=options, model_options=model_options, cache=not no_cache,
-            command=given_command(), progress=progress,
-        )  # fmt: skip
+            model,
+            against=against or (),
+            references=() if alone else REFERENCES,
+            seed=seed,
+            abilities=ability or (),
+            quick=quick,
+            out=out,
+            options=options,
+            model_options=model_options,
+            cache=not no_cache,
+            command=given_command(),
+            progress=progress,
+        )
     from retgen.diagnosis.page import terminal_text
 
     print_result(result, lambda: terminal_text(result), json, quiet)

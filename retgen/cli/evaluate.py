@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -31,15 +30,12 @@ from retgen.cli.base import (
     fail_of_systems,
     given_command,
     given_path,
-    given_place,
     interruptible,
     model_options_of,
     overrides_of,
     parse_numbers,
-    plural,
     print_result,
     shown_progress,
-    without_rank,
 )
 from retgen.errors import UsageError
 
@@ -51,7 +47,6 @@ from retgen.errors import UsageError
     "gen eval outputs/limit_small --run mine.trec",
     "gen eval outputs/kb ~/beir/scifact --model bm25 --model minilm --leaderboard",
     "gen eval limit_patterns_by_dimension",
-    "gen eval outputs/limit_dense --model minilm --rank 3/64",
     "gen eval outputs/multiconir_people --model minilm --model llm:openai:gpt-5-mini --limit 20",
     "gen eval outputs/sealed_world_small --sealed --run submission.trec",
 )
@@ -59,15 +54,18 @@ def eval_command(
     paths: Annotated[
         list[Path],
         typer.Argument(
-            parser=given_place, metavar="PATH...", show_default=False,
-            help="Run directories, also s3://BUCKET/PATH, data sets in MTEB, BEIR or Hub layout, "
+            parser=given_path,
+            metavar="PATH...",
+            show_default=False,
+            help="Run directories, data sets in MTEB, BEIR or Hub layout, "
             "mteb:NAME (a data set of MTEB); or a study (gen recipes lists them).",
         ),
     ],
     model: Annotated[
         list[str] | None,
         typer.Option(
-            metavar="M", autocompletion=complete_model,
+            metavar="M",
+            autocompletion=complete_model,
             help="{retrievers}. Default bm25; on candidate sets bm25-paper and bm25. Repeatable.",
         ),
     ] = None,
@@ -129,14 +127,6 @@ def eval_command(
         int | None,
         typer.Option(min=2, help="Repeat over N seeds of the generator; PATH is a run or recipe."),
     ] = None,
-    rank: Annotated[
-        str | None,
-        typer.Option(
-            metavar="I/N",
-            help="Encode the share of one of N ranks, counted from 0, and score nothing; the same "
-            "command without it scores what all have encoded.",
-        ),
-    ] = None,
     device: Annotated[
         str | None,
         typer.Option(help="cpu, cuda, cuda:0, mps; several (cuda:0,cuda:1) share the encoding."),
@@ -173,14 +163,15 @@ def eval_command(
     settings: Annotated[
         list[str] | None,
         typer.Option(
-            "--set", metavar="KEY=VALUE",
+            "--set",
+            metavar="KEY=VALUE",
             help="Of a study: override a key of all its recipes, e.g. params.docs=50000. "
             "Repeatable.",
         ),
     ] = None,
     json: Json = False,
     quiet: Quiet = False,
-) -> None:  # fmt: skip
+) -> None:
     """Score retrievers and TREC runs, with query-blind baselines, intervals and pictures."""
     from retgen.recipes import find_study
 
@@ -189,9 +180,13 @@ def eval_command(
         raise UsageError("--set: changes the recipes of a study, and PATH is none")
     if sealed:
         unfit = {
-            "--by": by, "--misses": misses, "--threshold": threshold, "--seeds": seeds,
-            "--rank": rank, "the study": study, "the second PATH": paths[1:],
-        }  # fmt: skip
+            "--by": by,
+            "--misses": misses,
+            "--threshold": threshold,
+            "--seeds": seeds,
+            "the study": study,
+            "the second PATH": paths[1:],
+        }
         if names := [name for name, value in unfit.items() if value]:
             raise UsageError(
                 "--sealed prints the measures of one set, and nothing that tells of its qrels: "
@@ -216,21 +211,26 @@ def eval_command(
         if study is not None:
             asked_of_apis["--limit"] = limit
         check_only_for_apis(asked_of_apis, "openai:text-embedding-3-small or llm:PROVIDER:NAME")
-    asked = {"--by": by, "--threshold": threshold, "--misses": misses, "--complete": complete,
-             "--leaderboard": leaderboard}  # fmt: skip
+    asked = {
+        "--by": by,
+        "--threshold": threshold,
+        "--misses": misses,
+        "--complete": complete,
+        "--leaderboard": leaderboard,
+    }
     if study is not None and (unused := [name for name, value in asked.items() if value]):
         raise UsageError(f"{', '.join(unused)}: about data sets; a study makes its own")
     options = Options(
-        device=device, dtype=dtype, batch_size=batch_size, max_length=max_length,
+        device=device,
+        dtype=dtype,
+        batch_size=batch_size,
+        max_length=max_length,
         query_prompt=task_instruction() if paper_prompt else query_prompt,
-        document_prompt=document_prompt, rerank=rerank_depth,
-        attn_implementation=attn_implementation, trust_remote_code=trust_remote_code,
-    )  # fmt: skip
-    if rank is not None:
-        if study is not None or seeds is not None or len(paths) != 1:
-            raise UsageError("--rank: encodes one data set; give its PATH, without --seeds")
-        _encode_share(paths[0], model or (), rank, out, options, json, quiet)
-        return
+        document_prompt=document_prompt,
+        rerank=rerank_depth,
+        attn_implementation=attn_implementation,
+        trust_remote_code=trust_remote_code,
+    )
     analyses = Analyses(
         tuple(dict.fromkeys(by or ())), _threshold(threshold), misses=misses, complete=complete
     )
@@ -243,19 +243,34 @@ def eval_command(
             if run or split:
                 raise UsageError("--run and --split are about data sets; a study makes its own")
             result = run_study(
-                study, models=model or (), dims=cut, metrics=metric or (),
-                overrides=overrides_of(settings), out=out,
-                options=options, cache=not no_cache, model_options=model_options,
-                command=given_command(), progress=progress,
-            )  # fmt: skip
+                study,
+                models=model or (),
+                dims=cut,
+                metrics=metric or (),
+                overrides=overrides_of(settings),
+                out=out,
+                options=options,
+                cache=not no_cache,
+                model_options=model_options,
+                command=given_command(),
+                progress=progress,
+            )
         else:
             wanted: dict[str, Any] = {
-                "models": model or (), "runs": run or (), "metrics": metric or (), "dims": cut,
-                "split": split, "out": out, "analyses": analyses, "options": options,
+                "models": model or (),
+                "runs": run or (),
+                "metrics": metric or (),
+                "dims": cut,
+                "split": split,
+                "out": out,
+                "analyses": analyses,
+                "options": options,
                 "cache": not no_cache,
-                "limit": limit, "model_options": model_options, "command": given_command(),
+                "limit": limit,
+                "model_options": model_options,
+                "command": given_command(),
                 "progress": progress,
-            }  # fmt: skip
+            }
             if seeds is not None:
                 if leaderboard:
                     raise UsageError("--leaderboard: compares systems on data sets; leave --seeds")
@@ -279,32 +294,6 @@ def eval_command(
     else:
         print_result(result, lambda: _text(result), json, quiet)
     fail_of_systems(result.failures, 2 if study is not None else result.exit_code)
-
-
-def _encode_share(
-    path: Path,
-    models: Sequence[str],
-    rank: str,
-    out: Path | None,
-    options: Any,
-    json: bool,
-    quiet: bool,
-) -> None:
-    from retgen.engines.ranks import Rank
-    from retgen.evaluation.scoring.by_rank import encode_share
-
-    with shown_progress(quiet, json) as progress:
-        share = encode_share(
-            path, models, Rank.parse(rank), out=out, options=options, progress=progress
-        )
-    shown = {**share._asdict(), "path": str(share.path), "rank": str(share.rank)}
-    kept = f" ({share.kept:,} of them earlier)" if share.kept else ""
-    message = (
-        f"{share.path}: rank {share.rank} has encoded its {plural(share.documents, 'document')}"
-        f"{kept}. When all {share.rank.of} ranks have ended, score them with\n  "
-        f"{without_rank()}"
-    )
-    print_result(shown, lambda: message, json, quiet)
 
 
 def _threshold(given: str | None) -> Any:
@@ -345,14 +334,17 @@ def capacity_command(
     path: Annotated[
         Path | None,
         typer.Argument(
-            parser=given_path, metavar="[PATH]", show_default=False,
+            parser=given_path,
+            metavar="[PATH]",
+            show_default=False,
             help="A data set or mteb:NAME, to bound the dimensions that its qrels need.",
         ),
     ] = None,
     protocol: Annotated[
         list[str] | None,
         typer.Option(
-            metavar="P", autocompletion=complete_protocol,
+            metavar="P",
+            autocompletion=complete_protocol,
             help="Without PATH: critical n of all pairs by `paper` (section 4) or `best` (the best "
             "optimiser). Repeatable.",
         ),
@@ -386,7 +378,7 @@ def capacity_command(
     ] = None,
     json: Json = False,
     quiet: Quiet = False,
-) -> None:  # fmt: skip
+) -> None:
     """How many documents fit in d dimensions; certificates for a data set's qrels."""
 
     wanted = parse_numbers("--dims", dims)
@@ -406,9 +398,16 @@ def capacity_command(
 
         with shown_progress(quiet, json) as progress:
             result = capacity(
-                protocols=protocol or (), closed_form=construct, dims=wanted, seeds=seeds,
-                minutes=minutes, device=device, out=out, command=given_command(), progress=progress,
-            )  # fmt: skip
+                protocols=protocol or (),
+                closed_form=construct,
+                dims=wanted,
+                seeds=seeds,
+                minutes=minutes,
+                device=device,
+                out=out,
+                command=given_command(),
+                progress=progress,
+            )
         text = all_pairs_text
     else:
         if protocol or construct:
@@ -419,8 +418,16 @@ def capacity_command(
 
         with shown_progress(quiet, json) as progress:
             result = certify(
-                path, split=split, dims=wanted, margin=margin, seeds=seeds, minutes=minutes,
-                device=device, out=out, command=given_command(), progress=progress,
-            )  # fmt: skip
+                path,
+                split=split,
+                dims=wanted,
+                margin=margin,
+                seeds=seeds,
+                minutes=minutes,
+                device=device,
+                out=out,
+                command=given_command(),
+                progress=progress,
+            )
         text = certificate_text
     print_result(result, lambda: text(result), json, quiet)

@@ -88,7 +88,9 @@ def new_command(
     family: Annotated[
         str,
         typer.Argument(
-            metavar="FAMILY", autocompletion=complete_family, show_default=False,
+            metavar="FAMILY",
+            autocompletion=complete_family,
+            show_default=False,
             help="A family of data sets, for example limit.",
         ),
     ],
@@ -98,18 +100,20 @@ def new_command(
     source: Annotated[
         str | None,
         typer.Option(
-            metavar="PATH", show_default=False,
+            metavar="PATH",
+            show_default=False,
             help="Your documents: a file, a folder or hf:owner/name. The recipe is fitted to them.",
         ),
     ] = None,
     licence: Annotated[
         str | None,
         typer.Option(
-            metavar="NAME", show_default=False,
+            metavar="NAME",
+            show_default=False,
             help="Licence of your documents, for example CC-BY-4.0.",
         ),
     ] = None,
-) -> None:  # fmt: skip
+) -> None:
     """Write a commented recipe to start from."""
     from retgen.scaffold import describe, new_recipe
 
@@ -214,7 +218,7 @@ def draft_command(
     ledger: LedgerOption = None,
     json: Json = False,
     quiet: Quiet = False,
-) -> None:  # fmt: skip
+) -> None:
     """Have a chat model write a recipe from a sentence, checked and with its price."""
     from retgen.draft.draft import draft
 
@@ -239,12 +243,13 @@ def _drafted(result: Any) -> str:
     cost = "at a price that is not known" if usd is None else f"for ${usd:.4f}"
     return "\n".join(
         [
-            f"wrote {result.path}", *(f"  - {one}" for one in result.choices),
+            f"wrote {result.path}",
+            *(f"  - {one}" for one in result.choices),
             *plan_lines(result.plan),
             f"drafted in {result.costs['calls']:,} calls, {cost}",
             f"look at it, then: gen run {result.path}",
         ]
-    )  # fmt: skip
+    )
 
 
 _SHOWN = 3  # relevant documents of a query
@@ -280,9 +285,10 @@ def preview_command(
     for query in result["queries"]:
         print(f"\n{query['_id']}  {query['text']}")
         relevant = [
-            qrel["corpus-id"] for qrel in result["qrels"]
+            qrel["corpus-id"]
+            for qrel in result["qrels"]
             if qrel["query-id"] == query["_id"] and qrel["score"] > 0
-        ]  # fmt: skip
+        ]
         for doc_id in relevant[:_SHOWN]:
             print(f"    {doc_id}  {texts.get(doc_id, '(further back in the corpus)')}")
         if len(relevant) > _SHOWN:
@@ -310,14 +316,15 @@ def check_command(
     domain: Annotated[
         str,
         typer.Argument(
-            metavar="DOMAIN", show_default=False,
+            metavar="DOMAIN",
+            show_default=False,
             help="A .yaml file of your own, or the name of a bundled domain.",
         ),
     ],
     documents: Annotated[int, typer.Option(min=1, max=100, help="Documents to show.")] = 2,
     seed: Annotated[int, typer.Option(min=0, help="Seed of what is shown.")] = 42,
     json: Json = False,
-) -> None:  # fmt: skip
+) -> None:
     """Check a domain file, compose a few documents, ask a query of every operator.
 
     Draws 10,000 entities and lists what the file's own rules forbid: values that none can have,

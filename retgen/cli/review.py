@@ -35,7 +35,9 @@ def review_command(
     path: Annotated[
         Path | None,
         typer.Argument(
-            parser=given_path, metavar="PATH", show_default=False,
+            parser=given_path,
+            metavar="PATH",
+            show_default=False,
             help="A run directory, or any data set in MTEB, BEIR or Hub layout.",
         ),
     ] = None,
@@ -121,11 +123,14 @@ def review_command(
     ] = None,
     json: Json = False,
     quiet: Quiet = False,
-) -> None:  # fmt: skip
+) -> None:
     """Let people judge query-document pairs; certify error rates."""
     actions = {
-        "--report": report, "--export": export, "--import": import_file, "--static": static,
-    }  # fmt: skip
+        "--report": report,
+        "--export": export,
+        "--import": import_file,
+        "--static": static,
+    }
     given = [name for name, value in actions.items() if value not in (None, False)]
     if len(given) > 1:
         raise UsageError(f"{' and '.join(given)}: do one after the other")
@@ -148,10 +153,19 @@ def review_command(
         require_modules("fastapi", "uvicorn")
     with shown_progress(quiet, json) as progress:
         review = open_review(
-            path, annotators=_names(annotators), goals=goal, mode=mode, overlap=overlap,
-            second=second, depth=depth, split=split, seed=seed, out=out, progress=progress,
+            path,
+            annotators=_names(annotators),
+            goals=goal,
+            mode=mode,
+            overlap=overlap,
+            second=second,
+            depth=depth,
+            split=split,
+            seed=seed,
+            out=out,
+            progress=progress,
             **chosen | _given(plants=plants, pool=_names(pool), looks=looks),
-        )  # fmt: skip
+        )
     if report:
         _report(review, json, quiet)
     elif export is not None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shlex
+import sys
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -22,15 +23,11 @@ from retgen.cli.base import (
     Workers,
     command,
     given_path,
-    given_place,
-    given_words,
     interruptible,
     model_options_of,
     overrides_of,
-    plural,
     print_result,
     shown_progress,
-    without_rank,
 )
 from retgen.cli.recipes import print_plan
 from retgen.errors import UsageError
@@ -40,38 +37,18 @@ from retgen.errors import UsageError
     "run",
     "gen run limit_dense",
     "gen run my.yaml --out /data/mine",
-    "gen run limit_dense --out s3://bucket/limit_dense",
     "gen run limit_dense --set seed=7 --set params.docs=5000",
-    "gen run kb.yaml --model openai:gpt-5-mini --ledger postgresql://me@host/database",
+    "gen run kb.yaml --retry-refused",
 )
 def run_command(
     recipe: RecipeArgument,
     out: Annotated[
-        Any,
-        typer.Option(
-            parser=given_place,
-            metavar="PATH",
-            help="Run directory, also s3://BUCKET/PATH; default outputs/NAME.",
-        ),
-    ] = None,
-    work: Annotated[
         Path | None,
-        typer.Option(
-            parser=given_path,
-            help="Where a run in a bucket is made; default runs/ in the cache folder.",
-        ),
+        typer.Option(parser=given_path, help="Run directory; default outputs/NAME."),
     ] = None,
     settings: Setting = None,
     workers: Workers = None,
     engine: EngineOption = "local",
-    rank: Annotated[
-        str | None,
-        typer.Option(
-            metavar="I/N",
-            help="Do the share of one of N ranks, counted from 0; the same command without it "
-            "merges them.",
-        ),
-    ] = None,
     limit: Annotated[
         int | None,
         typer.Option(min=1, help="At most N records; refused if the parameters fix their number."),
@@ -80,14 +57,6 @@ def run_command(
     max_usd: MaxUsdOption = None,
     price: PriceOption = None,
     batch: BatchOption = None,
-    batch_hours: Annotated[
-        float | None,
-        typer.Option(
-            min=0.0,
-            help="Hours to wait for a batch, from when this command begins to; default 49, when "
-            "every batch has ended or expired.",
-        ),
-    ] = None,
     pilot: Annotated[
         int | None,
         typer.Option(min=1, help="Make N records only, and estimate the cost of the whole run."),
@@ -100,6 +69,12 @@ def run_command(
         ),
     ] = None,
     ledger: LedgerOption = None,
+    retry_refused: Annotated[
+        bool,
+        typer.Option(
+            "--retry-refused", help="Ask again what models or servers have refused before."
+        ),
+    ] = False,
     fresh: Annotated[
         bool,
         typer.Option(
@@ -126,54 +101,54 @@ def run_command(
     interruptible()
     if apply_review or verdicts is not None:
         others = {
-            "--set": settings, "--limit": limit, "--model": model, "--max-usd": max_usd,
-            "--price": price, "--pilot": pilot, "--replay": replay, "--ledger": ledger,
-            "--fresh": fresh or None, "--work": work, "--batch": batch,
-            "--batch-hours": batch_hours,
+            "--set": settings,
+            "--limit": limit,
+            "--model": model,
+            "--max-usd": max_usd,
+            "--price": price,
+            "--pilot": pilot,
+            "--replay": replay,
+            "--ledger": ledger,
+            "--fresh": fresh or None,
+            "--batch": batch,
+            "--retry-refused": retry_refused or None,
             "--verdicts": None if apply_review else verdicts,
-        }  # fmt: skip
-        folder = given_path(str(out)) if out is not None else None
-        _apply_review(recipe, folder, verdicts, workers, others, json, quiet)
+        }
+        _apply_review(recipe, out, verdicts, workers, others, json, quiet)
         return
     overrides = overrides_of(settings, model)
-    model_options = model_options_of(recipe, max_usd, price, replay, ledger, batch, batch_hours)
+    model_options = model_options_of(recipe, max_usd, price, replay, ledger, batch, retry_refused)
     if pilot is not None:
         from retgen.run import pilot as try_out
 
         with shown_progress(quiet, json) as progress:
             planned = try_out(
-                recipe, pilot, out=out, overrides=overrides, model_options=model_options,
+                recipe,
+                pilot,
+                out=out,
+                overrides=overrides,
+                model_options=model_options,
                 progress=progress,
-            )  # fmt: skip
+            )
         print_plan(planned, json)
         if not json:
-            words = [word for word in given_words() if word != "--fresh"]
+            words = [word for word in sys.argv[1:] if word != "--fresh"]
             at = next(i for i, word in enumerate(words) if word.startswith("--pilot"))
             del words[at : at + (1 if "=" in words[at] else 2)]
             print(f"All of it, with what was answered so far:\n  {shlex.join(['gen', *words])}")
         return
-    if rank is not None:
-        from retgen.engines.ranks import Rank
-        from retgen.run import run_rank
-
-        if fresh or engine != "local" or pilot is not None:
-            raise UsageError("--rank: goes without --fresh, --engine and --pilot")
-        with shown_progress(quiet, json) as progress:
-            share = run_rank(
-                recipe, Rank.parse(rank), out=out, overrides=overrides, workers=workers,
-                limit=limit, work=work, progress=progress,
-            )  # fmt: skip
-        shown = {
-            "path": share.path, "rank": str(share.rank), "pieces": share.pieces,
-            "merged": share.merged,
-        }  # fmt: skip
-        print_result(shown, lambda: _rank_summary(share), json, quiet)
-        return
     with shown_progress(quiet, json) as progress:
         result = run(
-            recipe, out=out, overrides=overrides, workers=workers, engine=engine, limit=limit,
-            fresh=fresh, model_options=model_options, work=work, progress=progress,
-        )  # fmt: skip
+            recipe,
+            out=out,
+            overrides=overrides,
+            workers=workers,
+            engine=engine,
+            limit=limit,
+            fresh=fresh,
+            model_options=model_options,
+            progress=progress,
+        )
     _print_run(result, json, quiet)
 
 
@@ -209,19 +184,9 @@ def _apply_review(
     _print_run(result, json, quiet)
 
 
-def _rank_summary(share: Any) -> str:
-    if share.merged:
-        return f"{share.path} is a finished run: nothing is left for rank {share.rank} to do"
-    pieces = plural(share.pieces, "piece")
-    return (
-        f"{share.path}: rank {share.rank} has made and proven its {pieces}. When all "
-        f"{share.rank.of} ranks have ended, merge them with\n  {without_rank()}"
-    )
-
-
 def _print_run(result: Any, json: bool, quiet: bool) -> None:
     shown = {
-        "path": result.address or str(result.path),
+        "path": str(result.path),
         "repeated": result.repeated,
         **result.manifest,
     }
@@ -229,12 +194,10 @@ def _print_run(result: Any, json: bool, quiet: bool) -> None:
 
 
 def _by_split(path: Path) -> str:
-    """How many queries have a qrel in each split, where the data are on this machine."""
+    """How many queries have a qrel in each split."""
     from retgen.data import open_dataset
 
-    if not (path / "dataset").is_dir():
-        return ""
-    dataset = open_dataset(path)
+    dataset = open_dataset(path, checked=False)
     asked = {name: {row[0] for row in dataset.read_qrels(name)[0]} for name in dataset.qrels}
     if sum(map(len, asked.values())) > len(set().union(*asked.values())):
         return ""  # splits of documents, not of queries
@@ -245,8 +208,6 @@ def _changed_source(run: Path) -> str:
     """What to do where a folder of documents has changed since a run was made of it, else ""."""
     from retgen.recipe import load_recipe
 
-    if not ((run / "recipe.yaml").is_file() and (run / "manifest.json").is_file()):
-        return ""  # it lies in a bucket
     source = getattr(load_recipe(run / "recipe.yaml", finished=True).params, "source", None)
     folder = Path(str(getattr(source, "path", "")) or "-")
     if not folder.is_dir():
@@ -264,7 +225,6 @@ def _summary(result: Any) -> str:
     from retgen.reporting import evidence
 
     path, manifest = result.path, result.manifest
-    where = result.address or path
     counts, labels = manifest["counts"], manifest["evidence"]
     split = evidence.split_counts(manifest["files"])
     head = (
@@ -306,7 +266,7 @@ def _summary(result: Any) -> str:
         lines.append(f"  edited      {evidence.edited_labels(labels['edited'], counts['qrels'])}")
     lines += [f"  {name:<11} {text}" for name, text in manifest["notes"].items()]
     if counts["rejected"]:
-        lines.append(f"  rejected    {counts['rejected']:,}, see {where}/rejected.jsonl")
+        lines.append(f"  rejected    {counts['rejected']:,}, see {path}/rejected.jsonl")
     if any(one["model"] != "offline" for one in manifest["models"].values()):
         tokens, usd = manifest["tokens"], manifest["usd"]
         price = "at a price not known" if usd is None else f"${usd:.4f}"
@@ -333,10 +293,8 @@ def _summary(result: Any) -> str:
             f"  licence     of the {', '.join(unstated)} not stated: `gen publish --licence` does"
         )
     if any(name.startswith("training/") for name in manifest["files"]):
-        lines.append(f"  training    {where}/training")
-    lines += [f"  data        {where}/dataset", f"  report      {where}/report.html"]
-    if result.address and not result.repeated:
-        lines.append(f"  made in     {path}, which may be removed")
+        lines.append(f"  training    {path}/training")
+    lines += [f"  data        {path}/dataset", f"  report      {path}/report.html"]
     if result.aside is not None:
         lines.append(f"  verdicts    those of the data before are kept in {result.aside}")
     return "\n".join(lines)

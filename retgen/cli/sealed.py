@@ -51,7 +51,8 @@ def make_command(
     out: Annotated[
         Path | None,
         typer.Option(
-            parser=given_path, metavar="DIR",
+            parser=given_path,
+            metavar="DIR",
             help="Folder of the rounds; default outputs/sealed_NAME. A round is DIR/round-N.",
         ),
     ] = None,
@@ -59,23 +60,29 @@ def make_command(
     round_number: Annotated[
         int,
         typer.Option(
-            "--round", min=1, metavar="N",
+            "--round",
+            min=1,
+            metavar="N",
             help="Which round; it names the commitment of the one before.",
         ),
     ] = 1,
     workers: Workers = None,
     json: Json = False,
     quiet: Quiet = False,
-) -> None:  # fmt: skip
+) -> None:
     """Draw a seed, make and prove the set, write its commitment. A second call resumes."""
     from retgen.sealed.make import make_sealed
 
     interruptible()
     with shown_progress(quiet, json) as progress:
         result = make_sealed(
-            recipe, out=out, overrides=overrides_of(settings), round_number=round_number,
-            workers=workers, progress=progress,
-        )  # fmt: skip
+            recipe,
+            out=out,
+            overrides=overrides_of(settings),
+            round_number=round_number,
+            workers=workers,
+            progress=progress,
+        )
     where = result.path
     begin = "was sealed before, nothing was done" if result.repeated else "sealed"
     text = (
@@ -121,7 +128,9 @@ def verify_command(
     commitment: Annotated[
         Path,
         typer.Argument(
-            parser=given_path, metavar="COMMITMENT", show_default=False,
+            parser=given_path,
+            metavar="COMMITMENT",
+            show_default=False,
             help="commitment.json, as it was published before the round.",
         ),
     ],
@@ -134,7 +143,8 @@ def verify_command(
     previous: Annotated[
         Path | None,
         typer.Option(
-            parser=given_path, metavar="FILE",
+            parser=given_path,
+            metavar="FILE",
             help="commitment.json of the round before, which this one must name.",
         ),
     ] = None,
@@ -151,7 +161,7 @@ def verify_command(
     workers: Workers = None,
     json: Json = False,
     quiet: Quiet = False,
-) -> None:  # fmt: skip
+) -> None:
     """Check a reveal, make its set again, and compare every byte. Exit 1 where one differs."""
     from retgen.sealed.verify import verify_sealed
 
@@ -159,9 +169,14 @@ def verify_command(
     try:
         with shown_progress(quiet, json) as progress:
             result = verify_sealed(
-                commitment, reveal, previous=previous, public=public, out=out, workers=workers,
+                commitment,
+                reveal,
+                previous=previous,
+                public=public,
+                out=out,
+                workers=workers,
                 progress=progress,
-            )  # fmt: skip
+            )
     except (SealBroken, SealUnchecked) as error:
         if json:
             print_json({"ok": False, "rule": error.name, "message": str(error)})
@@ -188,13 +203,18 @@ def print_scores(result: Evaluation, opened: OpenedSet, json: bool, quiet: bool)
         content = whole.to_json()
         for system in content["results"]:
             system.pop("details", None)
-        print_json({
-            "dataset": reveal.name,
-            "commitment": reveal.commitment,
-            "round": reveal.round,
-            "revealed": opened.revealed,
-            **{key: content[key] for key in ("split", "documents", "queries", "results", "floors")},
-        })  # fmt: skip
+        print_json(
+            {
+                "dataset": reveal.name,
+                "commitment": reveal.commitment,
+                "round": reveal.round,
+                "revealed": opened.revealed,
+                **{
+                    key: content[key]
+                    for key in ("split", "documents", "queries", "results", "floors")
+                },
+            }
+        )
     elif not quiet:
         print(page_of(whole).terminal(result.folder / "eval.html"))
         print(f"{reveal.name}, round {reveal.round}, commitment {reveal.commitment}")

@@ -39,14 +39,17 @@ def train_command(
     path: Annotated[
         Path,
         typer.Argument(
-            parser=given_path, metavar="PATH", show_default=False,
+            parser=given_path,
+            metavar="PATH",
+            show_default=False,
             help="A run directory or data set: its training pairs, else its qrels.",
         ),
     ],
     model: Annotated[
         str,
         typer.Option(
-            metavar="M", autocompletion=complete_model,
+            metavar="M",
+            autocompletion=complete_model,
             help="minilm, static:minilm, a sentence-transformers folder or id; behind sparse:, "
             "late: or cross: for a sparse encoder, late interaction or a cross-encoder.",
         ),
@@ -75,7 +78,8 @@ def train_command(
     settings: Annotated[
         list[str] | None,
         typer.Option(
-            "--set", metavar="KEY=VALUE",
+            "--set",
+            metavar="KEY=VALUE",
             help="A hyper-parameter: loss, epochs, batch_size, learning_rate, dimension, "
             "hard_negatives, lora, ... (docs/evaluation_reference.md). Repeatable.",
         ),
@@ -116,7 +120,8 @@ def train_command(
     mine_by: Annotated[
         str | None,
         typer.Option(
-            metavar="M", autocompletion=complete_model,
+            metavar="M",
+            autocompletion=complete_model,
             help="Retriever that mines for --compare mined: bm25 (default), minilm, ...",
         ),
     ] = None,
@@ -143,9 +148,7 @@ def train_command(
     ] = False,
     report_to: Annotated[
         list[str] | None,
-        typer.Option(
-            metavar="NAME", help="Also log to trackio, wandb or tensorboard. Repeatable."
-        ),
+        typer.Option(metavar="NAME", help="Also log to trackio, wandb or tensorboard. Repeatable."),
     ] = None,
     max_usd: MaxUsdOption = None,
     price: PriceOption = None,
@@ -157,16 +160,19 @@ def train_command(
     fresh: Annotated[bool, typer.Option("--fresh", help="Discard earlier results.")] = False,
     json: Json = False,
     quiet: Quiet = False,
-) -> None:  # fmt: skip
+) -> None:
     """Fine-tune a model on a data set, scored before, during and after."""
     check_datasets(path, test, *(outside or ()))
     variants = [name.strip() for name in compare.split(",")] if compare is not None else []
     if mine_by is not None and "mined" not in variants:
         raise UsageError("--mine-by: says what --compare mined ranks by; nothing is mined here")
     given = {
-        "query_prompt": query_prompt, "document_prompt": document_prompt, "dtype": dtype,
-        "attn_implementation": attn_implementation, "trust_remote_code": trust_remote_code or None,
-    }  # fmt: skip
+        "query_prompt": query_prompt,
+        "document_prompt": document_prompt,
+        "dtype": dtype,
+        "attn_implementation": attn_implementation,
+        "trust_remote_code": trust_remote_code or None,
+    }
     own = {name: value for name, value in given.items() if value is not None}
     chosen = training_settings(settings)
     if lr is not None and "learning_rate" in chosen:
@@ -188,13 +194,29 @@ def train_command(
             return
         with shown_progress(quiet, json) as progress:
             result = train(
-                path, model, test=test, outside=outside or (), split=split, data=data or (),
-                limit=limit, preset=preset, settings=chosen | own,
-                metrics=metric or (), compare=variants, by=by, mine_by=mine_by or "bm25",
-                seeds=seeds, lr_auto=lr == "auto", out=out, device=device, fresh=fresh,
-                command=given_command(), progress=progress, report_to=report_to or (),
+                path,
+                model,
+                test=test,
+                outside=outside or (),
+                split=split,
+                data=data or (),
+                limit=limit,
+                preset=preset,
+                settings=chosen | own,
+                metrics=metric or (),
+                compare=variants,
+                by=by,
+                mine_by=mine_by or "bm25",
+                seeds=seeds,
+                lr_auto=lr == "auto",
+                out=out,
+                device=device,
+                fresh=fresh,
+                command=given_command(),
+                progress=progress,
+                report_to=report_to or (),
                 model_options=model_options,
-            )  # fmt: skip
+            )
         print_result(result, lambda: text(result), json, quiet)
 
 

@@ -15,7 +15,6 @@ from itertools import islice
 from typing import Any, NamedTuple
 
 from retgen.diagnosis.noise import NOISES
-from retgen.evaluation.collection import Collection
 from retgen.evaluation.tasks.multiconir.ladders import load_ladders
 from retgen.evaluation.tasks.niah.haystacks import (
     QUESTION,
@@ -23,6 +22,7 @@ from retgen.evaluation.tasks.niah.haystacks import (
     QuestionTexts,
     load_haystacks,
 )
+from retgen.search.collection import Collection
 
 CONTROL = "control"
 _OTHERS = 5  # wrong captions of a right one
@@ -196,8 +196,9 @@ def combinations(dense: Collection, disjoint: Collection) -> Iterator[Choice]:
         for query, relevant in sorted(answers.items(), key=lambda one: place[one[1][0]]):
             first = place[relevant[0]] + 1
             around = (i % len(ids) for i in range(first, first + len(ids)))
-            wrong = [texts[i] for i in islice((i for i in around if ids[i] not in relevant),
-                                              _PAIRED)]  # fmt: skip
+            wrong = [
+                texts[i] for i in islice((i for i in around if ids[i] not in relevant), _PAIRED)
+            ]
             for doc in relevant:
                 yield Choice(level, doc, query, texts[place[doc]], tuple(wrong))
 

@@ -22,8 +22,6 @@ from retgen.diagnosis.page import write_page
 from retgen.diagnosis.result import Diagnosis
 from retgen.diagnosis.scores import AbilityScores, Array, score, seconds_for
 from retgen.errors import OutputError, RetgenError, RunDirectoryError, UsageError
-from retgen.evaluation.collection import Collection, load
-from retgen.evaluation.embedders.options import ModelCalls, Options
 from retgen.evaluation.retrievers import (
     asked_models,
     check_name,
@@ -31,16 +29,18 @@ from retgen.evaluation.retrievers import (
     retriever,
     type_of,
 )
-from retgen.evaluation.search.base import System, slug
 from retgen.messages import did_you_mean
 from retgen.progress import Progress, no_progress
 from retgen.results.numbers import duration
 from retgen.run import run
+from retgen.search.base import System, slug
+from retgen.search.collection import Collection, load
+from retgen.search.embedders.options import ModelCalls, Options
 from retgen.version import __version__
 from retgen.write import cache_folder, dump_json, make_folder, write_file
 
 if TYPE_CHECKING:
-    from retgen.agents.calls import ModelOptions
+    from retgen.agents.session import ModelOptions
 
 REFERENCES = ("bm25", "minilm")  # beside every system
 _SEEDS = 2**31
@@ -126,8 +126,11 @@ def _seed_of(folder: Path, seed: int | None, quick: bool) -> int:
             raise OutputError(
                 f"{path}: is damaged; remove {folder}, or choose another --out"
             ) from error
-        wished = {"seed": mine["seed"] if seed is None else seed, "quick": quick,
-                  "version": __version__}  # fmt: skip
+        wished = {
+            "seed": mine["seed"] if seed is None else seed,
+            "quick": quick,
+            "version": __version__,
+        }
         apart = [
             f"{key} {mine[key]} (asked: {wished[key]})" for key in mine if mine[key] != wished[key]
         ]
@@ -149,7 +152,7 @@ def _model_calls(
     asked = [one for name in names for one in asked_models(name)]
     if not asked:
         return None
-    from retgen.agents.calls import ModelOptions, check_model, ledger_of
+    from retgen.agents.session import ModelOptions, check_model, ledger_of
 
     model_options = model_options or ModelOptions()
     for settings in asked:
@@ -178,9 +181,11 @@ class _Choices:
             changes = {**data.changes, **(data.quick if self._quick else {}), "seed": self._seed}
             try:
                 made = run(
-                    data.recipe, out=self._folder / name, overrides=changes,
+                    data.recipe,
+                    out=self._folder / name,
+                    overrides=changes,
                     progress=self._progress,
-                )  # fmt: skip
+                )
             except RunDirectoryError as error:
                 raise OutputError(
                     f"{self._folder / name}: something else stands there. Choose another --out, "
@@ -208,8 +213,9 @@ def _scored(
     system: System | None = None
     if not all((place / f"{ability.name}.json").is_file() for ability in abilities):
         system = _system(name, options)  # what cannot be loaded is said before data is made
-    kept = {one.name: _kept(place, one, _settings(name, read.of(one), options))
-            for one in abilities}  # fmt: skip
+    kept = {
+        one.name: _kept(place, one, _settings(name, read.of(one), options)) for one in abilities
+    }
     missing: dict[tuple[str, ...], list[Ability]] = {}
     for one in abilities:
         if kept[one.name] is None:
@@ -233,8 +239,11 @@ def _scored(
             for one in together:
                 mine, won = np.split(won, [len(read.of(one))])
                 settings = _settings(name, read.of(one), options)
-                value = {"settings": settings, "details": _plain(system.details()),
-                         "won": mine.tolist()}  # fmt: skip
+                value = {
+                    "settings": settings,
+                    "details": _plain(system.details()),
+                    "won": mine.tolist(),
+                }
                 write_file(place / f"{one.name}.json", dump_json(value))
                 kept[one.name] = mine, value["details"]
         for one in abilities:

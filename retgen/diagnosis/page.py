@@ -71,9 +71,14 @@ def page_of(result: Diagnosis) -> Page:
         "control, or 95 or more."
     )
     return Page(
-        result.systems[0], "retgen diagnosis", lede, list(_comparisons(result)), sections,
-        result.command, boxes=[one for one in boxes if one.statements],
-    )  # fmt: skip
+        result.systems[0],
+        "retgen diagnosis",
+        lede,
+        list(_comparisons(result)),
+        sections,
+        result.command,
+        boxes=[one for one in boxes if one.statements],
+    )
 
 
 def _statements(result: Diagnosis, verdict: Verdict) -> Iterator[tuple[str, str]]:
@@ -147,10 +152,12 @@ def _overview(result: Diagnosis) -> Section:
         "harder one. With 95% intervals."
     ]
     return Section(
-        "All abilities", text,
+        "All abilities",
+        text,
         [Panel("", rows, columns, rows=["ability"], best=False, terminal_interval="inside")],
-        [_picture(result)], _notes(result),
-    )  # fmt: skip
+        [_picture(result)],
+        _notes(result),
+    )
 
 
 def _picture(result: Diagnosis) -> Dots:
@@ -175,9 +182,11 @@ def _picture(result: Diagnosis) -> Dots:
         "figures/abilities.svg.",
         title=f"What {first} can do{', beside others' * (len(result.scores) > 1)}",
         x="choices in which the right document ranks higher, of 100",
-        rows=list(names.values()), series=series, hollow=frozenset({control}),
+        rows=list(names.values()),
+        series=series,
+        hollow=frozenset({control}),
         at=Level("chance", CHANCE),
-    )  # fmt: skip
+    )
 
 
 def _beside(result: Diagnosis) -> Section:
@@ -201,17 +210,32 @@ def _beside(result: Diagnosis) -> Section:
             "0 means: these two cannot be told apart. There is no mean over abilities."
         ],
         [
-            Panel(f"{first} minus the other", apart,
-                  [Column(one, _APART, {"of": one}) for one in others], rows=["ability"],
-                  interval="inside", terminal_interval="inside", best=False),
+            Panel(
+                f"{first} minus the other",
+                apart,
+                [Column(one, _APART, {"of": one}) for one in others],
+                rows=["ability"],
+                interval="inside",
+                terminal_interval="inside",
+                best=False,
+            ),
         ],
         folded=[
-            Fold("Test of every system",
-                 [Panel("Test of every system", rows,
-                        [Column(one, _TEST, {"of": one}) for one in levels], rows=["ability"],
-                        best=False)], printed=True)
+            Fold(
+                "Test of every system",
+                [
+                    Panel(
+                        "Test of every system",
+                        rows,
+                        [Column(one, _TEST, {"of": one}) for one in levels],
+                        rows=["ability"],
+                        best=False,
+                    )
+                ],
+                printed=True,
+            )
         ],
-    )  # fmt: skip
+    )
 
 
 def _breakdown(result: Diagnosis) -> Section:
@@ -226,8 +250,14 @@ def _breakdown(result: Diagnosis) -> Section:
                 Measurement.of(result.systems[0], _TEST.name, value, {"part": part})
                 for part, value in parts.items()
             ]
-            panel = Panel(ability.title, rows, [Column("test", _TEST)], rows=["part"],
-                          interval="inside", best=False)  # fmt: skip
+            panel = Panel(
+                ability.title,
+                rows,
+                [Column("test", _TEST)],
+                rows=["part"],
+                interval="inside",
+                best=False,
+            )
             if ability.name == "length":
                 shown.append(panel)
             else:
@@ -254,11 +284,13 @@ def _what_may_help(result: Diagnosis) -> Section:
         return Section("What may help", ["No recipe targets its weaknesses."])
     return Section(
         "What may help",
-        ["Recipes whose data target its weaknesses, with another seed or other words than this "
-         "page's data, to be tried with `gen train` and a second diagnosis. docs/diagnose.md says "
-         "what they did to minilm, and what it cost."],
+        [
+            "Recipes whose data target its weaknesses, with another seed or other words than this "
+            "page's data, to be tried with `gen train` and a second diagnosis. docs/diagnose.md "
+            "says what they did to minilm, and what it cost."
+        ],
         notes=[f"`gen run {recipe}`: {', '.join(titles)}" for recipe, titles in recipes.items()],
-    )  # fmt: skip
+    )
 
 
 def _examples(result: Diagnosis) -> Section:
@@ -278,10 +310,14 @@ def _examples(result: Diagnosis) -> Section:
             )
     return Section(
         "Failures",
-        ["The first ones of each ability, not chosen by hand. What differs is marked; of "
-         "several wrong documents the first is shown."] if records else [],
+        [
+            "The first ones of each ability, not chosen by hand. What differs is marked; of "
+            "several wrong documents the first is shown."
+        ]
+        if records
+        else [],
         changes=records,
-    )  # fmt: skip
+    )
 
 
 def _notes(result: Diagnosis) -> list[str]:

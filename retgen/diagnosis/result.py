@@ -37,11 +37,14 @@ class Diagnosis:
                 "details": self.details.get(system, {}),
             }
             for system, of in self.scores.items()
-        }  # fmt: skip
+        }
         first = self.systems[0]
         return {
-            "system": first, "seed": self.seed, "quick": self.quick, "version": __version__,
+            "system": first,
+            "seed": self.seed,
+            "quick": self.quick,
+            "version": __version__,
             **rows.get(first, {"abilities": []}),
             "against": {system: of for system, of in rows.items() if system != first},
             "failures": self.failures,
-        }  # fmt: skip
+        }

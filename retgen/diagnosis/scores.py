@@ -12,8 +12,8 @@ from numpy.typing import NDArray
 
 from retgen.diagnosis.choices import CONTROL, Choice
 from retgen.errors import DatasetError
-from retgen.evaluation.search.base import CandidateSet, System, share_won
 from retgen.progress import Progress, no_progress
+from retgen.search.base import CandidateSet, System, share_won
 from retgen.statistics.clustered import CHANGE, SHARE, Bounds, Estimate, estimate, parts
 
 Array = NDArray[np.float64]
@@ -44,9 +44,7 @@ class AbilityScores:
         return sorted({one.group for one in self.choices} - {""})
 
     def _rows(self, levels: Sequence[str], group: str) -> NDArray[np.bool_]:
-        return np.array([
-            c.level in levels and group in ("", c.group) for c in self.choices
-        ])  # fmt: skip
+        return np.array([c.level in levels and group in ("", c.group) for c in self.choices])
 
     def share(self, levels: Sequence[str], group: str = "") -> Estimate | None:
         """The mean at some levels with its interval over units."""
@@ -160,10 +158,16 @@ def as_json(name: str, one: AbilityScores) -> dict[str, Any]:
     levels = {level: one.share([level]) for level in one.levels}
     by = {group: one.share(one.levels, group) for group in one.groups()}
     return {
-        "name": name, **test._asdict(), "chance": CHANCE, "best": 1.0,
-        "control": one.control.value, "n": sum(c.level != CONTROL for c in one.choices),
-        "verdict": one.verdict, "control_interval": one.control._asdict(),
-        "loss": one.loss._asdict(), "units": len({c.unit for c in one.choices}),
+        "name": name,
+        **test._asdict(),
+        "chance": CHANCE,
+        "best": 1.0,
+        "control": one.control.value,
+        "n": sum(c.level != CONTROL for c in one.choices),
+        "verdict": one.verdict,
+        "control_interval": one.control._asdict(),
+        "loss": one.loss._asdict(),
+        "units": len({c.unit for c in one.choices}),
         "levels": {level: value._asdict() for level, value in levels.items() if value},
         "groups": {group: value._asdict() for group, value in by.items() if value},
-    }  # fmt: skip
+    }

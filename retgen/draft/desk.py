@@ -36,9 +36,13 @@ class Desk:
     def tools(self) -> list[Callable[..., str]]:
         """Functions of text, each with what it is for."""
         return [
-            self.list_families, self.scaffold, self.bundled_recipe, self.look_at_documents,
-            self.plan, self.preview,
-        ]  # fmt: skip
+            self.list_families,
+            self.scaffold,
+            self.bundled_recipe,
+            self.look_at_documents,
+            self.plan,
+            self.preview,
+        ]
 
     def list_families(self) -> str:
         """List the families of data sets, and the bundled recipes of each."""
@@ -49,9 +53,10 @@ class Desk:
             takes = "; takes documents of one's own" if one.takes_source else ""
             lines.append(f"{name}: {one.summary}{takes}")
             lines += [
-                f"  {recipe}: {about(path)}" for recipe, path in bundled().items()
+                f"  {recipe}: {about(path)}"
+                for recipe, path in bundled().items()
                 if of[recipe] == name
-            ]  # fmt: skip
+            ]
         return "\n".join(lines)
 
     def scaffold(self, family: str) -> str:

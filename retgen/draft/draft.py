@@ -7,16 +7,11 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from retgen.agents.calls import (
-    CallReport,
-    ModelOptions,
-    call_models,
-    check_model,
-    with_call_report,
-)
 from retgen.agents.chat import Unusable
 from retgen.agents.context import Context
 from retgen.agents.models import ModelSettings, chat_model_of
+from retgen.agents.report import CallReport
+from retgen.agents.session import ModelOptions, call_models, check_model
 from retgen.draft.desk import Desk
 from retgen.errors import ChecksFailed, OutputError, RetgenError, UsageError
 from retgen.generators.family import Plan
@@ -42,9 +37,11 @@ class Draft:
     def to_json(self) -> dict[str, Any]:
         """What `--json` prints."""
         return {
-            "path": str(self.path), "choices": self.choices, "plan": self.plan.to_json(),
+            "path": str(self.path),
+            "choices": self.choices,
+            "plan": self.plan.to_json(),
             "costs": self.costs,
-        }  # fmt: skip
+        }
 
 
 def draft(
@@ -69,15 +66,13 @@ def draft(
     make_folder(folder.parent)
 
     async def work(context: Context) -> None:
-        report.stages = context.stages
         stage = context.stage("draft", 1)
         done.append(await _converse(wish, settings, sources, desk, context))
         stage.done = 1
 
-    with scratch_folder("retgen-draft-") as scratch, with_call_report(report):
-        call_models(
-            work, scratch, folder, {AGENT: settings}, options, report, None, progress
-        )  # fmt: skip
+    with scratch_folder("retgen-draft-") as scratch:
+        agents = {AGENT: settings}
+        call_models(work, folder, agents, options, report, sources=scratch, progress=progress)
     recipe, choices = done[0]
     lines = [
         f"# gen run {path}",
@@ -146,11 +141,14 @@ async def _converse(
     every: list[Any] = [*tools, Answer]
     shown = "\n".join(_shown(convert_to_openai_tool(one)["function"]) for one in every)
     system, user = bundled("draft/draft_recipe").render(
-        {"wish": wish, "sources": "\n".join(f"- {one}" for one in sources) or "(none)",
-         "tools": shown}
-    )  # fmt: skip
+        {
+            "wish": wish,
+            "sources": "\n".join(f"- {one}" for one in sources) or "(none)",
+            "tools": shown,
+        }
+    )
     agent: Any = create_agent(
-        LedgerChat(settings=settings, ask=lambda request: context.ask(AGENT, request)),
+        LedgerChat(settings=settings, request=lambda request: context.request(AGENT, request)),
         tools,
         system_prompt=system.content,
         response_format=ToolStrategy(Answer, handle_errors=_refused),

@@ -27,14 +27,14 @@ _REPAIRS = 2  # answers in a row that call no tool
 
 
 class LedgerChat(BaseChatModel):
-    """`ask`: the text of the answer to a request. Raises what it raises, and `ValueError` where
+    """`request`: the text of the answer to a request. Raises what it raises, and `ValueError` where
     the model calls no tool though it was told to.
     """
 
     model_config = ConfigDict(arbitrary_types_allowed=True)
 
     settings: ModelSettings
-    ask: Callable[[Request], Awaitable[str]]
+    request: Callable[[Request], Awaitable[str]]
 
     @property
     def _llm_type(self) -> str:
@@ -48,19 +48,26 @@ class LedgerChat(BaseChatModel):
         raise NotImplementedError("the ledger is asked asynchronously: use ainvoke")
 
     async def _agenerate(
-        self, messages: list[BaseMessage], *args: Any, tools: Sequence[Mapping[str, Any]] = (),
+        self,
+        messages: list[BaseMessage],
+        *args: Any,
+        tools: Sequence[Mapping[str, Any]] = (),
         **options: Any,
-    ) -> ChatResult:  # fmt: skip
+    ) -> ChatResult:
         said = [_message(one) for one in messages]
         schema = schema_of(tools)
         told = self.settings.structured == "prompt"
         for _ in range(_REPAIRS + 1):
             request = Request(
-                self.settings.endpoint(), self.settings.name, tuple(said),
-                self.settings.sampling(), None if told else schema,
-                room=self.settings.max_tokens or ROOM, about="the draft of a recipe",
-            )  # fmt: skip
-            text = await self.ask(request)
+                self.settings.endpoint(),
+                self.settings.name,
+                tuple(said),
+                self.settings.sampling(),
+                None if told else schema,
+                max_tokens=self.settings.max_tokens or ROOM,
+                about="the draft of a recipe",
+            )
+            text = await self.request(request)
             call, fault = parse_call(text, tools)
             if call is not None:
                 name, arguments = call
@@ -79,13 +86,20 @@ def schema_of(tools: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
         arguments = tool["parameters"].get("properties", {})
         properties = {"tool": {"type": "string", "enum": [tool["name"]]}, **arguments}
         calls.append(
-            {"type": "object", "properties": properties, "required": list(properties),
-             "additionalProperties": False}
-        )  # fmt: skip
+            {
+                "type": "object",
+                "properties": properties,
+                "required": list(properties),
+                "additionalProperties": False,
+            }
+        )
     return {
-        "title": "Call", "type": "object", "properties": {"call": {"anyOf": calls}},
-        "required": ["call"], "additionalProperties": False,
-    }  # fmt: skip
+        "title": "Call",
+        "type": "object",
+        "properties": {"call": {"anyOf": calls}},
+        "required": ["call"],
+        "additionalProperties": False,
+    }
 
 
 def parse_call(

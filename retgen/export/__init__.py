@@ -5,6 +5,7 @@ A layout is one file in `layouts/`. What it writes appears under its name when a
 
 from __future__ import annotations
 
+import re
 import sqlite3
 import tempfile
 from collections.abc import Iterator, Sequence
@@ -19,6 +20,7 @@ from pydantic import ValidationError
 from retgen.data import Dataset, open_dataset
 from retgen.errors import DatasetError, OutputError, UsageError
 from retgen.export.facts import DatasetFacts, facts_of
+from retgen.export.files import file_read_as_times, jsonl_to_parquet
 from retgen.export.judged import JudgedRecords, pair_tables
 from retgen.export.layouts import ExportJob, LayoutCard, card_yaml_header, layout
 from retgen.generators import Family, Records, Rows, families, family
@@ -71,11 +73,12 @@ def write_export(
     out: str | Path | None = None,
     passages: str | None = None,
     splits: Sequence[str] = (),
+    checked: bool = True,
 ) -> ExportResult:
-    """`export`, with what was left out."""
+    """`export`, with what was left out. `checked`: as of `open_dataset`."""
     chosen = layout(to)
     size = passage_size(passages) if passages is not None else None
-    dataset, path = open_dataset(path), Path(path)
+    dataset, path = open_dataset(path, checked=checked), Path(path)
     made = rechunked_records(dataset, path, size) if passages is not None else None
     facts = facts_of(dataset, path.resolve().name)
     _check_splits(dataset, path, splits)
@@ -88,16 +91,39 @@ def write_export(
         with source as shown, closing(JudgedRecords(shown, path, folder / _SCRATCH)) as judged:
             chosen_splits = _splits_to_write(judged, shown, path, splits)
             job = ExportJob(
-                shown, path, folder, facts, judged, chosen_splits,
+                shown,
+                path,
+                folder,
+                facts,
+                judged,
+                chosen_splits,
                 () if splits else tuple(s for s in shown.qrels if s not in chosen_splits),
                 () if made is not None else pair_tables(_training_tables(dataset)),
-            )  # fmt: skip
+            )
             page = chosen.write(job)
             counts = {split: judged.count(split) for split in job.splits}
         (folder / _SCRATCH).unlink()
+        page = _with_texts_kept(job, page)
         cut = made.card if made is not None else ()
         write_file(folder / "README.md", _readme(job, page, counts, cut))
     return ExportResult(final, job.notes)
+
+
+def _with_texts_kept(job: ExportJob, page: LayoutCard) -> LayoutCard:
+    """The page of a layout, all its files Parquet where `load_dataset` would guess JSON Lines."""
+    if not page.configs or file_read_as_times(job.folder) is None:
+        return page
+    for path in job.folder.rglob("*.jsonl"):
+        jsonl_to_parquet(path, path.with_suffix(".parquet"))
+        path.unlink()
+    job.notes[:] = [note.replace(".jsonl", ".parquet") for note in job.notes]
+    usage = "\n".join(page.usage).replace(".jsonl", ".parquet").replace("name json", "name parquet")
+    why = "Ids or texts look like dates, which readers of JSON Lines take for times: so, Parquet."
+    configs = {
+        name: {split: re.sub(r"\.jsonl$", ".parquet", path) for split, path in files.items()}
+        for name, files in page.configs.items()
+    }
+    return replace(page, usage=[usage, "", why], configs=configs)
 
 
 @contextmanager

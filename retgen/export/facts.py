@@ -78,9 +78,14 @@ def facts_from_manifest(manifest: Mapping[str, Any], name: str) -> DatasetFacts:
     languages = [str(one) for one in manifest.get("languages") or [NO_LANGUAGE]]
     known = [] if languages == [NO_LANGUAGE] else hub_languages(languages)
     return DatasetFacts(
-        name, True, tuple(languages), tuple(known), licences,
-        licence_header(licences)["license"], bool(manifest.get("complete")),
-    )  # fmt: skip
+        name,
+        True,
+        tuple(languages),
+        tuple(known),
+        licences,
+        licence_header(licences)["license"],
+        bool(manifest.get("complete")),
+    )
 
 
 def licence_header(licences: Mapping[str, str]) -> dict[str, str]:

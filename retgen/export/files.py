@@ -15,6 +15,7 @@ from retgen.errors import DatasetError
 from retgen.export.judged import TrainingExample
 from retgen.export.layouts import ExportJob
 from retgen.markdown import escape_markdown
+from retgen.rows import reads_as_times
 from retgen.write import ArrowSink, AtomicFile, make_folder
 
 TRAIN, WITHOUT = "train", "without_positives"
@@ -99,9 +100,12 @@ def parquet_writer(path: Path, schema: Any) -> Iterator[Callable[[Mapping[str, A
                 flush()
 
         with pq.ParquetWriter(
-            pa.PythonFile(sink, "w"), schema, compression="zstd", write_page_index=True,
+            pa.PythonFile(sink, "w"),
+            schema,
+            compression="zstd",
+            write_page_index=True,
             use_content_defined_chunking=True,
-        ) as writer:  # fmt: skip
+        ) as writer:
             yield add
             if held:
                 flush()
@@ -120,8 +124,12 @@ def remove_file(path: Path) -> None:
 def document_rows(job: ExportJob) -> Rows:
     """The corpus as BEIR, MTEB and the Hub have it."""
     for one in job.documents():
-        yield {"_id": one.doc_id, "title": one.title, "text": one.text,
-               "metadata": one.metadata or {}}  # fmt: skip
+        yield {
+            "_id": one.doc_id,
+            "title": one.title,
+            "text": one.text,
+            "metadata": one.metadata or {},
+        }
 
 
 def query_row(query: Query) -> Mapping[str, Any]:
@@ -237,13 +245,43 @@ class ColumnType:
         return orjson.dumps(value).decode() if self._json and value is not None else value
 
 
-def column_types(rows: Iterable[Mapping[str, Any]]) -> dict[str, ColumnType]:
-    """The types of all columns of a table, in the order in which they first stand."""
-    result: dict[str, ColumnType] = {}
-    for row in rows:
+def jsonl_to_parquet(source: Path, target: Path) -> None:
+    """Write the rows of a file of JSON Lines to a file of Parquet.
+
+    Raises `DatasetError` for a line that is no JSON object.
+    """
+    import pyarrow as pa
+
+    found: dict[str, ColumnType] = {}
+    for row in _rows(source):
         for name, value in row.items():
-            result.setdefault(name, ColumnType()).see(value)
-    return result
+            found.setdefault(name, ColumnType()).see(value)
+    columns = {name: one for name, one in found.items() if one.type is not None}
+    schema = pa.schema([(name, one.type) for name, one in columns.items()])
+    with parquet_writer(target, schema) as add:
+        for row in _rows(source):
+            add({name: one.encode_value(row.get(name)) for name, one in columns.items()})
+
+
+def _rows(path: Path) -> Iterator[dict[str, Any]]:
+    with path.open("rb") as file:
+        for number, line in enumerate(file, 1):
+            try:
+                row = orjson.loads(line)
+            except ValueError:
+                row = None
+            if not isinstance(row, dict):
+                raise DatasetError(f"{path}, line {number}: is not a JSON object")
+            yield row
+
+
+def file_read_as_times(folder: Path) -> Path | None:
+    """A file of JSON Lines in which `load_dataset` would take a column of texts for times."""
+    for path in sorted(folder.rglob("*.jsonl")):
+        with path.open("rb") as file:
+            if reads_as_times(file):
+                return path
+    return None
 
 
 def _hollow(kind: Any) -> bool:

@@ -298,6 +298,9 @@ def _pairs(file: Path) -> Iterator[tuple[str, str, str, str, bytes]]:
                 ids = ids if len(ids) == len(texts) else [""] * len(texts)
                 query_id = str(row.get("query-id") or "")
                 yield (
-                    f"{query_id}\n{anchor}", anchor, positive, str(row.get("positive-id") or ""),
+                    f"{query_id}\n{anchor}",
+                    anchor,
+                    positive,
+                    str(row.get("positive-id") or ""),
                     orjson.dumps(list(zip(ids, texts, strict=True))),
-                )  # fmt: skip
+                )

@@ -54,11 +54,14 @@ class PublishResult:
     def to_json(self) -> dict[str, Any]:
         """As `gen publish --json` prints it."""
         return {
-            "destination": self.destination, "name": self.name, "where": self.where,
-            "unchanged": self.is_unchanged, "refused": self.refused,
+            "destination": self.destination,
+            "name": self.name,
+            "where": self.where,
+            "unchanged": self.is_unchanged,
+            "refused": self.refused,
             "gates": [one.to_json() for one in self.gates],
             "files": [one._asdict() for one in self.changes],
-        }  # fmt: skip
+        }
 
 
 def publish(
@@ -96,18 +99,21 @@ def publish(
     refused = source.refused
     if refused and not (force or dry_run):
         raise ChecksFailed(
-            f"{run} is not published:" + "".join(f"\n  {one}" for one in refused)
+            f"{run} is not published:"
+            + "".join(f"\n  {one}" for one in refused)
             + "\n--force publishes it nevertheless, and its card says so"
-        )  # fmt: skip
+        )
     standing = target.standing(source.name, writing=not dry_run)
     with scratch_folder("retgen-publish-") as scratch:
         if isinstance(source, PublishedModel):
             tree = write_model_tree(source, target.loaded_as, scratch / "tree")
         else:
             tree = write_tree(
-                source, target.loaded_as, scratch / "tree",
+                source,
+                target.loaded_as,
+                scratch / "tree",
                 with_croissant=not target.makes_croissant,
-            )  # fmt: skip
+            )
         listed = tree_changes(tree.folder, tree.files, standing)
         result = PublishResult(to, tree.name, listed, refused, gates=tree.gates)
         if dry_run or result.is_unchanged:

@@ -49,9 +49,11 @@ def card(
     lines = [title]
     if run.refused:
         lines += [
-            "", "> [!WARNING]", "> This data set was published against the checks of its maker:",
+            "",
+            "> [!WARNING]",
+            "> This data set was published against the checks of its maker:",
             *(f"> - {escape_markdown(one)}" for one in run.refused),
-        ]  # fmt: skip
+        ]
     lines += [first, _LOADING.format(name=loaded_as, split=qrels["data_files"][0]["split"])]
     lines += [markdown_table(["configuration", "split", "columns", "rows"], rows, 3)]
     if notes:
@@ -66,22 +68,34 @@ def card(
     if gates:
         verdicts = [[one.name, one.status, one.message] for one in gates]
         lines += [
-            "## What MTEB's checks say", "", markdown_table(["check", "", ""], verdicts, 3),
+            "## What MTEB's checks say",
+            "",
+            markdown_table(["check", "", ""], verdicts, 3),
             "[mteb/task.py](mteb/task.py) is the task that MTEB runs, "
-            "[mteb/gates.json](mteb/gates.json) has these checks for scripts.", "",
-        ]  # fmt: skip
+            "[mteb/gates.json](mteb/gates.json) has these checks for scripts.",
+            "",
+        ]
     lines += [
-        "## What a score here does not show", "",
+        "## What a score here does not show",
+        "",
         *(f"- **{escape_markdown(what)}** {escape_markdown(why)}" for what, why in _limits(run)),
         "",
-        "## How it was made", "",
+        "## How it was made",
+        "",
         "By [recipe.yaml](recipe.yaml): `gen run recipe.yaml` makes it again, with the sources "
         "that it names. [manifest.json](manifest.json) has seed, versions, evidence, models and "
         "the hashes of the run's own files, [published.json](published.json) those of the files "
-        f"here.{_not_here(run.path, folder)}", "",
-        "## Citation", "", "```bibtex", bibtex(run.manifest), "```", "",
-        f"The method is that of: {escape_markdown(run.recipe.family.paper)}.", "",
-    ]  # fmt: skip
+        f"here.{_not_here(run.path, folder)}",
+        "",
+        "## Citation",
+        "",
+        "```bibtex",
+        bibtex(run.manifest),
+        "```",
+        "",
+        f"The method is that of: {escape_markdown(run.recipe.family.paper)}.",
+        "",
+    ]
     return front_matter(header) + "\n".join(lines)
 
 
@@ -163,8 +177,9 @@ def _limits(run: PublishedRun) -> Iterator[tuple[str, str]]:
         yield "Weighed otherwise.", f"What the check {rule} finds is {what} here."
     found = [
         f"{one['rule']}: {one['message']}."
-        for one in run.findings or () if one.get("severity") == "warning"
-    ]  # fmt: skip
+        for one in run.findings or ()
+        if one.get("severity") == "warning"
+    ]
     count = run.checks.get("warnings", 0)
     if len(found) == count:
         yield from (("A warning of the checks.", one) for one in found)
@@ -175,12 +190,19 @@ def _limits(run: PublishedRun) -> Iterator[tuple[str, str]]:
 def _not_here(run: Path, folder: Path) -> str:
     """The run's files that its card names and that are not published."""
     text = (run / "dataset" / "README.md").read_text("utf-8")
-    known = ("rejected.jsonl", *(f"{p.parent.name}/{p.name}" for p in sorted(run.glob("*/*.json*"))
-                                 if p.parent.name in ("sources", "tables")))  # fmt: skip
+    known = (
+        "rejected.jsonl",
+        *(
+            f"{p.parent.name}/{p.name}"
+            for p in sorted(run.glob("*/*.json*"))
+            if p.parent.name in ("sources", "tables")
+        ),
+    )
     gone = [
-        name for name in known
+        name
+        for name in known
         if name in text and not (folder / name).with_suffix(".parquet").exists()
-    ]  # fmt: skip
+    ]
     if not gone:
         return ""
     return f" The run's own, and not here: {', '.join(f'`{name}`' for name in gone)}."
@@ -191,11 +213,15 @@ def bibtex(manifest: Mapping[str, Any]) -> str:
     key = re.sub(r"\W+", "_", manifest["name"]).strip("_") or "dataset"
     title = re.sub(r"[{}\\]", "", " ".join(manifest["name"].split()))
     year = str(manifest.get("created", ""))[:4]
-    return "\n".join([
-        f"@misc{{{key},", f"  title = {{{title}}},",
-        *([f"  year = {{{year}}},"] if year.isdigit() else []),
-        "  note = {A data set made with retgen},", "}",
-    ])  # fmt: skip
+    return "\n".join(
+        [
+            f"@misc{{{key},",
+            f"  title = {{{title}}},",
+            *([f"  year = {{{year}}},"] if year.isdigit() else []),
+            "  note = {A data set made with retgen},",
+            "}",
+        ]
+    )
 
 
 def _header(run: PublishedRun, folder: Path, tables: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
@@ -210,8 +236,11 @@ def _header(run: PublishedRun, folder: Path, tables: Sequence[Mapping[str, Any]]
     # of the labels: people's are neither the crowd's nor known to be experts'
     people = bool((run.manifest.get("evidence") or {}).get("human"))
     result["annotations_creators"] = ["machine-generated", *(["other"] if people else [])]
-    made = {"documents": ["found", "machine-generated"], "queries": ["found"],
-            "sentences": ["found", "machine-generated"]}  # fmt: skip
+    made = {
+        "documents": ["found", "machine-generated"],
+        "queries": ["found"],
+        "sentences": ["found", "machine-generated"],
+    }
     result["language_creators"] = made.get(run.own, ["machine-generated"])
     result["source_datasets"] = ["original" if run.own == "nothing" else "extended|other"]
     result["task_categories"] = ["text-retrieval"]
@@ -249,8 +278,11 @@ def _run_configs(
         for one in config["data_files"]:
             split = (one["path"].split(".")[1:-1] or ["test"])[0]  # qrels.no_positives.jsonl
             stems = ("qrels", "qrels_without_positives")
-            found = (path for path in (f"{stem}/{split}.parquet" for stem in stems)
-                     if (folder / path).is_file())  # fmt: skip
+            found = (
+                path
+                for path in (f"{stem}/{split}.parquet" for stem in stems)
+                if (folder / path).is_file()
+            )
             entries += [{"split": one["split"], "path": path} for path in found]
         if entries:
             result.append({"config_name": config["config_name"], "data_files": entries[:1]})

@@ -8,13 +8,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
+from datetime import datetime
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from retgen.dataset_files import card_header
 from retgen.export.files import WITHOUT
 from retgen.licences import spdx_name
-from retgen.manifest import fault_of_time
 from retgen.publishing.card import bibtex
 from retgen.publishing.published_run import PublishedRun
 from retgen.reporting import evidence
@@ -56,9 +56,10 @@ _ABOUT = {
     "metadata": "Facts beside the text.",
 }
 _OTHERS = {
-    "training": "Rows for a trainer", "tables": "A table in the layout of the data set's family",
+    "training": "Rows for a trainer",
+    "tables": "A table in the layout of the data set's family",
     "sources": "What the data set was made from",
-}  # fmt: skip
+}
 _GRADES = {"score": "Grade of the pair; what counts as relevant stands in the qrels."}
 
 
@@ -71,7 +72,7 @@ def croissant(run: PublishedRun, folder: Path, files: Mapping[str, FileInfo]) ->
     listed = croissant_tables(folder, header["configs"])
     splits = [table.split for table in listed if table.config == "default"]
     created, times = manifest.get("created"), {}
-    if isinstance(created, str) and not fault_of_time(created):
+    if _is_time(created):
         # when it was made, which is when it could first be published: no clock is asked
         times = {"dateCreated": created, "datePublished": created}
     tables = {path: info.sha256 for path, info in files.items() if path.endswith(".parquet")}
@@ -79,29 +80,42 @@ def croissant(run: PublishedRun, folder: Path, files: Mapping[str, FileInfo]) ->
     # one more for each review that changed it
     version = f"{1 + len(manifest.get('lineage') or ())}.0.0+{digest}"
     responsible_ai = _how_made(run) | _how_judged(run, splits) | _what_it_is_for(run, splits)
-    return dump_json({
-        "@context": CONTEXT,
-        "@type": "sc:Dataset",
-        "name": manifest["name"],
-        "description": f"{evidence.what_it_is(run.own)}: {recipe.family.about(recipe.job)}. "
-                       "README.md says more; files that are named, and are not beside it, are "
-                       "those of the run.",
-        "conformsTo": _CONFORMS_TO,
-        "url": "README.md",
-        "license": _licences(run, header),
-        **times,
-        "version": version,
-        "creator": {
-            "@type": "sc:Organization", "name": "not stated",
-            "description": "No person or organisation is named: the run does not say who made it.",
-        },
-        "citeAs": bibtex(manifest),
-        "keywords": [*header["tags"], *header["task_categories"]],
-        **({"inLanguage": header["language"]} if header.get("language") else {}),
-        **{f"rai:{name}": value for name, value in responsible_ai.items() if value},
-        "distribution": distribution(listed, files),
-        "recordSet": record_sets(folder, listed),
-    })  # fmt: skip
+    return dump_json(
+        {
+            "@context": CONTEXT,
+            "@type": "sc:Dataset",
+            "name": manifest["name"],
+            "description": f"{evidence.what_it_is(run.own)}: {recipe.family.about(recipe.job)}. "
+            "README.md says more; files that are named, and are not beside it, are "
+            "those of the run.",
+            "conformsTo": _CONFORMS_TO,
+            "url": "README.md",
+            "license": _licences(run, header),
+            **times,
+            "version": version,
+            "creator": {
+                "@type": "sc:Organization",
+                "name": "not stated",
+                "description": "No person or organisation is named: the run does not say who made "
+                "it.",
+            },
+            "citeAs": bibtex(manifest),
+            "keywords": [*header["tags"], *header["task_categories"]],
+            **({"inLanguage": header["language"]} if header.get("language") else {}),
+            **{f"rai:{name}": value for name, value in responsible_ai.items() if value},
+            "distribution": distribution(listed, files),
+            "recordSet": record_sets(folder, listed),
+        }
+    )
+
+
+def _is_time(created: Any) -> bool:
+    """Whether a manifest's time is written as `gen run` writes it."""
+    try:
+        when = datetime.fromisoformat(created)
+    except (TypeError, ValueError):
+        return False
+    return when.utcoffset() is not None and when.isoformat(timespec="seconds") == created
 
 
 def _licences(run: PublishedRun, header: Mapping[str, Any]) -> list[Any]:
@@ -112,10 +126,14 @@ def _licences(run: PublishedRun, header: Mapping[str, Any]) -> list[Any]:
     for part, text in (run.licences or {"data set": ""}).items():
         known = spdx_name(re.sub(r" \(.*\)$", "", text.strip()))
         url = {"url": f"https://spdx.org/licenses/{known}.html"} if known else {}
-        result.append({
-            "@type": "sc:CreativeWork", "name": " ".join(text.split()) or "not stated",
-            "description": f"Licence of: {part}", **url,
-        })  # fmt: skip
+        result.append(
+            {
+                "@type": "sc:CreativeWork",
+                "name": " ".join(text.split()) or "not stated",
+                "description": f"Licence of: {part}",
+                **url,
+            }
+        )
     return result
 
 
@@ -150,18 +168,19 @@ def _how_made(run: PublishedRun) -> dict[str, Any]:
             f"{evidence.what_it_is(run.own)}: {family.about(run.recipe.job)}",
             f"Made from recipe.yaml with seed {run.recipe.file.seed}",
             f"The method is that of: {family.paper}",
-            *(f"{one.name}, by {workers[one.name]}: {one.prompt.purpose.rstrip('.')}"
-              for one in family.agents if one.name in workers),
+            *(
+                f"{one.name}, by {workers[one.name]}: {one.prompt.purpose.rstrip('.')}"
+                for one in family.agents
+                if one.name in workers
+            ),
         ),
         "dataCollectionType": kinds,
-        "dataCollectionRawData": parts and _sentences(
-            f"Parts and their licences: {parts}", "recipe.yaml names the sources"
-        ),
+        "dataCollectionRawData": parts
+        and _sentences(f"Parts and their licences: {parts}", "recipe.yaml names the sources"),
         "dataPreprocessingProtocol": steps,
-        "dataManipulationProtocol": reviews and _sentences(
-            f"The last of {_number(len(reviews), 'review')} by {changed}"
-        ),
-    }  # fmt: skip
+        "dataManipulationProtocol": reviews
+        and _sentences(f"The last of {_number(len(reviews), 'review')} by {changed}"),
+    }
 
 
 def _how_judged(run: PublishedRun, splits: Sequence[str]) -> dict[str, Any]:
@@ -188,8 +207,9 @@ def _how_judged(run: PublishedRun, splits: Sequence[str]) -> dict[str, Any]:
     if said and len(splits) > 1:
         said.append("These are the qrels of split test")
     result: dict[str, Any] = {
-        "dataAnnotationProtocol": _sentences(*said), "machineAnnotationTools": tools,
-    }  # fmt: skip
+        "dataAnnotationProtocol": _sentences(*said),
+        "machineAnnotationTools": tools,
+    }
     if review is None:
         return result
     agreement = review["agreement"] or {}
@@ -286,8 +306,12 @@ def croissant_tables(folder: Path, configs: list[Mapping[str, Any]]) -> list[Cro
             whole = stem.startswith(("corpus", "queries"))
             name = stem if whole else f"{stem}/{Path(file).stem}"
             result.append(CroissantTable(name, config["config_name"], one["split"], tuple(paths)))
-    return sorted(result, key=lambda table: ("corpus", "queries").index(table.name)
-                  if table.name in ("corpus", "queries") else 2)  # fmt: skip
+    return sorted(
+        result,
+        key=lambda table: (
+            ("corpus", "queries").index(table.name) if table.name in ("corpus", "queries") else 2
+        ),
+    )
 
 
 def distribution(
@@ -297,17 +321,27 @@ def distribution(
     result: list[dict[str, Any]] = []
     for table in listed:
         for path in table.files:
-            result.append({
-                "@type": "cr:FileObject", "@id": path, "name": path, "contentUrl": path,
-                "contentSize": f"{files[path].bytes} B", "encodingFormat": _FORMAT,
-                "sha256": files[path].sha256,
-            })  # fmt: skip
+            result.append(
+                {
+                    "@type": "cr:FileObject",
+                    "@id": path,
+                    "name": path,
+                    "contentUrl": path,
+                    "contentSize": f"{files[path].bytes} B",
+                    "encodingFormat": _FORMAT,
+                    "sha256": files[path].sha256,
+                }
+            )
         if len(table.files) > 1:
-            result.append({
-                "@type": "cr:FileSet", "@id": _source(table)["fileSet"]["@id"],
-                "name": f"files of {table.name}", "encodingFormat": _FORMAT,
-                "includes": list(table.files),
-            })  # fmt: skip
+            result.append(
+                {
+                    "@type": "cr:FileSet",
+                    "@id": _source(table)["fileSet"]["@id"],
+                    "name": f"files of {table.name}",
+                    "encodingFormat": _FORMAT,
+                    "includes": list(table.files),
+                }
+            )
     return result
 
 
@@ -331,12 +365,16 @@ def record_sets(folder: Path, listed: list[CroissantTable]) -> list[dict[str, An
                 if target := _target(table, column.name, names):
                     field["references"] = {"field": {"@id": target}}
                 fields.append(field)
-        result.append({
-            "@type": "cr:RecordSet", "@id": table.name, "name": table.name,
-            "description": _about(table),
-            **({"key": [{"@id": f"{table.name}/{one}"} for one in key]} if key else {}),
-            "field": fields,
-        })  # fmt: skip
+        result.append(
+            {
+                "@type": "cr:RecordSet",
+                "@id": table.name,
+                "name": table.name,
+                "description": _about(table),
+                **({"key": [{"@id": f"{table.name}/{one}"} for one in key]} if key else {}),
+                "field": fields,
+            }
+        )
     return result
 
 
@@ -380,8 +418,10 @@ def _field(
     plain = re.fullmatch(r"[\w-]+", name, re.ASCII)
     # an id is part of an IRI: what may not stand in one is called by its number
     field: dict[str, Any] = {
-        "@type": "cr:Field", "@id": f"{parent}/{name if plain else f'~{number}'}", "name": name,
-    }  # fmt: skip
+        "@type": "cr:Field",
+        "@id": f"{parent}/{name if plain else f'~{number}'}",
+        "name": name,
+    }
     depth = 0
     while pa.types.is_list(kind):
         kind, depth = kind.value_type, depth + 1

@@ -14,11 +14,10 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-import orjson
-
 from retgen.dataset_files import card_header
 from retgen.errors import DatasetError, UsageError
 from retgen.evaluation.scoring.significance import change_text
+from retgen.evaluation.training.config import read_own, read_result
 from retgen.export.facts import licence_header
 from retgen.markdown import escape_markdown, front_matter, markdown_table
 from retgen.plan import NOT_STATED
@@ -26,7 +25,7 @@ from retgen.publishing.destinations import LISTING, Tree
 from retgen.publishing.published_run import UNSTATED, forbidden_licences
 from retgen.reporting.card import check_licence
 from retgen.version import __version__
-from retgen.write import dump_json, file_info, write_file
+from retgen.write import FileInfo, dump_json, file_info, write_file
 
 _CARD, _MODEL = "README.md", "model"
 _PLACEHOLDER = "sentence_transformers_model_id"  # in the card that sentence-transformers writes
@@ -35,13 +34,15 @@ _NAMED = {"before": "before", "idf": "idf alone", "after": "after"}
 
 @dataclass(frozen=True)
 class PublishedModel:
-    """A finished training. `facts`: its train.json; `licence`: of what states none, "" if unknown.
+    """A finished training. `facts`: its train.json; `files`: of the training, with their digests;
+    `licence`: of what states none, "" if unknown.
 
     `refused`: why it is not published, a sentence each; with --force it is, and its card says so.
     """
 
     path: Path
     facts: Mapping[str, Any]
+    files: Mapping[str, Any]
     licence: str = ""
 
     @property
@@ -77,8 +78,8 @@ def _places(path: Path) -> list[Path]:
 def published_model(path: Path, licence: str | None) -> PublishedModel:
     """A training to publish, by its folder or the model's in it.
 
-    Raises `UsageError` for a licence that cannot be given, `DatasetError` for a training that is
-    unfinished or damaged.
+    Raises `UsageError` for a licence that cannot be given, or files that are not as the training
+    wrote them, `DatasetError` for a training that is unfinished.
     """
     folder = next(place for place in _places(path) if (place / "identity.json").is_file())
     if not (folder / "training.json").is_file():
@@ -86,47 +87,43 @@ def published_model(path: Path, licence: str | None) -> PublishedModel:
             f"{folder} has no training.json, which is written last: the training is unfinished. "
             "The same `gen train` ends it. Nothing was published"
         )
-    try:
-        facts = orjson.loads((folder / "train.json").read_bytes())
-        facts["data"]["licences"], facts["warnings"], facts["test"]["after"]
-    except FileNotFoundError as error:
+    if not (folder / "train.json").is_file():
         raise DatasetError(
             f"{folder} has no train.json: its scores are unfinished, or it is a variant or a seed "
             "of another training. The same `gen train` ends the first; a variant is trained by "
             "itself to be published. Nothing was published"
-        ) from error
-    except (OSError, ValueError, KeyError, TypeError) as error:
-        raise DatasetError(
-            f"{folder}/train.json is damaged, or of an earlier version; the same `gen train` "
-            "writes it anew. Nothing was published"
-        ) from error
-    model = folder / _MODEL
-    if not any(model.rglob("*.safetensors")):
-        raise DatasetError(
-            f"{model} holds no weights (.safetensors), so it is no model. Train it again with "
-            "--fresh. Nothing was published"
         )
-    result = PublishedModel(folder, facts)
+    files = read_result(folder)["files"]
+    try:
+        facts = read_own(folder / "train.json", "checksum", "training")
+        whole = facts["training"] == file_info(folder / "training.json").sha256
+    except UsageError:
+        whole = False
+    if not whole:
+        raise DatasetError(
+            f"{folder}/train.json is damaged, or of another training; the same `gen train` writes "
+            "it anew. Nothing was published"
+        )
+    result = PublishedModel(folder, facts, files)
     if licence is None:
         return result
     name = check_licence(licence)
     if not any(UNSTATED.match(text) for text in result.licences.values()):
         parts = ", ".join(f"{part}: {text}" for part, text in result.licences.items())
         raise UsageError(f"--licence: the training data state the licence of all parts ({parts})")
-    return PublishedModel(folder, facts, name)
+    return PublishedModel(folder, facts, files, name)
 
 
 def write_model_tree(model: PublishedModel, loaded_as: str, folder: Path) -> Tree:
     """The tree that is published, in `folder`. `loaded_as`: what a loader is given."""
-    source = model.path / _MODEL
     files = {}
-    for file in sorted(path for path in source.rglob("*") if path.is_file()):
-        path = file.relative_to(source).as_posix()
-        if path != _CARD:
+    for name, info in model.files.items():
+        part, _, path = name.partition("/")
+        if part == _MODEL and path != _CARD:
             place = folder / path
             place.parent.mkdir(parents=True, exist_ok=True)
-            place.symlink_to(file.resolve())  # weights may be large
-            files[path] = file_info(place)
+            place.symlink_to((model.path / name).resolve())  # weights may be large
+            files[path] = FileInfo(**info)
     files[_CARD] = write_file(folder / _CARD, model_card(model, loaded_as))
     files = dict(sorted(files.items()))
     listing = {"name": model.name, "files": {p: one._asdict() for p, one in files.items()}}
@@ -180,6 +177,8 @@ def _origin(model: PublishedModel) -> dict[str, str]:
     made = f", made by the recipe {data['recipe']} (retgen {data['retgen']})"
     by = made if data["recipe"] else ""
     held = f"; {facts['held_out_pairs']:,} held out" if facts["held_out_pairs"] else ""
+    if facts["pairs_seen"] < facts["pairs"]:
+        held += f"; {facts['pairs_seen']:,} were seen in training"
     result = {
         "base model": Path(base).name if Path(base).exists() else base,
         "data set": f"{data['name']}{by}",

@@ -89,10 +89,11 @@ class PublishedRun:
 
     def _unproven(self) -> Iterator[str]:
         changed = [
-            name for name, stated in self.manifest["files"].items()
+            name
+            for name, stated in self.manifest["files"].items()
             if not (self.path / name).is_file()
             or file_info(self.path / name).sha256 != stated["sha256"]
-        ]  # fmt: skip
+        ]
         if changed:
             yield (
                 f"{', '.join(changed[:3])}{' and others' * (len(changed) > 3)} changed since the "
@@ -172,9 +173,10 @@ def _manifest(run: Path) -> dict[str, Any]:
 def _without_manifest(run: Path) -> RetgenError:
     """Why a run has none, and what to do."""
     failed = [
-        f"{one['rule']}: {one['message']}" for one in _findings(run) or ()
+        f"{one['rule']}: {one['message']}"
+        for one in _findings(run) or ()
         if one.get("severity") == "error"
-    ]  # fmt: skip
+    ]
     if not failed:
         return DatasetError(
             f"{run} has no manifest.json, which is written last: the run is unfinished. "

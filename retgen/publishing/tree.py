@@ -12,17 +12,14 @@ Other sources, rejected records and the questions of a review are not published.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-import orjson
-
 from retgen.dataset_files import card_header
-from retgen.errors import DatasetError
 from retgen.export import write_export
 from retgen.export.facts import facts_from_manifest
-from retgen.export.files import column_types, parquet_writer
+from retgen.export.files import jsonl_to_parquet, parquet_writer
 from retgen.export.mteb import write_mteb
 from retgen.plan import NOT_STATED
 from retgen.publishing.card import SCORES, card, evaluation_page
@@ -50,7 +47,7 @@ def write_tree(
     Raises `DatasetError` for tables that cannot be read.
     """
     manifest = run.manifest
-    exported = write_export(run.path, "parquet", folder)
+    exported = write_export(run.path, "parquet", folder, checked=False)  # --force may publish it
     tables = _write_tables(run, folder)
     write_file(folder / "manifest.json", dump_json(_public(manifest)))
     write_file(folder / "recipe.yaml", _recipe(run))
@@ -122,15 +119,17 @@ def _write_tables(published: PublishedRun, folder: Path) -> list[dict[str, Any]]
             (kind == "tables" and not stem.startswith("review_"))
             or (kind == "sources" and f"`{name}`" in named)
         ):
-            _convert(run / name, folder / target)
+            jsonl_to_parquet(run / name, folder / target)
         if not (folder / target).is_file():
             continue
         shown = columns.get(stem) if kind == "training" else None
-        result.append({
-            "config_name": f"{kind}_{stem}",
-            "data_files": [{"split": "train" if kind == "training" else kind, "path": target}],
-            **({"columns": list(shown)} if shown else {}),
-        })  # fmt: skip
+        result.append(
+            {
+                "config_name": f"{kind}_{stem}",
+                "data_files": [{"split": "train" if kind == "training" else kind, "path": target}],
+                **({"columns": list(shown)} if shown else {}),
+            }
+        )
     return result
 
 
@@ -141,26 +140,3 @@ def _copy(source: Path, target: Path) -> None:
         for batch in table.iter_batches(1_000):
             for row in batch.to_pylist():
                 add(row)
-
-
-def _convert(source: Path, target: Path) -> None:
-    import pyarrow as pa
-
-    found = column_types(_rows(source))
-    columns = {name: one for name, one in found.items() if one.type is not None}
-    schema = pa.schema([(name, one.type) for name, one in columns.items()])
-    with parquet_writer(target, schema) as add:
-        for row in _rows(source):
-            add({name: one.encode_value(row.get(name)) for name, one in columns.items()})
-
-
-def _rows(path: Path) -> Iterator[dict[str, Any]]:
-    with path.open("rb") as file:
-        for number, line in enumerate(file, 1):
-            try:
-                row = orjson.loads(line)
-            except ValueError:
-                row = None
-            if not isinstance(row, dict):
-                raise DatasetError(f"{path}, line {number}: is not a JSON object")
-            yield row

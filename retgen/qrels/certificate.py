@@ -234,9 +234,12 @@ def _from_norm(result: SpectralBound, part: QrelMatrix) -> DimensionBound:
         details |= {"t": str(result.shift), "norm_at_most": _rounded_up(result.norm)}
         reference = _REAL
     return DimensionBound(
-        result.sign_rank - 1, f"{theorem}, and {_STEP}", reference,
-        details=details, sign_rank=result.sign_rank,
-    )  # fmt: skip
+        result.sign_rank - 1,
+        f"{theorem}, and {_STEP}",
+        reference,
+        details=details,
+        sign_rank=result.sign_rank,
+    )
 
 
 def _rounded_down(square: Fraction) -> float:
@@ -276,13 +279,16 @@ def _anywhere(reduced: ReducedMatrix) -> Iterator[DimensionBound]:
             points - 2,
             f"the {points:,} different documents"
             + (" (one of them for all that no query asks for)" if reduced.others else "")
-            + (" as the corners of a simplex and a point within, " if len(split) == 1 else
-               f" as the corners of two simplices, of {len(split)} and {points - len(split)}, that "
-               "cross in a point, ")
+            + (
+                " as the corners of a simplex and a point within, "
+                if len(split) == 1
+                else f" as the corners of two simplices, of {len(split)} and "
+                f"{points - len(split)}, that cross in a point, "
+            )
             + "which planes part in every way but one, that no query asks for",
             "J. Radon, Math. Ann. 83 (1921); proof in retgen.qrels.radon",
             details={"split": [int(reduced.columns[j]) for j in split]},
-        )  # fmt: skip
+        )
     yield DimensionBound(
         matrix.queries,
         f"the matrix itself: a dimension for each of {matrix.queries:,} different queries",

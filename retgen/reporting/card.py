@@ -185,7 +185,9 @@ def _header(recipe: Recipe, records: Records, files: Mapping[str, str]) -> str:
     state = content_id(files)
 
     def info(name: str, plain: Mapping[str, str], metadata: Mapping[str, Any]) -> dict[str, Any]:
-        return {"config_name": name, "description": state, "features": _features(plain, metadata)}
+        columns = {**plain, **({"metadata": metadata} if metadata else {})}
+        features = hub_type(columns)["struct"]
+        return {"config_name": name, "description": state, "features": features}
 
     def config(name: str, entries: list[dict[str, Any]]) -> dict[str, Any]:
         return {"config_name": name, "data_files": entries}
@@ -200,31 +202,43 @@ def _header(recipe: Recipe, records: Records, files: Mapping[str, str]) -> str:
     qrels = {"query-id": "string", "corpus-id": "string", "score": "int32"}
     graded = bool(records.graded)
     apart = [split for split in records.qrels if split in records.apart]
-    return front_matter({
-        "pretty_name": recipe.name,
-        "language": hub_languages(records.languages),
-        "license": "apache-2.0" if is_free_licence(records.licences) else "other",
-        "task_categories": ["text-retrieval"],
-        "tags": [
-            *(["synthetic"] if recipe.family.from_user(recipe.job) != "queries" else []), "retgen",
-            recipe.family.name,
-        ],
-        "configs": [
-            config("default", splits("qrels", [s for s in records.qrels if s not in apart])),
-            *(config(s, [{**one, "split": "test"} for one in splits("qrels", [s])]) for s in apart),
-            config("corpus", [{"split": "corpus", "path": paths("corpus")}]),
-            config("queries", [{"split": "queries", "path": paths("queries")}]),
-            *([config("graded", splits(GRADED, records.graded))] if graded else []),
-        ],
-        "dataset_info": [
-            *(info(name, qrels, {}) for name in ("default", *apart)),
-            info("corpus", {"_id": "string", "title": "string", "text": "string"},
-                 records.features.get("corpus", {})),
-            info("queries", {"_id": "string", "text": "string"},
-                 records.features.get("queries", {})),
-            *([info("graded", qrels, {})] if graded else []),
-        ],
-    })  # fmt: skip
+    return front_matter(
+        {
+            "pretty_name": recipe.name,
+            "language": hub_languages(records.languages),
+            "license": "apache-2.0" if is_free_licence(records.licences) else "other",
+            "task_categories": ["text-retrieval"],
+            "tags": [
+                *(["synthetic"] if recipe.family.from_user(recipe.job) != "queries" else []),
+                "retgen",
+                recipe.family.name,
+            ],
+            "configs": [
+                config("default", splits("qrels", [s for s in records.qrels if s not in apart])),
+                *(
+                    config(s, [{**one, "split": "test"} for one in splits("qrels", [s])])
+                    for s in apart
+                ),
+                config("corpus", [{"split": "corpus", "path": paths("corpus")}]),
+                config("queries", [{"split": "queries", "path": paths("queries")}]),
+                *([config("graded", splits(GRADED, records.graded))] if graded else []),
+            ],
+            "dataset_info": [
+                *(info(name, qrels, {}) for name in ("default", *apart)),
+                info(
+                    "corpus",
+                    {"_id": "string", "title": "string", "text": "string"},
+                    records.features.get("corpus", {}),
+                ),
+                info(
+                    "queries",
+                    {"_id": "string", "text": "string"},
+                    records.features.get("queries", {}),
+                ),
+                *([info("graded", qrels, {})] if graded else []),
+            ],
+        }
+    )
 
 
 def content_id(files: Mapping[str, str]) -> str:
@@ -237,16 +251,17 @@ def content_id(files: Mapping[str, str]) -> str:
     return f"sha256 {hashlib.sha256(lines.encode()).hexdigest()}"
 
 
-def _features(plain: Mapping[str, str], metadata: Mapping[str, Any]) -> list[dict[str, Any]]:
-    """Types in the notation of the Hub's `dataset_info`."""
-    listed: list[dict[str, Any]] = [{"name": n, "dtype": dtype} for n, dtype in plain.items()]
-    if metadata:
-        struct = [
-            {"name": n, "list": t[0]} if isinstance(t, list) else {"name": n, "dtype": t}
-            for n, t in metadata.items()
-        ]
-        listed.append({"name": "metadata", "struct": struct})
-    return listed
+def hub_type(declared: Any) -> dict[str, Any]:
+    """A type in the notation of the Hub's `dataset_info`, as `datasets` writes it.
+
+    `declared`: the name of a type, [the type of the items], or {key: type}.
+    """
+    if isinstance(declared, Mapping):
+        return {"struct": [{"name": name, **hub_type(one)} for name, one in declared.items()]}
+    if isinstance(declared, list):
+        items = hub_type(declared[0])
+        return {"list": items.get("dtype") or items.get("struct") or items}
+    return {"dtype": declared}
 
 
 def _baseline_table(baselines: Mapping[str, Any]) -> str:
@@ -303,21 +318,23 @@ def training_card(recipe: Recipe, records: Records, files: Mapping[str, FileInfo
     columns = {name: _columns(records, name) for name in names}
     paths = {name: f"{name}.parquet" for name in names}
     state = content_id({paths[name]: files[f"training/{paths[name]}"].sha256 for name in names})
-    header = front_matter({
-        "pretty_name": f"{recipe.name}, training data",
-        "license": "apache-2.0" if is_free_licence(records.licences) else "other",
-        "tags": ["synthetic", "retgen", "sentence-transformers", recipe.family.name],
-        "configs": [
-            {
-                "config_name": name,
-                "data_files": [{"split": "train", "path": paths[name]}],
-                "columns": columns[name],
-            }
-            for name in names
-        ],
-        # what load_dataset knows a folder by is its last name, and this
-        "dataset_info": [{"config_name": name, "description": state} for name in names],
-    })  # fmt: skip
+    header = front_matter(
+        {
+            "pretty_name": f"{recipe.name}, training data",
+            "license": "apache-2.0" if is_free_licence(records.licences) else "other",
+            "tags": ["synthetic", "retgen", "sentence-transformers", recipe.family.name],
+            "configs": [
+                {
+                    "config_name": name,
+                    "data_files": [{"split": "train", "path": paths[name]}],
+                    "columns": columns[name],
+                }
+                for name in names
+            ],
+            # what load_dataset knows a folder by is its last name, and this
+            "dataset_info": [{"config_name": name, "description": state} for name in names],
+        }
+    )
     rows = [[name, ", ".join(columns[name]), f"{records.training[name].count:,}"] for name in names]
     example = names[0]
     lines = [

@@ -78,8 +78,12 @@ def _verdict(report: Report) -> tuple[str, str, str]:
         return "good", "PROVEN", text
     judged, human = report.count("judged_qrels"), report.count("human_qrels")
     if human:
-        kinds = {"proven": proven, "judged": judged, "settled by people": human,
-                 "of texts that people changed": report.count("edited_qrels")}  # fmt: skip
+        kinds = {
+            "proven": proven,
+            "judged": judged,
+            "settled by people": human,
+            "of texts that people changed": report.count("edited_qrels"),
+        }
         said = ", ".join(f"{number(n)} {kind}" for kind, n in kinds.items() if n)
         return "fair", "REVIEWED", f"of {number(qrels)} qrels {said}"
     if judged:
@@ -204,7 +208,9 @@ def what_it_does_not_test(report: Report) -> Iterator[Statement]:
             "score of an embedder with as many, or more, is no limit of dimension."
         )
         yield "Limits of dimension.", text
-    if report.examples["literal"]:
+    if caution := report.part("notes", "manifest").get("caution"):
+        yield "Meaning beyond words.", f"{caution[0].upper()}{caution[1:]}."
+    elif report.examples["literal"]:
         text = (
             "In every example below the asked words stand literally in the relevant documents: a "
             "lexical retriever can find them."

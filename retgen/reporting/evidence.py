@@ -31,7 +31,8 @@ _WHAT = {
 }
 _WHAT_NOT = {
     "nothing": (
-        "Natural text.", "The texts are synthetic: no score here is one on real documents.",
+        "Natural text.",
+        "The texts are synthetic: no score here is one on real documents.",
     ),
     "sentences": (
         "Documents of people.",
@@ -47,7 +48,7 @@ _WHAT_NOT = {
         "People's judgement.",
         "The labels are a judge's: a score here is worth what that judge is worth.",
     ),
-}  # fmt: skip
+}
 
 
 def what_it_is(own: str) -> str:

@@ -38,17 +38,28 @@ def collect_report(
         "own": family.from_user(recipe.job),
         "recipe": written_out(recipe)[0],
         "folder": folder.resolve().name,
-        "manifest": {key: manifest[key] for key in (
-            "created", "versions", "counts", "complete", "evidence", "timings", "licences",
-            "word_lists", "files", *(k for k in _OF_MODELS if k in manifest),
-        )},
+        "manifest": {
+            key: manifest[key]
+            for key in (
+                "created",
+                "versions",
+                "counts",
+                "complete",
+                "evidence",
+                "timings",
+                "licences",
+                "word_lists",
+                "files",
+                *(k for k in _OF_MODELS if k in manifest),
+            )
+        },
         "card": list(manifest.get("card", ())),
         "solved_blindly": None if recipe.family.traces_labels else solved_blindly(result.baselines),
         **result.to_json(),
         "seconds": result.seconds,
         "samples": result.samples,
         "picture": _picture(open_dataset(folder), int(result.statistics.get("positives", 0))),
-    }  # fmt: skip
+    }
 
 
 _OF_MODELS = (
@@ -56,6 +67,7 @@ _OF_MODELS = (
     "candidate_sets",
     "tests",
     "facts",
+    "notes",
     "example",
     "judged",
     "lineage",

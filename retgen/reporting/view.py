@@ -58,10 +58,16 @@ def run_page(content: Content) -> Page:
     lede += f", seed {recipe['seed']}" if "seed" in recipe else ""
     created = (report.manifest.get("created") or "").replace("T", " ").replace("+00:00", " UTC")
     sections = (
-        _about(report), _example(report.part("example", "manifest")), _examples(report.examples),
-        None if report.elsewhere else _certificate(report.certificate), _baselines(report),
-        _shape(report), _findings(report), _files(report), _use(folder),
-    )  # fmt: skip
+        _about(report),
+        _example(report.part("example", "manifest")),
+        _examples(report.examples),
+        None if report.elsewhere else _certificate(report.certificate),
+        _baselines(report),
+        _shape(report),
+        _findings(report),
+        _files(report),
+        _use(folder),
+    )
     return Page(
         content.get("name", "unnamed"),
         "retgen report" + (f" · {created}" if created else ""),
@@ -111,15 +117,21 @@ def _examples(examples: Content) -> Section:
 
 
 _DENSITIES = (
-    ("query graph density",
-     "share of the query pairs that have a relevant document in common (“graph density” in the "
-     "paper's Table 2)"),
-    ("document graph density",
-     "share of the pairs of relevant documents that are relevant to a common query (the paper's "
-     "Appendix F)"),
-    ("average query strength",
-     "mean over the queries of the summed Jaccard similarity to all others"),
-)  # fmt: skip
+    (
+        "query graph density",
+        "share of the query pairs that have a relevant document in common (“graph density” in the "
+        "paper's Table 2)",
+    ),
+    (
+        "document graph density",
+        "share of the pairs of relevant documents that are relevant to a common query (the paper's "
+        "Appendix F)",
+    ),
+    (
+        "average query strength",
+        "mean over the queries of the summed Jaccard similarity to all others",
+    ),
+)
 
 
 _BOUND = ("dimension", "notion", "theorem", "reference")
@@ -207,15 +219,25 @@ def _baselines(report: Report) -> Section | None:
     if all("@" in cutoff for cutoff in random):
         what = "recall@k of the corpus in one fixed order, the same for all queries."
         curves = [
-            Line.of(name, sorted((int(one.by["cutoff"].rpartition("@")[2]), one) for one in of),
-                    dashed=name == "random order")
+            Line.of(
+                name,
+                sorted((int(one.by["cutoff"].rpartition("@")[2]), one) for one in of),
+                dashed=name == "random order",
+            )
             for name, of in measured.items()
-        ]  # fmt: skip
+        ]
         low = max(one.value or 0 for one in every) < _LOW
-        pictures = [Lines(
-            caption="recall@k of the query-blind rankings over the cutoff k", curves=curves,
-            log_x=True, log_y=low, fraction=not low, x="cutoff k", y="recall@k",
-        )]  # fmt: skip
+        pictures = [
+            Lines(
+                caption="recall@k of the query-blind rankings over the cutoff k",
+                curves=curves,
+                log_x=True,
+                log_y=low,
+                fraction=not low,
+                x="cutoff k",
+                y="recall@k",
+            )
+        ]
     text = [f"{what} Read a retriever against the best of these; what they solve tests nothing."]
     return Section(title, text, [table], pictures, [*solved, *notes])
 

@@ -289,9 +289,13 @@ class HeatMap(Picture):
                 if value is not None:
                     x, y = plot.x(j), plot.y(i)
                     box: svg.Style = {
-                        "x": x - wide / 2, "y": y - high / 2, "width": wide, "height": high,
-                        "fill": svg.colour(0), "fill_opacity": 0.04 + 0.7 * value,
-                    }  # fmt: skip
+                        "x": x - wide / 2,
+                        "y": y - high / 2,
+                        "width": wide,
+                        "height": high,
+                        "fill": svg.colour(0),
+                        "fill_opacity": 0.04 + 0.7 * value,
+                    }
                     plot.parts.append(svg.element("rect", **box))
                     shown = svg.text(x, y + size / 3, f"{value:.2f}", fill=svg.INK, font_size=size)
                     plot.parts.append(shown)
@@ -328,9 +332,10 @@ class Matrix(Picture):
         place = f"translate({plot.left} {down / 2:g})"
         plot.parts += [
             svg.element("rect", x=plot.left, **size, fill=svg.PAPER, stroke=svg.GRID),
-            svg.element("g", strokes, transform=f"{place} scale({across} {down})",
-                        stroke=svg.colour(0)),
-        ]  # fmt: skip
+            svg.element(
+                "g", strokes, transform=f"{place} scale({across} {down})", stroke=svg.colour(0)
+            ),
+        ]
         return plot.svg(self.title, self.about)
 
 

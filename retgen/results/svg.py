@@ -57,9 +57,15 @@ def path(points: Iterable[tuple[float, float]]) -> str:
 
 
 def text(
-    x: float, y: float, words: str, *, room: float = math.inf, fill: str = SOFT,
-    text_anchor: str = "middle", **style: str | float,
-) -> str:  # fmt: skip
+    x: float,
+    y: float,
+    words: str,
+    *,
+    room: float = math.inf,
+    fill: str = SOFT,
+    text_anchor: str = "middle",
+    **style: str | float,
+) -> str:
     """A line of text on the base line `y`, cut where it is wider than `room`."""
     shown = words
     while width_of(shown) > room and len(shown) > 2:
@@ -166,14 +172,22 @@ class Plot:
     """Axes, between which `parts` are drawn, the plot's top at 0; title above, legend below."""
 
     def __init__(
-        self, x: Scale, y: Scale, x_label: str, y_label: str, *, width: float = 560,
-        height: float = 230, grid: bool = True,
-    ) -> None:  # fmt: skip
+        self,
+        x: Scale,
+        y: Scale,
+        x_label: str,
+        y_label: str,
+        *,
+        width: float = 560,
+        height: float = 230,
+        grid: bool = True,
+    ) -> None:
         self._x, self._y, self._y_label, self._width = x, y, y_label, width
         self.left = 10 + min(max((width_of(label) for _, label in y.ticks), default=0), width * 0.4)
         self.right, self.bottom = width - 14, height
-        longest = max((width_of(line) for _, label in x.ticks for line in label.split("\n")),
-                      default=0)  # fmt: skip
+        longest = max(
+            (width_of(line) for _, label in x.ticks for line in label.split("\n")), default=0
+        )
         step = (self.right - self.left) / max(len(x.ticks), 1)
         self._turned = x.names and longest > step - 6
         if self._turned:  # the first name begins left of the plot
@@ -242,8 +256,10 @@ class Plot:
         x = min(max(x, half), self._width - half)
         beside = (base for base in (y - 7, y + 15, y - 19, y + 27) if 0 < base < self.bottom)
         for base in (-5 - 12 * i for i in count()) if name else beside:
-            if all(x + half <= left or right <= x - half or abs(base - other) >= 11
-                   for left, right, other in self._labels):  # fmt: skip
+            if all(
+                x + half <= left or right <= x - half or abs(base - other) >= 11
+                for left, right, other in self._labels
+            ):
                 self._labels.append((x - half, x + half, base))
                 self.parts.append(text(x, base, words, fill=fill, font_size=10))
                 return
@@ -278,10 +294,17 @@ class Plot:
             top -= 17
         height = math.ceil(bottom + 6 - top)
         return element(
-            "svg", "".join(self.parts), width=self._width, height=height,
-            viewBox=f"0 {top:g} {self._width:g} {height}", role="img", aria_label=about,
-            font_family=_FONT, font_size=12, fill="none",
-        )  # fmt: skip
+            "svg",
+            "".join(self.parts),
+            width=self._width,
+            height=height,
+            viewBox=f"0 {top:g} {self._width:g} {height}",
+            role="img",
+            aria_label=about,
+            font_family=_FONT,
+            font_size=12,
+            fill="none",
+        )
 
 
 def standalone(svg: str) -> str:

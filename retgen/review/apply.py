@@ -202,12 +202,13 @@ def _rows(
             "doc_id": item.doc_id,
             "label": label,
             "shown": shown.digest(),
-            **({"texts": dict(zip(("query", "title", "text"), shown[:3], strict=True))}
-               if texts else {}),
-            "verdicts": [
-                {name: getattr(v, name) for name in _KEPT} for v in verdicts
-            ],
-        }  # fmt: skip
+            **(
+                {"texts": dict(zip(("query", "title", "text"), shown[:3], strict=True))}
+                if texts
+                else {}
+            ),
+            "verdicts": [{name: getattr(v, name) for name in _KEPT} for v in verdicts],
+        }
 
 
 # --- the new version ----------------------------------------------------------------------------

@@ -9,7 +9,6 @@ from typing import Any
 
 from retgen.data import open_dataset
 from retgen.errors import DatasetError, UsageError
-from retgen.evaluation.collection import manifest_of
 from retgen.messages import did_you_mean
 from retgen.progress import Progress, no_progress
 from retgen.review import candidates, goals, items
@@ -25,6 +24,7 @@ from retgen.review.review import (
     stamp,
 )
 from retgen.review.store import Store
+from retgen.search.collection import manifest_of
 from retgen.write import make_folder
 
 MODES = ("grade", "check")
@@ -57,10 +57,16 @@ def open_review(
     wanted = {
         "annotators": None if annotators is None else tuple(annotators),
         "goals": None if goals is None else tuple(goals),
-        "mode": mode, "overlap": overlap, "plants": plants, "second": second,
+        "mode": mode,
+        "overlap": overlap,
+        "plants": plants,
+        "second": second,
         "pool": None if pool is None else tuple(pool),
-        "depth": depth, "split": split, "seed": seed, "looks": looks,
-    }  # fmt: skip
+        "depth": depth,
+        "split": split,
+        "seed": seed,
+        "looks": looks,
+    }
     given = {key: value for key, value in wanted.items() if value is not None}
     return begin(path, given, None if out is None else Path(out), progress)
 
@@ -68,7 +74,7 @@ def open_review(
 def begin(path: Path, wanted: Mapping[str, Any], out: Path | None, progress: Progress) -> Review:
     """The review of a data set with some settings, new or as it stands."""
     _check(wanted)
-    dataset = open_dataset(path)
+    dataset = open_dataset(path, checked=False)  # what changed is named verdict by verdict
     folder = folder_of(path, dataset, out)
     make_folder(folder)
     file = folder / FILE
@@ -109,9 +115,11 @@ def begin(path: Path, wanted: Mapping[str, Any], out: Path | None, progress: Pro
     stamped = stamp(files)
     settings = replace(
         settings,
-        split=made.collection.split, family=str(manifest.get("family", "")),
-        grades=3 if max(labels, default=0) > 1 else 2, dataset=digest(files),
-    )  # fmt: skip
+        split=made.collection.split,
+        family=str(manifest.get("family", "")),
+        grades=3 if max(labels, default=0) > 1 else 2,
+        dataset=digest(files),
+    )
     planned = items.plan(made, settings, proven=labels_proven(manifest), progress=progress)
     if not planned.pairs:
         raise UsageError(
@@ -129,7 +137,7 @@ def begin(path: Path, wanted: Mapping[str, Any], out: Path | None, progress: Pro
 
 def check_begun(path: Path, out: Path | None) -> None:
     """Raise `UsageError` where no review is kept, so that none that was lost is begun anew."""
-    file = folder_of(path, open_dataset(path), out) / FILE
+    file = folder_of(path, open_dataset(path, checked=False), out) / FILE
     if not file.is_file() or not file.stat().st_size:
         raise UsageError(
             f"{file} is not there, or empty, so there is nothing to report: put it back, or begin "

@@ -11,11 +11,12 @@ from pathlib import Path
 from typing import NamedTuple
 
 from retgen.errors import UsageError
-from retgen.evaluation.collection import Collection, load
 from retgen.evaluation.retrievers import Options, check_name, ranks_a_corpus, retriever
-from retgen.evaluation.search.rankings import Rankings
 from retgen.progress import Progress, no_progress
 from retgen.review.records import Population
+from retgen.search.base import rank_corpus
+from retgen.search.collection import Collection, load
+from retgen.search.rankings import Rankings
 from retgen.write import cache_folder
 
 NO_POOL = ("none",)  # in place of retrievers: only pairs with a label are looked at
@@ -88,7 +89,7 @@ def make_pool(
     rankings = [
         ranked.rankings
         for name in (models if tuple(models) != NO_POOL else ())
-        for ranked in retriever(name, options).rank(collection, depth, progress)
+        for ranked in rank_corpus(retriever(name, options), collection, depth, progress)
     ]
     return CandidatePool(collection, rankings)
 

@@ -194,13 +194,23 @@ class ReviewCertificate:
         """As `gen review --report --json` prints it."""
         goal = self.goal
         return {
-            "goal": str(goal), "question": goal.question, "rate": goal.rate, "level": goal.level,
-            "size": dict(self.size), "looked_at": dict(self.looked_at), "wrong": dict(self.wrong),
-            "unsure": dict(self.unsure), "lower": self.lower, "upper": self.upper,
-            "holds": self.holds, "corrected": self.corrected,
-            "more": None if self.more is None else dict(self.more), "by": dict(self.by),
-            "assumes": list(self.assumes), "reason": self.reason,
-        }  # fmt: skip
+            "goal": str(goal),
+            "question": goal.question,
+            "rate": goal.rate,
+            "level": goal.level,
+            "size": dict(self.size),
+            "looked_at": dict(self.looked_at),
+            "wrong": dict(self.wrong),
+            "unsure": dict(self.unsure),
+            "lower": self.lower,
+            "upper": self.upper,
+            "holds": self.holds,
+            "corrected": self.corrected,
+            "more": None if self.more is None else dict(self.more),
+            "by": dict(self.by),
+            "assumes": list(self.assumes),
+            "reason": self.reason,
+        }
 
 
 def certify(
@@ -239,9 +249,15 @@ def certify(
         {name: one.looked_at for name, one in mine.items()},
         {name: one.wrong for name, one in mine.items()},
         {name: one.unsure for name, one in mine.items()},
-        lower, upper, holds, corrected, more, by,
-        list(_assumed(goal, plants, depth)), reason,
-    )  # fmt: skip
+        lower,
+        upper,
+        holds,
+        corrected,
+        more,
+        by,
+        list(_assumed(goal, plants, depth)),
+        reason,
+    )
 
 
 def _asked(goal: Goal) -> tuple[Population, ...]:
@@ -414,8 +430,9 @@ def in_words(one: Mapping[str, Any]) -> str:
 
 
 _NAMES: dict[Population, str] = {
-    "positives": "positives", "others": "pairs without a positive label",
-}  # fmt: skip
+    "positives": "positives",
+    "others": "pairs without a positive label",
+}
 CLAIMS = {
     "wrong": "the positives are not relevant",
     "missed": "the relevant pairs have no positive label",

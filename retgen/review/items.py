@@ -68,12 +68,17 @@ def plan(
     documents = _documents(pool.collection.dataset, of, {d for _, d in shown}, fields, progress)
     pairs = informative_strata(
         PopulationPair(
-            name, place, queries[c.row].query_id, c.doc_id, c.label, weight,
+            name,
+            place,
+            queries[c.row].query_id,
+            c.doc_id,
+            c.label,
+            weight,
             label_strata(c, proven=proven) | fields.of(queries[c.row].query_id, c.doc_id),
         )
         for name, given in drawn.items()
         for place, (c, weight) in enumerate(given)
-    )  # fmt: skip
+    )
     by_id = {query.query_id: query for query in queries}
     first = [pair for pair in pairs if pair.place < PLANNED]
     items, texts = items_of(first, by_id, documents, settings.split)
@@ -132,10 +137,18 @@ def items_of(
         texts[digest] = seen
         items.append(
             Item(
-                item_id(pair.query_id, pair.doc_id), pair.population, pair.place, split,
-                pair.query_id, pair.doc_id, pair.label, digest, pair.strata, pair.weight,
+                item_id(pair.query_id, pair.doc_id),
+                pair.population,
+                pair.place,
+                split,
+                pair.query_id,
+                pair.doc_id,
+                pair.label,
+                digest,
+                pair.strata,
+                pair.weight,
             )
-        )  # fmt: skip
+        )
     return items, texts
 
 
@@ -146,19 +159,28 @@ def _control(
     seen = shown_of(query, document)
     name = item_id(query.query_id, document.doc_id)
     item = Item(
-        name, one.population, -1, split, query.query_id, document.doc_id, claimed, seen.digest(),
+        name,
+        one.population,
+        -1,
+        split,
+        query.query_id,
+        document.doc_id,
+        claimed,
+        seen.digest(),
         planted=one.relevance,
-    )  # fmt: skip
+    )
     return item, seen
 
 
 def shown_of(query: Query, document: Document) -> ShownPair:
     """What a reviewer sees of a pair."""
     return ShownPair(
-        query.text, document.title, document.text,
+        query.text,
+        document.title,
+        document.text,
         query.metadata if isinstance(query.metadata, dict) else {},
         document.metadata if isinstance(document.metadata, dict) else {},
-    )  # fmt: skip
+    )
 
 
 # --- strata ---------------------------------------------------------------------------------------

@@ -12,7 +12,6 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from retgen.errors import UsageError
-from retgen.evaluation.collection import manifest_of
 from retgen.results.numbers import duration
 from retgen.review import goals
 from retgen.review.certificates import (
@@ -30,6 +29,7 @@ from retgen.review.certificates import (
 from retgen.review.records import Population, Verdict
 from retgen.review.review import Review
 from retgen.review.sheet import SHEETS, agreement_by_family
+from retgen.search.collection import manifest_of
 from retgen.statistics import plans, rates
 from retgen.statistics.agreement import agreement
 
@@ -54,12 +54,18 @@ def report(review: Review) -> dict[str, Any]:
     certificates = _certificates(review, by, of, changed)
     by_stratum = {name: _strata(one) for name, one in of.items()}
     return {
-        "dataset": str(review.path), "split": settings.split, "mode": settings.mode,
+        "dataset": str(review.path),
+        "split": settings.split,
+        "mode": settings.mode,
         "pool": {"retrievers": list(settings.pool), "depth": settings.depth},
         "populations": {
             name: {
-                "size": len(one.pairs), "looked_at": one.looked_at, "wrong": one.wrong,
-                "unsure": one.unsure, "open": one.count("open"), "waiting": one.count("waiting"),
+                "size": len(one.pairs),
+                "looked_at": one.looked_at,
+                "wrong": one.wrong,
+                "unsure": one.unsure,
+                "open": one.count("open"),
+                "waiting": one.count("waiting"),
             }
             for name, one in of.items()
         },
@@ -84,13 +90,15 @@ def report(review: Review) -> dict[str, Any]:
         },
         "stale": [
             {
-                "number": one.verdict.number, "item": one.verdict.item_id,
-                "annotator": one.verdict.annotator, "reason": one.reason,
+                "number": one.verdict.number,
+                "item": one.verdict.item_id,
+                "annotator": one.verdict.annotator,
+                "reason": one.reason,
             }
             for one in review.stale()
         ],
         "next": _next(review, by, of, by_stratum),
-    }  # fmt: skip
+    }
 
 
 def _populations(review: Review, by: By) -> dict[Population, PopulationResult]:
@@ -216,9 +224,12 @@ def _share(caught: int, planted: int) -> dict[str, Any]:
         return {"planted": 0, "caught": 0, "sensitivity": None, "low": None, "high": None}
     low, high = plans.clopper_pearson(planted - caught, planted, LEVEL)
     return {
-        "planted": planted, "caught": caught, "sensitivity": caught / planted,
-        "low": 1 - high, "high": 1 - low,
-    }  # fmt: skip
+        "planted": planted,
+        "caught": caught,
+        "sensitivity": caught / planted,
+        "low": 1 - high,
+        "high": 1 - low,
+    }
 
 
 def _table(review: Review, by: By, part: str, people: Sequence[str]) -> list[list[float | None]]:
@@ -383,9 +394,12 @@ def _plans(goal: goals.Goal, lot: int) -> dict[str, Any]:
             result[name] = {"reason": str(error)}
     wald = plans.sequential(accepted, goal.rate, 0.05, beta)
     result["sequential"] = {
-        "h1": wald.h1, "h2": wald.h2, "slope": wald.slope,
-        "average": wald.average(accepted), "average_at_goal": wald.average(goal.rate),
-    }  # fmt: skip
+        "h1": wald.h1,
+        "h2": wald.h2,
+        "slope": wald.slope,
+        "average": wald.average(accepted),
+        "average_at_goal": wald.average(goal.rate),
+    }
     return result
 
 
@@ -401,16 +415,20 @@ def _next(
     """What shortens the intervals: open items, who is waited for, the strata least is known of."""
     least = [
         {
-            "population": population, "stratum": name, "value": value,
-            "looked": rate["looked"], "population_size": rate["population"],
-            "low": rate["low"], "high": rate["high"],
+            "population": population,
+            "stratum": name,
+            "value": value,
+            "looked": rate["looked"],
+            "population_size": rate["population"],
+            "low": rate["low"],
+            "high": rate["high"],
             # what the interval of the whole owes to this part
             "share": (rate["high"] - rate["low"]) * rate["population"] / len(of[population].pairs),
         }
         for population, names in strata.items()
         for name, values in names.items()
         for value, rate in values.items()
-    ]  # fmt: skip
+    ]
     least.sort(key=lambda one: -one["share"])
     return {
         "adjudicate": len(review.open_items()),

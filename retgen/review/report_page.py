@@ -17,9 +17,13 @@ PAGE = "review.html"
 _LABELS = {"positives": "positives", "others": "without a positive label"}
 _PAIRS = {"positives": "positives", "others": "pairs without a positive label"}
 _MEASURES = {
-    "raw": "raw agreement", "positive": "positive agreement", "cohen": "Cohen's kappa",
-    "fleiss": "Fleiss' kappa", "krippendorff": "Krippendorff's alpha", "ac1": "Gwet's AC1",
-}  # fmt: skip
+    "raw": "raw agreement",
+    "positive": "positive agreement",
+    "cohen": "Cohen's kappa",
+    "fleiss": "Fleiss' kappa",
+    "krippendorff": "Krippendorff's alpha",
+    "ac1": "Gwet's AC1",
+}
 
 
 def report_text(result: Mapping[str, Any], page: Path) -> str:
@@ -93,17 +97,34 @@ def _begin(result: Mapping[str, Any]) -> str:
 
 
 def _populations(result: Mapping[str, Any]) -> list[TableView]:
-    head = ["population", "pairs", "settled", "wrong", "unsure", "open", "waiting", "rate",
-            "95% interval", "corrected, at this look"]  # fmt: skip
+    head = [
+        "population",
+        "pairs",
+        "settled",
+        "wrong",
+        "unsure",
+        "open",
+        "waiting",
+        "rate",
+        "95% interval",
+        "corrected, at this look",
+    ]
     rows = []
     for name, one in result["populations"].items():
         rate = result["rates"][name]
         corrected = rate and rate["corrected"]
-        rows.append([
-            _LABELS[name], *(f"{one[key]:,}" for key in ("size", "looked_at", "wrong", "unsure",
-            "open", "waiting")), _percent(rate and rate["estimate"]), _interval(rate),
-            f"{_percent(corrected['estimate'])} {_interval(corrected)}" if corrected else "",
-        ])  # fmt: skip
+        rows.append(
+            [
+                _LABELS[name],
+                *(
+                    f"{one[key]:,}"
+                    for key in ("size", "looked_at", "wrong", "unsure", "open", "waiting")
+                ),
+                _percent(rate and rate["estimate"]),
+                _interval(rate),
+                f"{_percent(corrected['estimate'])} {_interval(corrected)}" if corrected else "",
+            ]
+        )
     return [TableView(head, rows)]
 
 
@@ -119,16 +140,27 @@ def _controls(result: Mapping[str, Any]) -> list[str]:
 
 
 def _annotators(result: Mapping[str, Any]) -> TableView:
-    head = ["annotator", "judged", "unsure", "fixed", "second looks", "adjudicated",
-            "seconds, median", "controls caught: not relevant", "relevant"]  # fmt: skip
+    head = [
+        "annotator",
+        "judged",
+        "unsure",
+        "fixed",
+        "second looks",
+        "adjudicated",
+        "seconds, median",
+        "controls caught: not relevant",
+        "relevant",
+    ]
     rows = [
         [
-            name, *(f"{one[key]:,}" for key in ("judged", "unsure", "fixed", "second",
-            "adjudicated")), "" if one["seconds"] is None else f"{one['seconds']:.1f}",
-            _caught(one["wrong"]), _caught(one["missed"]),
+            name,
+            *(f"{one[key]:,}" for key in ("judged", "unsure", "fixed", "second", "adjudicated")),
+            "" if one["seconds"] is None else f"{one['seconds']:.1f}",
+            _caught(one["wrong"]),
+            _caught(one["missed"]),
         ]
         for name, one in result["annotators"].items()
-    ]  # fmt: skip
+    ]
     return TableView(head, rows)
 
 
@@ -168,13 +200,19 @@ def _strata(result: Mapping[str, Any]) -> Iterator[Fold]:
             TableView(
                 [name, *head[1:]],
                 [
-                    [value, f"{one['population']:,}", f"{one['looked']:,}", f"{one['errors']:g}",
-                     _percent(one["estimate"]), _interval(one)]
+                    [
+                        value,
+                        f"{one['population']:,}",
+                        f"{one['looked']:,}",
+                        f"{one['errors']:g}",
+                        _percent(one["estimate"]),
+                        _interval(one),
+                    ]
                     for value, one in values.items()
                 ],
             )
             for name, values in names.items()
-        ]  # fmt: skip
+        ]
         if tables:
             yield Fold(f"Wrong labels among pairs: {_LABELS[population]}", tables)
 
@@ -189,16 +227,22 @@ def _plans(result: Mapping[str, Any]) -> list[TableView]:
         ]
         if "n" in one["double"]:
             plan = one["double"]
-            rows.append([
-                "double sample", f"{plan['n']:,}, then perhaps as many again",
-                f"accept with at most {plan['c1']}, refuse above {plan['c2']}",
-            ])  # fmt: skip
+            rows.append(
+                [
+                    "double sample",
+                    f"{plan['n']:,}, then perhaps as many again",
+                    f"accept with at most {plan['c1']}, refuse above {plan['c2']}",
+                ]
+            )
         wald = one["sequential"]
-        rows.append([
-            "sequential", f"{wald['average']:,.0f} on average",
-            f"accept at {wald['slope']:.4f} n - {wald['h1']:.2f}, refuse at {wald['slope']:.4f} n "
-            f"+ {wald['h2']:.2f} errors",
-        ])  # fmt: skip
+        rows.append(
+            [
+                "sequential",
+                f"{wald['average']:,.0f} on average",
+                f"accept at {wald['slope']:.4f} n - {wald['h1']:.2f}, refuse at "
+                f"{wald['slope']:.4f} n + {wald['h2']:.2f} errors",
+            ]
+        )
         tables.append(TableView([f"plan for {goal}", "looks", "rule"], rows, names=3))
     return tables
 
@@ -260,11 +304,14 @@ def _page(name: str, result: Mapping[str, Any]) -> Page:
     sections.append(Section("What certificates assume", list(assumed)))
     pool = result["pool"]
     return Page(
-        name, "review",
+        name,
+        "review",
         f"Split {result['split']}; pool of the first {pool['depth']} of "
         f"{', '.join(pool['retrievers'])}.",
-        summary(result), sections, f"{_begin(result)} --report",
-    )  # fmt: skip
+        summary(result),
+        sections,
+        f"{_begin(result)} --report",
+    )
 
 
 def _items(count: int) -> str:

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import hashlib
-import os
-import socket
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import cached_property
@@ -19,9 +17,9 @@ from retgen.review import assign, goals, items
 from retgen.review.consensus import Consensus, by_item, consensus, read_decision, standing
 from retgen.review.records import Item, Part, Settings, ShownPair, Verdict
 from retgen.review.store import Store
-from retgen.write import lock_file, os_errors
+from retgen.write import lock_file
 
-FILE, _LOCK, _OWNER = "verdicts.sqlite", ".review.lock", ".review.server"
+FILE, _LOCK = "verdicts.sqlite", ".review.lock"
 GUIDELINE = (
     "Relevant is a document that gives what the query asks for. Judge the pair by what is written, "
     "not by what you know of it elsewhere. When you cannot tell, say so: it is never counted as "
@@ -63,7 +61,7 @@ class Review:
     @cached_property
     def dataset(self) -> Dataset:
         """The data set that is reviewed."""
-        return open_dataset(self.path)
+        return open_dataset(self.path, checked=False)  # what changed is named verdict by verdict
 
     @property
     def guideline(self) -> str:
@@ -216,9 +214,18 @@ class Review:
         same annotator on the same item takes the place of the earlier one, which is kept too.
         """
         verdict = self.verdict(
-            annotator, item_id, part, decision, shown=shown, relevance=relevance, reason=reason,
-            comment=comment, edits=edits, seconds=seconds, source=source,
-        )  # fmt: skip
+            annotator,
+            item_id,
+            part,
+            decision,
+            shown=shown,
+            relevance=relevance,
+            reason=reason,
+            comment=comment,
+            edits=edits,
+            seconds=seconds,
+            source=source,
+        )
         return verdict._replace(number=self.store.add([verdict])[0])
 
     def verdict(
@@ -248,15 +255,27 @@ class Review:
             )
         given, said = read_decision(item, decision, self.settings, relevance, edits)
         changes = {
-            field: text for field, text in (edits or {}).items()
+            field: text
+            for field, text in (edits or {}).items()
             if text != getattr(self.shown_pair(item), field)
-        }  # fmt: skip
+        }
         if decision == "fix" and relevance is None and not changes:
             raise UsageError("a fix is empty: give the right grade, or change a text")
         return Verdict(
-            0, item_id, annotator, part, given, said, shown, item.label, reason, comment,
-            changes, seconds, source=source,
-        )  # fmt: skip
+            0,
+            item_id,
+            annotator,
+            part,
+            given,
+            said,
+            shown,
+            item.label,
+            reason,
+            comment,
+            changes,
+            seconds,
+            source=source,
+        )
 
     def undo(self, annotator: str) -> Verdict | None:
         """Take back the last verdict of an annotator that stands; which it was, None without one.
@@ -267,12 +286,19 @@ class Review:
         mine = standing(self.store.verdicts(annotator=annotator)).values()
         last = max(mine, key=lambda verdict: verdict.number, default=None)
         if last is not None:
-            self.store.add([
-                last._replace(
-                    decision="undo", relevance=None, reason="", comment="", edits={},
-                    seconds=None, at="",
-                )
-            ])  # fmt: skip
+            self.store.add(
+                [
+                    last._replace(
+                        decision="undo",
+                        relevance=None,
+                        reason="",
+                        comment="",
+                        edits={},
+                        seconds=None,
+                        at="",
+                    )
+                ]
+            )
         return last
 
     # --- a data set that changes ------------------------------------------------------------------
@@ -329,27 +355,12 @@ class Review:
 
         Raises `RunDirectoryError` naming another server. A killed process lets go.
         """
-        owner = self.folder / _OWNER
-
-        def note_address(where: str) -> None:
-            with os_errors(owner):
-                owner.write_text(f"{where}, process {os.getpid()} on {socket.gethostname()}\n")
-
-        def message() -> str:
-            try:
-                holder = f" ({owner.read_text().strip()})"
-            except OSError:
-                holder = ""
-            return (
-                f"{self.folder} is being reviewed by another server{holder}: open that page, "
-                "which any number of annotators may use at once, or end it"
-            )
-
-        with lock_file(self.folder / _LOCK, message):
-            try:
-                yield note_address
-            finally:
-                owner.unlink(missing_ok=True)
+        taken = (
+            f"{self.folder} is being reviewed by another server: open its page, which any number "
+            "of annotators may use at once, or end it"
+        )
+        with lock_file(self.folder / _LOCK, taken) as note_address:
+            yield note_address
 
 
 # --- the data set under review, and where a review lies -------------------------------------------

@@ -50,31 +50,44 @@ def agreement_by_family(
         low, high = clopper_pearson(agree, len(told), level) if told else (None, None)
         rows.append(
             {
-                "family": family, "pairs": len(of), "judged": len(said),
-                "unsure": len(said) - len(told), "agree": agree,
+                "family": family,
+                "pairs": len(of),
+                "judged": len(said),
+                "unsure": len(said) - len(told),
+                "agree": agree,
                 "missed": sum(not relevance and bool(item.label) for item, relevance in told),
                 "false": sum(bool(relevance) and not item.label for item, relevance in told),
-                "share": agree / len(told) if told else None, "low": low, "high": high,
+                "share": agree / len(told) if told else None,
+                "low": low,
+                "high": high,
             }
-        )  # fmt: skip
+        )
     return rows
 
 
 def agreement_table(rows: Sequence[Mapping[str, Any]]) -> TableView:
     """The rows of `agreement_by_family` as a table."""
     head = [
-        "family", "pairs", "judged", "can't tell", "agree with the proven label", "95% interval",
-        "proven relevant, judged not", "the reverse",
-    ]  # fmt: skip
+        "family",
+        "pairs",
+        "judged",
+        "can't tell",
+        "agree with the proven label",
+        "95% interval",
+        "proven relevant, judged not",
+        "the reverse",
+    ]
     return TableView(
         head,
         [
             [
-                one["family"], *(f"{one[key]:,}" for key in ("pairs", "judged", "unsure")),
+                one["family"],
+                *(f"{one[key]:,}" for key in ("pairs", "judged", "unsure")),
                 "" if one["share"] is None else f"{one['share']:.1%}",
                 "" if one["low"] is None else f"[{one['low']:.1%}, {one['high']:.1%}]",
-                f"{one['missed']:,}", f"{one['false']:,}",
+                f"{one['missed']:,}",
+                f"{one['false']:,}",
             ]
             for one in rows
         ],
-    )  # fmt: skip
+    )

@@ -195,20 +195,36 @@ class Store:
         connection.executemany(
             "INSERT OR IGNORE INTO texts VALUES (?, ?, ?, ?, ?, ?)",
             [
-                (digest, one.query, one.title, one.text,
-                 orjson.dumps(dict(one.query_metadata or {})).decode(),
-                 orjson.dumps(dict(one.document_metadata or {})).decode())
+                (
+                    digest,
+                    one.query,
+                    one.title,
+                    one.text,
+                    orjson.dumps(dict(one.query_metadata or {})).decode(),
+                    orjson.dumps(dict(one.document_metadata or {})).decode(),
+                )
                 for digest, one in texts.items()
             ],
-        )  # fmt: skip
+        )
         connection.executemany(
             "INSERT OR IGNORE INTO items VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
             [
-                (i.item_id, i.population, i.place, i.split, i.query_id, i.doc_id, i.label,
-                 i.shown, orjson.dumps(dict(i.strata)).decode(), i.suspicion, i.planted)
+                (
+                    i.item_id,
+                    i.population,
+                    i.place,
+                    i.split,
+                    i.query_id,
+                    i.doc_id,
+                    i.label,
+                    i.shown,
+                    orjson.dumps(dict(i.strata)).decode(),
+                    i.suspicion,
+                    i.planted,
+                )
                 for i in items
             ],
-        )  # fmt: skip
+        )
 
     def items(self) -> list[Item]:
         """All items, by population and place; control items as well."""
@@ -238,10 +254,20 @@ class Store:
         with self._connection() as connection:
             for v in verdicts:
                 row: tuple[Any, ...] = (
-                    v.item_id, v.annotator, v.part, v.decision, v.relevance, v.shown, v.label,
-                    v.reason, v.comment, orjson.dumps(dict(v.edits)).decode(), v.seconds,
-                    v.at or now, v.source,
-                )  # fmt: skip
+                    v.item_id,
+                    v.annotator,
+                    v.part,
+                    v.decision,
+                    v.relevance,
+                    v.shown,
+                    v.label,
+                    v.reason,
+                    v.comment,
+                    orjson.dumps(dict(v.edits)).decode(),
+                    v.seconds,
+                    v.at or now,
+                    v.source,
+                )
                 marks = ", ".join("?" * len(row))
                 cursor = connection.execute(
                     "INSERT INTO verdicts (item_id, annotator, part, decision, relevance, shown, "
@@ -308,6 +334,15 @@ def _tree(text: str) -> dict[str, Any]:
 def _item(row: tuple[Any, ...]) -> Item:
     name, population, place, split, query_id, doc_id, label, shown, suspicion, planted, strata = row
     return Item(
-        name, population, place, split, query_id, doc_id, label, shown, _tree(strata),
-        suspicion, planted,
-    )  # fmt: skip
+        name,
+        population,
+        place,
+        split,
+        query_id,
+        doc_id,
+        label,
+        shown,
+        _tree(strata),
+        suspicion,
+        planted,
+    )

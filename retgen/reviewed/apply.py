@@ -15,7 +15,7 @@ from typing import Any
 
 import orjson
 
-from retgen.agents.agent import Rejection
+from retgen.agents.report import Rejection
 from retgen.generators.records import Records, Rows
 from retgen.reviewed.decisions import FIELDS, Decisions, PairDecision
 from retgen.reviewed.tables import (
@@ -34,9 +34,17 @@ from retgen.reviewed.tables import (
 RULE = "review"
 HUMAN = "human"  # tables/human.jsonl: every label that is people's
 _WHAT_CHANGES = (
-    "confirmed", "rejected", "missed", "regraded", "not relevant", "outside", "texts", "disputed",
-    "queries", "training rows",
-)  # fmt: skip
+    "confirmed",
+    "rejected",
+    "missed",
+    "regraded",
+    "not relevant",
+    "outside",
+    "texts",
+    "disputed",
+    "queries",
+    "training rows",
+)
 
 
 @dataclass
@@ -138,16 +146,18 @@ def _apply(result: ReviewedRecords, name: str, decisions: Decisions, candidate_s
         training=training,
         rejected=[*records.rejected, *rejected],
     )
-    result.lineage.append({
-        **decisions.head["parent"],
-        "review": {
-            "sha256": decisions.sha256,
-            "decisions": len(decisions.rows),
-            "annotators": list(decisions.annotators),
-            "left": dict(decisions.head.get("left", {})),
-        },
-        "changes": counts,
-    })  # fmt: skip
+    result.lineage.append(
+        {
+            **decisions.head["parent"],
+            "review": {
+                "sha256": decisions.sha256,
+                "decisions": len(decisions.rows),
+                "annotators": list(decisions.annotators),
+                "left": dict(decisions.head.get("left", {})),
+            },
+            "changes": counts,
+        }
+    )
 
 
 # --- labels -------------------------------------------------------------------------------------
@@ -174,10 +184,13 @@ def _rejection(one: PairDecision) -> Rejection:
     reasons = list(dict.fromkeys(str(v["reason"]) for v in one.verdicts if v.get("reason")))
     why = f": {'; '.join(reasons)}" if reasons else ""
     record = {
-        "query-id": one.query_id, "corpus-id": one.doc_id, "split": one.split,
-        "score": int(one.label or 0), "by": one.by,
+        "query-id": one.query_id,
+        "corpus-id": one.doc_id,
+        "split": one.split,
+        "score": int(one.label or 0),
+        "by": one.by,
         "comments": [str(v["comment"]) for v in one.verdicts if v.get("comment")],
-    }  # fmt: skip
+    }
     return Rejection(RULE, f"people say it is not relevant{why}", record)
 
 
@@ -220,13 +233,15 @@ def _whose(
         for split, table in labels.items():
             if one.pair in table.scores and (split == one.split or table.judges(one.pair)):
                 result.human.setdefault(split, {})[one.pair] = {
-                    "query-id": one.query_id, "corpus-id": one.doc_id, "split": split,
+                    "query-id": one.query_id,
+                    "corpus-id": one.doc_id,
+                    "split": split,
                     "score": table.scores[one.pair],
                     "before": None if one.label is None else int(one.label),
                     "by": one.by,
                     "adjudicated": any(v.get("part") == "adjudication" for v in one.verdicts),
                     "review": decisions.sha256,
-                }  # fmt: skip
+                }
 
 
 # --- texts --------------------------------------------------------------------------------------

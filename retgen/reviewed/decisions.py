@@ -143,11 +143,15 @@ def _decision(line: Mapping[str, Any]) -> PairDecision:
         if type(line[name]) is not str:
             raise ValueError(f"{name} is {line[name]!r}")
     return PairDecision(
-        line["split"], line["query_id"], line["doc_id"],
+        line["split"],
+        line["query_id"],
+        line["doc_id"],
         None if label is None else float(label),
-        line["shown"], relevance,
+        line["shown"],
+        relevance,
         all(verdict["decision"] == "accept" for verdict in verdicts),
         {name: next(iter(one)) for name, one in sorted(given.items()) if len(one) == 1},
         tuple(sorted(name for name, one in given.items() if len(one) > 1)),
-        texts, verdicts,
-    )  # fmt: skip
+        texts,
+        verdicts,
+    )

@@ -72,10 +72,14 @@ def without(rows: Rows, removed: Container[str], key: str = "_id") -> TableLines
 
 def qrel_lines(qrels: Iterable[tuple[str, str, int]]) -> TableLines:
     """Qrels as their table has them."""
-    return TableLines([
-        orjson.dumps({"query-id": query_id, "corpus-id": doc_id, "score": score}, option=_OPTION)
-        for query_id, doc_id, score in qrels
-    ])  # fmt: skip
+    return TableLines(
+        [
+            orjson.dumps(
+                {"query-id": query_id, "corpus-id": doc_id, "score": score}, option=_OPTION
+            )
+            for query_id, doc_id, score in qrels
+        ]
+    )
 
 
 def strings(value: Any) -> Iterator[str]:

@@ -78,8 +78,9 @@ def make_sealed(
             reveal = check_pair(folder / COMMITMENT, private / REVEAL)
             _refuse_other(folder, recipe, reveal)
         else:
-            reveal = _seal(source, overrides, folder, recipe.name, round_number, previous,
-                           workers, progress)  # fmt: skip
+            reveal = _seal(
+                source, overrides, folder, recipe.name, round_number, previous, workers, progress
+            )
     return SealedSet(str(folder), reveal.name, reveal.commitment, round_number, repeated)
 
 
@@ -95,10 +96,16 @@ def _seal(
 ) -> Reveal:
     private = folder / PRIVATE
     if not (private / _DRAWN).is_file():
-        _write_private(private / _DRAWN, orjson.dumps({
-            "nonce": secrets.token_hex(32), "seed": secrets.token_hex(32),
-            "package": package_digest(),
-        }))  # fmt: skip
+        _write_private(
+            private / _DRAWN,
+            orjson.dumps(
+                {
+                    "nonce": secrets.token_hex(32),
+                    "seed": secrets.token_hex(32),
+                    "package": package_digest(),
+                }
+            ),
+        )
     drawn = orjson.loads((private / _DRAWN).read_bytes())
     home = private / RUN / name
     seeded = {**(overrides or {}), "seed": drawn["seed"]}

@@ -45,10 +45,15 @@ def package_commit() -> str | None:
     git = ["git", "-C", str(Path(__file__).parent)]
     with contextlib.suppress(OSError, subprocess.SubprocessError):
         # no commit of another repository, which holds a virtual environment
-        subprocess.run([*git, "ls-files", "--error-unmatch", Path(__file__).name],
-                       check=True, capture_output=True, timeout=10)  # fmt: skip
-        found = subprocess.run([*git, "rev-parse", "HEAD"], check=True, capture_output=True,
-                               text=True, timeout=10)  # fmt: skip
+        subprocess.run(
+            [*git, "ls-files", "--error-unmatch", Path(__file__).name],
+            check=True,
+            capture_output=True,
+            timeout=10,
+        )
+        found = subprocess.run(
+            [*git, "rev-parse", "HEAD"], check=True, capture_output=True, text=True, timeout=10
+        )
         return found.stdout.strip()
     return None
 

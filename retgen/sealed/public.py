@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import mmap
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from pathlib import Path
 
 import orjson
 
 from retgen.data import open_dataset
 from retgen.errors import DatasetError
+from retgen.search.rankings import run_lines
 from retgen.write import AtomicFile, FileInfo, make_folder, scratch_folder
 
 _CORPUS, _QUERIES = "corpus.jsonl", "queries.jsonl"
@@ -38,19 +39,18 @@ def check_submission(run: Path, file: Path) -> None:
     """Refuse a TREC run that does not rank documents of the corpus for every query.
 
     `gen eval` notes and ignores what does not fit; here the notes would tell which queries count.
-    What is no TREC run at all, or ranks a document twice, `gen eval` refuses as well. Raises
-    `DatasetError`.
+    What ranks a document twice `gen eval` refuses as well. Raises `DatasetError`.
     """
     dataset = open_dataset(run)
     queries = {query.query_id for query in dataset.read_queries()[0]}
-    lines = list(_pairs(file))
-    wanted = {doc for _, _, doc in lines}
+    lines = list(run_lines(file))
+    wanted = {doc for _, _, doc, _ in lines}
     held = {one.doc_id for one in dataset.documents() if one.doc_id in wanted}
-    for number, query, doc in lines:
+    for number, query, doc, _ in lines:
         for what, name, known in (("query", query, queries), ("document", doc, held)):
             if name not in known:
                 raise DatasetError(f"{file}, line {number}: there is no {what} {name!r} in the set")
-    if missing := sorted(queries - {query for _, query, _ in lines}):
+    if missing := sorted(queries - {query for _, query, _, _ in lines}):
         raise DatasetError(
             f"{file}: ranks nothing for {len(missing):,} of {len(queries):,} queries, for example "
             f"{missing[0]}; every query of {_QUERIES} needs at least one document"
@@ -73,14 +73,3 @@ def _write_sorted(path: Path, rows: Iterable[dict[str, str]]) -> FileInfo:
             for _, start, stop in sorted(places):
                 file.write(view[start:stop])
     return file.info
-
-
-def _pairs(file: Path) -> Iterator[tuple[int, str, str]]:
-    """(line, query id, document id) of the lines of a TREC run."""
-    try:
-        text = file.read_text("utf-8")
-    except (UnicodeDecodeError, OSError) as error:
-        raise DatasetError(f"{file}: cannot be read as a UTF-8 text: {error}") from error
-    for number, line in enumerate(text.splitlines(), start=1):
-        if len(cells := line.split()) == 6:
-            yield number, cells[0], cells[2]

@@ -120,16 +120,18 @@ class Reveal(_Strict):
 
     def commitment_file(self) -> bytes:
         """The bytes of commitment.json: nothing but `commitment` depends on seed or nonce."""
-        return _dump({
-            "format_version": self.format_version,
-            "commitment": self.commitment,
-            "hash": "SHA-256 of the bytes of reveal.json",
-            "round": self.round,
-            "previous": self.previous,
-            "package": self.package.model_dump(),
-            "family": self.recipe.get("family"),
-            "recipe": {key: value for key, value in self.recipe.items() if key != "seed"},
-        })  # fmt: skip
+        return _dump(
+            {
+                "format_version": self.format_version,
+                "commitment": self.commitment,
+                "hash": "SHA-256 of the bytes of reveal.json",
+                "round": self.round,
+                "previous": self.previous,
+                "package": self.package.model_dump(),
+                "family": self.recipe.get("family"),
+                "recipe": {key: value for key, value in self.recipe.items() if key != "seed"},
+            }
+        )
 
 
 def _dump(value: Mapping[str, Any]) -> bytes:
@@ -185,8 +187,11 @@ def _reveal_of(path: Path, raw: bytes) -> Reveal:
     except RecursionError as error:
         raise SealBroken("sealed/reveal", f"{path} is nested too deeply") from error
     if not is_canonical:  # a key that stands twice is one value here, another elsewhere
-        raise SealBroken("sealed/reveal", f"{path} is not written as reveals are: its keys once, "
-                         "sorted, two spaces a level, a newline at the end")  # fmt: skip
+        raise SealBroken(
+            "sealed/reveal",
+            f"{path} is not written as reveals are: its keys once, "
+            "sorted, two spaces a level, a newline at the end",
+        )
     return result
 
 

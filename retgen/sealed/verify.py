@@ -64,18 +64,32 @@ def verify_sealed(
     if previous is not None:
         check_previous(stated, Path(previous))
     if public is not None:
-        _compare(stated.public, _digests_of(Path(public), stated.public), "sealed/public",
-                 f"{public} is not what was committed to")  # fmt: skip
+        _compare(
+            stated.public,
+            _digests_of(Path(public), stated.public),
+            "sealed/public",
+            f"{public} is not what was committed to",
+        )
     if out is not None and Path(out).exists() and any(Path(out).iterdir()):
         raise UsageError(f"--out {out}: is not empty, and the set must be made anew; name another")
     with scratch_folder("retgen-sealed-") as scratch:
         made = _make_again(stated, Path(out or scratch / "run"), workers, progress)
         found = digests(write_public(made, scratch / "public"))
-    _compare(stated.public, found, "sealed/public",
-             "what was committed to as public does not follow from the set")  # fmt: skip
+    _compare(
+        stated.public,
+        found,
+        "sealed/public",
+        "what was committed to as public does not follow from the set",
+    )
     size = sum(info.bytes for info in stated.files.values())
-    return Verification(stated.name, stated.commitment, stated.round, len(stated.files), size,
-                    str(out) if out else None)  # fmt: skip
+    return Verification(
+        stated.name,
+        stated.commitment,
+        stated.round,
+        len(stated.files),
+        size,
+        str(out) if out else None,
+    )
 
 
 class OpenedSet(NamedTuple):
@@ -107,8 +121,12 @@ def open_sealed(path: str | Path, progress: Progress = no_progress) -> OpenedSet
     check_package(stated)
     if file == folder / PRIVATE / REVEAL:
         home = file.parent / RUN / stated.name
-        _compare(stated.files, _digests_of(home, stated.files), "sealed/bytes",
-                 f"{home} was changed since it was sealed")  # fmt: skip
+        _compare(
+            stated.files,
+            _digests_of(home, stated.files),
+            "sealed/bytes",
+            f"{home} was changed since it was sealed",
+        )
         return OpenedSet(home, stated, (folder / REVEAL).is_file())
     home = cache_folder() / "sealed" / f"{stated.name}-{stated.commitment[:16]}"
     return OpenedSet(_make_again(stated, home, None, progress), stated, True)

@@ -55,4 +55,4 @@ __all__ = [
     "refusals",
     "shown_words",
     "whole_id",
-]  # fmt: skip
+]

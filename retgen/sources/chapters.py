@@ -16,12 +16,13 @@ from retgen.sources.markdown import shown_words
 from retgen.sources.records import Block, ReadOptions, Record, SourceDocument
 from retgen.sources.structure import ParsedFile, part_of
 from retgen.sources.texts import pieces
+from retgen.tokenizer import MARKS
 
 ENOUGH = 100  # chapters: where fewer stand at a level, those of the next one are taken too
 _HEADINGS = ("title", "heading")
 _NO_TEXT = (*_HEADINGS, "boilerplate")
 _NUMBER = re.compile(r"(?:\d+\.)+\d*\s+")
-_SIGNS = re.compile(r"\W+")
+_SIGNS = re.compile(rf"[^\w{MARKS}]+")
 
 
 class Chapter(NamedTuple):

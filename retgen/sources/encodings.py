@@ -11,14 +11,31 @@ UTF_8 = "utf-8-sig"
 BROKEN = re.compile("[\ud800-\udfff]")  # what bytes that are not UTF-8 become, and half signs
 LOOKED_AT = 100_000  # bytes whose encoding is told
 _MARKS = (  # the longer ones first: that of UTF-16 begins that of UTF-32
-    (codecs.BOM_UTF32_LE, "utf-32"), (codecs.BOM_UTF32_BE, "utf-32"),
-    (codecs.BOM_UTF16_LE, "utf-16"), (codecs.BOM_UTF16_BE, "utf-16"), (codecs.BOM_UTF8, UTF_8),
-)  # fmt: skip
+    (codecs.BOM_UTF32_LE, "utf-32"),
+    (codecs.BOM_UTF32_BE, "utf-32"),
+    (codecs.BOM_UTF16_LE, "utf-16"),
+    (codecs.BOM_UTF16_BE, "utf-16"),
+    (codecs.BOM_UTF8, UTF_8),
+)
 _WESTERN = "cp1252"
 _USUAL = [  # on the web (encoding.spec.whatwg.org), one of those that differ in few signs
-    _WESTERN, "cp1250", "cp1251", "cp1253", "cp1254", "cp1255", "cp1256", "cp1257", "iso8859_2",
-    "koi8_r", "koi8_u", "gb18030", "big5", "cp932", "euc_jis_2004", "cp949",
-]  # fmt: skip
+    _WESTERN,
+    "cp1250",
+    "cp1251",
+    "cp1253",
+    "cp1254",
+    "cp1255",
+    "cp1256",
+    "cp1257",
+    "iso8859_2",
+    "koi8_r",
+    "koi8_u",
+    "gb18030",
+    "big5",
+    "cp932",
+    "euc_jis_2004",
+    "cp949",
+]
 _COHERENCE = 0.1  # by which letters of a language may be as frequent in another encoding
 _MARGIN = 0.06  # by which another encoding has to be likelier than the Western one
 _FEW = 0.1  # of the bytes of a Western text that are not ASCII
@@ -26,10 +43,19 @@ _CONTROL = re.compile(rb"[\0-\x08\x0e-\x1a\x1c-\x1f\x7f]")
 _HEAD = 4096  # bytes of a page that may name its encoding
 _DECLARED = re.compile(rb"""<meta[^>]{1,200}?charset\s*=\s*["']?\s*([\w:-]{1,40})""", re.IGNORECASE)
 _LABELS = {  # that mean more than they say (encoding.spec.whatwg.org)
-    "ascii": _WESTERN, "us-ascii": _WESTERN, "iso-8859-1": _WESTERN, "latin1": _WESTERN,
-    "iso-8859-9": "cp1254", "gb2312": "gb18030", "gbk": "gb18030", "shift_jis": "cp932",
-    "euc-kr": "cp949", "ks_c_5601-1987": "cp949", "big5": "big5hkscs", "tis-620": "cp874",
-}  # fmt: skip
+    "ascii": _WESTERN,
+    "us-ascii": _WESTERN,
+    "iso-8859-1": _WESTERN,
+    "latin1": _WESTERN,
+    "iso-8859-9": "cp1254",
+    "gb2312": "gb18030",
+    "gbk": "gb18030",
+    "shift_jis": "cp932",
+    "euc-kr": "cp949",
+    "ks_c_5601-1987": "cp949",
+    "big5": "big5hkscs",
+    "tis-620": "cp874",
+}
 _CUT = 3  # bytes of a sign that is cut off, at most
 _MIXED = f"UTF-8 with bytes of {_WESTERN}"
 _AS_WESTERN = "retgen-as-western"

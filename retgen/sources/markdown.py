@@ -24,6 +24,7 @@ from retgen.sources.structure import (
     trimmed,
     within_blocks,
 )
+from retgen.tokenizer import MARKS
 from retgen.yaml_text import parse_yaml
 
 if TYPE_CHECKING:
@@ -47,7 +48,7 @@ _LINKED = re.compile(r"[\[<]")
 _MARKUP = re.compile(r"[\[<`*_&\\!]")
 _BOLD = re.compile(r"(\*\*|__)(?P<words>.+?)\1:?\Z", re.DOTALL)
 _IDENTIFIER = re.compile(r"\s*\{#(?P<name>[^\s}]+)[^}]*\}\Z")
-_NOT_IN_ANCHOR = re.compile(r"[^\w\- ]")
+_NOT_IN_ANCHOR = re.compile(rf"[^\w{MARKS}\- ]")
 # headings of pages and of questions that are written as HTML
 _HTML_HEADING = re.compile(r"<(h[1-6]|summary|dt)\b[^>]*>(?P<words>.*?)</\1>", re.DOTALL | re.I)
 _TAG = re.compile(r"<[^>]*>")

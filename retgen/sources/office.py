@@ -13,6 +13,7 @@ from typing import Any
 from retgen.errors import DatasetError
 from retgen.sources.records import Block, BlockKind, ShortForm
 from retgen.sources.structure import ParsedFile, is_boilerplate
+from retgen.tokenizer import LETTER
 
 _ITEM = re.compile(r"(?:[•▪◦‣*–-]|\d{1,3}[.)]|\([a-z\d]\))\s")
 _NUMBERED = re.compile(r"\d{1,2}((?:\.\d{1,2})+\.?)?\s+[^\W\d_]")  # "2.1 Sails" without an outline
@@ -29,11 +30,11 @@ _CONTROL = re.compile(r"[\0-\x08\x0e-\x1f\x7f]")
 _DIGITS = re.compile(r"\d+")
 _EDGES = 2  # lines at the top and bottom of a page that may be its header and footer
 _SHORT = 0.7  # of the longest lines of a page: what is shorter ends a paragraph
-_HYPHENATED = re.compile(r"([^\W\d_]+)[-\u2010\u00ad]\Z")
+_HYPHENATED = re.compile(rf"({LETTER}+)[-\u2010\u00ad]\Z")
 _BROKEN = "\ufffe"  # where PDFium joins a word that is broken at a line's end
 _LOWEST = 6  # level of a heading
 _LONGEST_WORD = 50
-_WORD = re.compile(r"[^\W\d_]+")
+_WORD = re.compile(f"{LETTER}+")
 _FIRST, _LAST = re.compile(r"\A(\d{1,4})(?!\S)"), re.compile(r"(?<!\S)(\d{1,4})\Z")
 _LEADER = re.compile(r"(?:\.\s?){4,}\s*\w+\Z")  # of a table of contents
 

@@ -51,12 +51,31 @@ _KINDS: dict[str, BlockKind] = {
     **dict.fromkeys(_HEADINGS, "heading"),
     **dict.fromkeys(("li", "dt", "dd"), "item"),
     **dict.fromkeys(("caption", "figcaption"), "caption"),
-    "pre": "code", "table": "table",
-}  # fmt: skip
+    "pre": "code",
+    "table": "table",
+}
 _BLOCKS = (
-    *_KINDS, "p", "div", "section", "article", "blockquote", "summary", "details", "address",
-    "figure", "td", "th", "dl", "ul", "ol", "header", "aside", "center", "form", "fieldset",
-)  # fmt: skip
+    *_KINDS,
+    "p",
+    "div",
+    "section",
+    "article",
+    "blockquote",
+    "summary",
+    "details",
+    "address",
+    "figure",
+    "td",
+    "th",
+    "dl",
+    "ul",
+    "ol",
+    "header",
+    "aside",
+    "center",
+    "form",
+    "fieldset",
+)
 # lines of their own in a browser, which inscriptis would glue to what stands beside them
 _BOXES = ("section", "dl", "dt", "dd", "summary", "details", "center", "form", "fieldset")
 _ROWS = ".//tbody|.//thead|.//tfoot|.//tr|.//td|.//th"
@@ -132,9 +151,10 @@ def read_page(html: str, place: str = "") -> ParsedFile:
 def _leads_on(page: Any) -> bool:
     """Whether nobody reads a page, as it sends its readers to another one."""
     refresh = (
-        one.get("content", "") for one in page.xpath("//meta[@http-equiv]")
+        one.get("content", "")
+        for one in page.xpath("//meta[@http-equiv]")
         if one.get("http-equiv").casefold() == "refresh"
-    )  # fmt: skip
+    )
     return any(map(_LEADS_ON.match, refresh)) and _letters(page.text_content()) <= _SENT
 
 
@@ -170,9 +190,11 @@ def _show_variants(page: Any) -> None:
         told = [one for one in variants if has_words(one.text_content())]
         before = first.getprevious()
         is_first = (
-            before is None or before.tag != "span" or bool((before.tail or "").strip())
+            before is None
+            or before.tag != "span"
+            or bool((before.tail or "").strip())
             or before.get("hidden") is None
-        )  # fmt: skip
+        )
         if is_first and len(variants) > 1 and told:
             told[-1].set(_SHOWN, "")
     for shown in page.xpath(f"//span[@{_SHOWN}]"):
@@ -218,9 +240,10 @@ def _drop_navigation(page: Any) -> None:
             letters = _letters(element.text_content())
             several = aside and (len(links) > 1 or bool(element.xpath(".//input")))
             if (
-                certain or (maybe and 2 * sum(links) >= letters)
+                certain
+                or (maybe and 2 * sum(links) >= letters)
                 or (several and letters - sum(links) <= max(_LABELS, _PROSE * letters))
-            ):  # fmt: skip
+            ):
                 element.drop_tree()
 
 
@@ -238,9 +261,9 @@ def _unpadded(
     """A text whose tables' cells are two blanks apart, and not as wide as the widest of a column;
     and where the same spans stand in it.
     """
-    gaps = sorted({
-        gap.span() for start, stop in tables for gap in _GAP.finditer(text, start, stop)
-    })  # fmt: skip
+    gaps = sorted(
+        {gap.span() for start, stop in tables for gap in _GAP.finditer(text, start, stop)}
+    )
     lost = [0, *accumulate(stop - start - _BETWEEN for start, stop in gaps)]
     ends = [stop for _, stop in gaps]
 

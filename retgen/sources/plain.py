@@ -14,6 +14,7 @@ from typing import NamedTuple
 
 from retgen.sources.records import Block, BlockKind
 from retgen.sources.structure import has_words, is_boilerplate, is_question
+from retgen.tokenizer import LETTER
 
 _UNDERLINE = re.compile(r"\s*([=\-~^\"'`*+#.:_])\1+\s*\Z")
 _BULLET = re.compile(r"\s*[*•‣·-]\s+\S")
@@ -237,5 +238,5 @@ class _Reading:
 def _is_prose(text: str) -> bool:
     """Whether most of its signs are those of words."""
     words = text.split()
-    letters = sum(map(len, re.findall(r"[^\W\d_]+", text)))
+    letters = sum(map(len, re.findall(f"{LETTER}+", text)))
     return letters + len(words) >= _PROSE * (sum(map(len, words)) + len(words))

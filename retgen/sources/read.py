@@ -9,8 +9,11 @@ from __future__ import annotations
 import os
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
+from functools import partial
+from itertools import accumulate, pairwise
 from pathlib import Path
 from typing import NamedTuple
+from unicodedata import normalize
 
 import xxhash
 
@@ -19,14 +22,18 @@ from retgen.errors import DatasetError
 from retgen.sources import chapters, formats, texts
 from retgen.sources.records import (
     UNREAD,
+    Block,
     Columns,
+    Link,
     ReadOptions,
     Record,
     RefusedRow,
+    ShortForm,
     SourceDocument,
     SourceNotes,
 )
 
+_nfc = partial(normalize, "NFC")
 _PAGES = ("train", "eval", "diagnosis", "capacity", "certificate")
 _WRITTEN = [("recipe.yaml", "run.log"), *((f"{one}.json", f"{one}.html") for one in _PAGES)]
 _LEAVES = "a link out of the source's folder (`follow_links: true` of the source reads it)"
@@ -212,6 +219,7 @@ def read_sources(
         if limit is not None and number >= limit:
             return
         if isinstance(one, SourceDocument):
+            one = _composed(one)
             if seen.get(one.id, file) != file:  # each file counts for itself
                 one = one._replace(id=f"{file}/{one.id}")
             if one.id in seen:
@@ -239,6 +247,28 @@ def refusals(refused: Sequence[RefusedRow]) -> str:
     if "source/encoding" in first:
         parts.append("convert the file to UTF-8")
     return f"Refused are {'; '.join(parts)}." if parts else ""
+
+
+def _composed(one: SourceDocument) -> SourceDocument:
+    """A document in Unicode's normal form C, in which people type queries: files of macOS and some
+    PDF are in another one. Its structure keeps its places.
+    """
+    parts: list[Block | Link] = [*one.blocks, *one.links]
+    edges = sorted({0, len(one.text), *(at for part in parts for at in (part.start, part.stop))})
+    pieces = [_nfc(one.text[start:stop]) for start, stop in pairwise(edges)]
+    at = dict(zip(edges, accumulate(map(len, pieces), initial=0), strict=True))
+    return one._replace(
+        id=_nfc(one.id),
+        title=_nfc(one.title),
+        text="".join(pieces),
+        blocks=tuple(
+            part._replace(start=at[part.start], stop=at[part.stop], anchor=_nfc(part.anchor))
+            for part in one.blocks
+        ),
+        links=tuple(Link(at[part.start], at[part.stop], _nfc(part.target)) for part in one.links),
+        short_forms=tuple(ShortForm(kind, _nfc(text)) for kind, text in one.short_forms),
+        place=_nfc(one.place),
+    )
 
 
 def _hash(text: str) -> int:

@@ -64,7 +64,7 @@ def link_target(href: str, place: str) -> str:
     if target == place or target.split("/")[0] == "..":
         return ""
     target = "index" if target == "." else target
-    return f"{target}#{parts.fragment}" if parts.fragment else target
+    return f"{target}#{unquote(parts.fragment)}" if parts.fragment else target
 
 
 def trimmed(text: str, start: int, stop: int) -> tuple[int, int]:

@@ -49,8 +49,9 @@ _MARKED = re.compile(r"^(?:#{1,6}\s|```)|\]\(", re.MULTILINE)
 
 _MODULES = {
     **dict.fromkeys(HTML, ("lxml.html", "inscriptis")),
-    ".pdf": ("pypdfium2",), ".docx": ("docx",),
-}  # fmt: skip
+    ".pdf": ("pypdfium2",),
+    ".docx": ("docx",),
+}
 
 
 def import_readers(kinds: Iterable[str]) -> None:
@@ -193,7 +194,9 @@ def pieces(
 def _part(document: SourceDocument, parsed: ParsedFile, number: int) -> SourceDocument:
     """The document's part with a number from 1; of the first, its short forms."""
     return document._replace(
-        id=part_id(document.id, number), text=parsed.text,
-        blocks=tuple(parsed.blocks), links=tuple(parsed.links),
+        id=part_id(document.id, number),
+        text=parsed.text,
+        blocks=tuple(parsed.blocks),
+        links=tuple(parsed.links),
         short_forms=document.short_forms if number == 1 else (),
-    )  # fmt: skip
+    )

@@ -169,6 +169,17 @@ class Units:
         return _Means(mean, variance, skew, self.count, self._freedom), left_out
 
 
+def wilson(hits: int, trials: int) -> tuple[float, float]:
+    """Wilson's 95% interval of the rate of independent trials; of none, all rates."""
+    if not trials:
+        return 0.0, 1.0
+    z2 = 1.96**2
+    rate, middle = hits / trials, hits / trials + z2 / (2 * trials)
+    half = math.sqrt(z2 * (rate * (1 - rate) / trials + z2 / (4 * trials**2)))
+    low, high = ((middle + sign * half) / (1 + z2 / trials) for sign in (-1, 1))
+    return max(low, 0.0), min(high, 1.0)
+
+
 def parts(left_out: Floats) -> Floats:
     """What each unit adds to the deviation of estimates: their values without it, (units, ...)."""
     count = len(left_out)

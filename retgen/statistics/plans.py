@@ -181,8 +181,9 @@ def double(p1: float, p2: float, alpha: float = 0.05, beta: float = 0.10) -> Dou
         for c2 in range(c1 + 1, 2 * whole.c + 10):
             n = _fewest(
                 lambda n, c1=c1, c2=c2: float(DoublePlan(n, c1, c2).accept(p2)) <= beta,  # type: ignore[misc]
-                c2 + 1, 2 * whole.n,
-            )  # fmt: skip
+                c2 + 1,
+                2 * whole.n,
+            )
             if n is None:
                 break
             plan = DoublePlan(n, c1, c2)

@@ -101,18 +101,28 @@ def rate(values: ArrayLike, draws: WeightedDraws, level: float = 0.95) -> ErrorR
         each = binomial / spread if binomial > 0 and spread > 0 else 1 / float(draws.bound[0])
         worth = float(len(found)) if draws.uniform else len(found) * each
     return ErrorRate(
-        estimate, bounds.low, bounds.high, level, len(two), float(found.sum()),
-        int((~told).sum()), draws.population,
-        "all looked at" if len(two) == draws.population
+        estimate,
+        bounds.low,
+        bounds.high,
+        level,
+        len(two),
+        float(found.sum()),
+        int((~told).sum()),
+        draws.population,
+        "all looked at"
+        if len(two) == draws.population
         else f"confidence sequence, {'simple random' if draws.uniform else 'weighted'} draws",
         worth,
-    )  # fmt: skip
+    )
 
 
 def by_stratum(
-    strata: Sequence[Hashable], order: ArrayLike, weights: ArrayLike, values: ArrayLike,
+    strata: Sequence[Hashable],
+    order: ArrayLike,
+    weights: ArrayLike,
+    values: ArrayLike,
     level: float = 0.95,
-) -> dict[Hashable, ErrorRate]:  # fmt: skip
+) -> dict[Hashable, ErrorRate]:
     """The rate of each stratum, in the order of their first items; each interval alone at `level`.
 
     `strata` (N,): of the items. `values`: of order[:n]. Within a stratum the order is one of its

@@ -99,10 +99,12 @@ class Outcome(NamedTuple):
         return {
             **self.effect.model_dump(),
             "values": [one.value for one in self.cells],
-            "value": value, "low": low, "high": high,
+            "value": value,
+            "low": low,
+            "high": high,
             "came_out": self.came_out,
             "note": self.note or None,
-        }  # fmt: skip
+        }
 
 
 class NotMeasured(RecipeError):
@@ -272,8 +274,10 @@ class _EffectsTable(TableView):
 
 def conclusion(outcomes: Sequence[Outcome]) -> AnalysisResult:
     """The section of the page, and `effects` of the JSON."""
-    counts = {word: [one.came_out for one in outcomes].count(word)
-              for word in ("yes", "no", "not sure", "not measured")}  # fmt: skip
+    counts = {
+        word: [one.came_out for one in outcomes].count(word)
+        for word in ("yes", "no", "not sure", "not measured")
+    }
     counted = ", ".join(f"{count} {word}" for word, count in counts.items() if count)
     section = Section(
         "The paper's effects",
@@ -292,7 +296,7 @@ def conclusion(outcomes: Sequence[Outcome]) -> AnalysisResult:
                 names=5,
             )
         ],
-    )  # fmt: skip
+    )
     return AnalysisResult({"effects": [one.to_json() for one in outcomes]}, [section])
 
 

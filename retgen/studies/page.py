@@ -68,10 +68,14 @@ def _scores(result: Trainings, at: int = 0) -> Panel:
     ]
     bounds = bound_rows(scored.ceiling, scored.baselines, names)
     return Panel(
-        "", [*rows, *bounds], [Column(name, score_measure(name)) for name in names],
-        ["system", "dim"], ["trained on", "dim"], whole="",
+        "",
+        [*rows, *bounds],
+        [Column(name, score_measure(name)) for name in names],
+        ["system", "dim"],
+        ["trained on", "dim"],
+        whole="",
         baselines=frozenset(one.system for one in bounds),
-    )  # fmt: skip
+    )
 
 
 def _after(result: Trainings, at: int = 0) -> dict[tuple[str, int | None], dict[str, float]]:
@@ -165,9 +169,13 @@ def page_of(result: Trainings) -> Page:
     if result.conclusion is not None:
         sections[:0] = result.conclusion.sections
     return Page(
-        result.study.study, "retgen study", result.about, summary_sentences(result), sections,
+        result.study.study,
+        "retgen study",
+        result.about,
+        summary_sentences(result),
+        sections,
         result.command,
-    )  # fmt: skip
+    )
 
 
 def _picture(result: Trainings, measure: str) -> Lines:
@@ -184,8 +192,13 @@ def _picture(result: Trainings, measure: str) -> Lines:
             Level(score.label, score.metrics[measure]) for score in result.beside.datasets[0].scores
         ]
     return Lines(
-        file=measure.replace("@", "-at-"), title=f"{measure} by dimension and training set",
-        curves=curves, levels=[*levels, *baseline_levels(scored.baselines, measure)],
-        x="dimensions of the projection", y=measure, log_x=True, fraction=True,
+        file=measure.replace("@", "-at-"),
+        title=f"{measure} by dimension and training set",
+        curves=curves,
+        levels=[*levels, *baseline_levels(scored.baselines, measure)],
+        x="dimensions of the projection",
+        y=measure,
+        log_x=True,
+        fraction=True,
         caption=f"{measure} after training, by what was trained on.",
-    )  # fmt: skip
+    )

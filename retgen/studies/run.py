@@ -9,18 +9,18 @@ from typing import TYPE_CHECKING, Any
 from retgen.errors import OutputError, RunDirectoryError
 from retgen.evaluation.retrievers import check_name
 from retgen.evaluation.scoring.evaluate import evaluate, output_folder
-from retgen.evaluation.scoring.mteb_files import dataset_folder
-from retgen.evaluation.search.base import slug
 from retgen.plugins import require_modules
 from retgen.progress import Progress, no_progress
 from retgen.recipe import load_recipe
 from retgen.recipe_file import written_seed
 from retgen.run import run
+from retgen.search.base import slug
+from retgen.search.mteb_tasks import dataset_folder
 from retgen.studies import Study, load_study
 from retgen.write import dump_json, write_file
 
 if TYPE_CHECKING:
-    from retgen.agents.calls import ModelOptions
+    from retgen.agents.session import ModelOptions
     from retgen.evaluation.retrievers import Options
     from retgen.evaluation.scoring.result import AnalysisResult, Evaluation
     from retgen.studies.page import Trainings
@@ -84,18 +84,33 @@ def run_study(
         # the study's own dimensions are no request of whoever names other models
         cut = dims or (study.dims if any(map(runs_a_model, models)) else [])
         return evaluate(
-            list(paths.values()), models=models, dims=cut, metrics=metrics,
-            out=folder, options=options, cache=cache, command=command, title=study.study,
-            about=about, model_options=model_options, conclude=_effects_of(study, strict=own),
+            list(paths.values()),
+            models=models,
+            dims=cut,
+            metrics=metrics,
+            out=folder,
+            options=options,
+            cache=cache,
+            command=command,
+            title=study.study,
+            about=about,
+            model_options=model_options,
+            conclude=_effects_of(study, strict=own),
             progress=progress,
-        )  # fmt: skip
+        )
     spec = study.train
     beside = None
     if models:
         beside = evaluate(
-            paths[spec.test], models=models, metrics=metrics, out=folder / "eval",
-            options=options, cache=cache, model_options=model_options, progress=progress,
-        )  # fmt: skip
+            paths[spec.test],
+            models=models,
+            metrics=metrics,
+            out=folder / "eval",
+            options=options,
+            cache=cache,
+            model_options=model_options,
+            progress=progress,
+        )
     from retgen.evaluation.training.train import train
     from retgen.studies.page import Trainings, write_page
 
@@ -106,12 +121,18 @@ def run_study(
         progress("trainings", done, len(steps))
         on, data = spec.sources[name]
         trained[name, dim] = train(
-            paths[on], spec.model, test=paths[spec.test], data=data,
-            outside=[paths[one] for one in spec.outside], preset=spec.preset,
-            settings={**spec.set, **({"dimension": dim} if dim else {})}, metrics=metrics,
+            paths[on],
+            spec.model,
+            test=paths[spec.test],
+            data=data,
+            outside=[paths[one] for one in spec.outside],
+            preset=spec.preset,
+            settings={**spec.set, **({"dimension": dim} if dim else {})},
+            metrics=metrics,
             out=folder / "training" / _folder_name(name, dim),
-            device=options.device if options else None, progress=progress,
-        )  # fmt: skip
+            device=options.device if options else None,
+            progress=progress,
+        )
     result = Trainings(
         study, folder, trained, beside, about, command, dict(beside.failures) if beside else {}
     )

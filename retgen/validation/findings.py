@@ -47,15 +47,9 @@ _VOUCH = (
     RuleListing(
         "regenerated",
         "error",
-        "rows of a table, or of what offline agents said, that the recipe does not make, or that "
-        "cannot be made again; a warning for another version of retgen, other word lists, or a "
-        "model of the Hub that cannot be had",
-    ),
-    RuleListing(
-        "derived",
-        "error",
-        "the card, `report.json`, `report.html` or `rejected.jsonl` that recipe and tables do not "
-        "give",
+        "rows of a table, of `rejected.jsonl` or of what offline agents said that the recipe does "
+        "not make, or that cannot be made again; a warning for another version of retgen, other "
+        "word lists, or a model of the Hub that cannot be had",
     ),
     RuleListing(
         "review",

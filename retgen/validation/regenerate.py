@@ -8,31 +8,25 @@ What agents said is taken from `sources/`; where all of them are offline, they a
 
 from __future__ import annotations
 
-import contextlib
-import hashlib
 import io
 import math
-import pickle
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from itertools import zip_longest
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from itertools import chain, zip_longest
 from pathlib import Path
 from typing import Any, NamedTuple, get_type_hints
 
 import orjson
 from pydantic import BaseModel, ConfigDict, ValidationError, create_model
 
-from retgen.agents.rejections import Rejections
-from retgen.engines import Engine
+from retgen.agents.report import Rejections
 from retgen.generate import (
     BLOCK,
-    Piece,
+    Lines,
     TableFile,
-    Tables,
-    arrow_blocks,
+    arrow_rows,
     arrow_schema,
-    make_piece,
-    pieces_of,
-    seconds_of,
+    lines_by_table,
+    lines_of,
     table_files,
 )
 from retgen.generators.family import RowType
@@ -40,6 +34,7 @@ from retgen.generators.records import Records
 from retgen.progress import Progress
 from retgen.recipe import SOURCES, Recipe
 from retgen.validators.rule import Finding
+from retgen.work import Engine
 from retgen.write import make_folder
 
 _LONG = 100  # characters of a value in a message
@@ -118,80 +113,39 @@ def compare_tables(
     """One finding a file whose rows are not those of the records."""
     corpus, others = table_files(recipe, records)
     result: list[Finding | None] = []
-    tables = [*corpus, *others]
-    if engine.pays(seconds_of(corpus)):
-        if corpus[0].name.endswith(".parquet"):
-            shards = {one.name: one.name for one in corpus}
-            for _, found in engine.map_in_order(_compare_shard, Tables(recipe, run), shards):
-                result.append(pickle.loads(found))
-                progress("again", len(result), len(tables))
-            tables = others
-        else:
-            same = set(_equal_files(run, recipe, corpus, engine))
-            tables = [one for one in tables if one.name not in same]
-    for table in tables:
-        result.append(_compare(run, table))
+    made = lines_by_table(recipe, run, corpus, engine)
+    for table, lines in chain(made, ((one, lines_of(one)) for one in others)):
+        result.append(_compare(run, table, lines))
+        for _ in lines:  # those of the next file come after them
+            pass
         progress("again", len(result), len(corpus) + len(others))
     return [one for one in result if one is not None]
 
 
-def _compare_shard(tables: Tables, name: str) -> bytes:
-    return pickle.dumps(_compare(tables.run, tables.corpus[name]))
-
-
-def _equal_files(
-    run: Path, recipe: Recipe, corpus: Sequence[TableFile], engine: Engine
-) -> Iterator[str]:
-    """Files of JSON Lines whose bytes are those of the records; of the others nothing is said."""
-    pieces = pieces_of(corpus)
-    made = engine.map_in_order(_digest_piece, Tables(recipe, run), pieces)
-    with contextlib.closing(made):
-        for one in corpus:
-            with contextlib.ExitStack() as stack:
-                try:
-                    file: Any = stack.enter_context(open(run / one.name, "rb"))
-                except OSError:
-                    file = io.BytesIO()
-                same, at = True, one.start
-                while at < one.stop:
-                    name, digest = next(made)
-                    size = int.from_bytes(digest[:8], "little")
-                    same = same and hashlib.sha256(file.read(size)).digest() == digest[8:]
-                    at = pieces[name].stop
-                if same and not file.read(1):
-                    yield one.name
-
-
-def _digest_piece(tables: Tables, piece: Piece) -> bytes:
-    lines = make_piece(tables, piece)
-    return len(lines).to_bytes(8, "little") + hashlib.sha256(lines).digest()
-
-
-def _compare(run: Path, table: TableFile) -> Finding | None:
+def _compare(run: Path, table: TableFile, lines: Iterator[Lines]) -> Finding | None:
     path = run / table.name
     if not path.is_file():
         return None  # which is a finding of its own
     try:
         if path.suffix == ".parquet":
-            return _compare_parquet(path, table)
+            return _compare_parquet(path, table, lines)
         with open(path, "rb") as file:
-            rows = _first(_unequal_lines(file, table))
+            rows = _first(_unequal_lines(file, table, lines))
             return _finding(table.name, rows, lambda: _lines(path), table.stop - table.start)
     except (OSError, ValueError) as error:  # Arrow's errors are both
         return Finding(REGENERATED, "error", [table.name], f"{table.name} cannot be read: {error}")
 
 
-def _unequal_lines(file: Any, table: TableFile) -> Iterator[_Row]:
-    """Block by block: the rows of a JSON Lines file that are not those of the table."""
+def _unequal_lines(file: Any, table: TableFile, lines: Iterable[Lines]) -> Iterator[_Row]:
+    """The rows of a JSON Lines file that are not those of the table."""
     number = 0
-    for first in range(table.start, table.stop, BLOCK):
-        right = table.rows.jsonl(first, min(first + BLOCK, table.stop))
+    for stop, right in lines:
         start = file.tell()
         if file.read(len(right)) == right:
-            number += min(BLOCK, table.stop - first)
+            number = stop - table.start
             continue
         file.seek(start)
-        for line in right.splitlines(keepends=True):
+        for line in bytes(right).splitlines(keepends=True):
             number += 1
             if (stated := file.readline()) != line:
                 yield _Row(number, stated or None, line)
@@ -200,7 +154,7 @@ def _unequal_lines(file: Any, table: TableFile) -> Iterator[_Row]:
         yield _Row(number, line, None)
 
 
-def _compare_parquet(path: Path, table: TableFile) -> Finding | None:
+def _compare_parquet(path: Path, table: TableFile, lines: Iterable[Lines]) -> Finding | None:
     import pyarrow.parquet as pq
 
     with io.BytesIO() as written:  # Parquet has its own name for the items of a list
@@ -211,27 +165,26 @@ def _compare_parquet(path: Path, table: TableFile) -> Finding | None:
         if not stated.equals(schema, check_metadata=True):
             message = f"its columns are {_columns(stated)}, must be {_columns(schema)}"
             return Finding(REGENERATED, "error", [table.name], f"{table.name}: {message}")
-        rows = _first(_unequal_rows(file, table, schema))
+        rows = _first(_unequal_rows(file, table, lines, schema))
         count = file.metadata.num_rows
         return _finding(table.name, rows, lambda: count, table.stop - table.start)
 
 
-def _unequal_rows(file: Any, table: TableFile, schema: Any) -> Iterator[_Row]:
-    """The same of Parquet; a block is compared row by row only where it is not the same."""
-    import pyarrow as pa
-
-    batches = file.iter_batches(BLOCK)
-    first = table.start
-    rest: list[Any] = []
-    for last, block in arrow_blocks(table):
-        batch = next(batches, None)
-        if batch is None or not pa.Table.from_batches([batch]).equals(block.cast(schema)):
-            rest = [] if batch is None else [batch]
+def _unequal_rows(
+    file: Any, table: TableFile, lines: Iterable[Lines], schema: Any
+) -> Iterator[_Row]:
+    """The same of Parquet; blocks are compared row by row only where they are not the same."""
+    group, first, left = 0, table.start, iter(lines)
+    for stop, data in left:
+        groups = range(group, min(group + -(-(stop - first) // BLOCK), file.num_row_groups))
+        stated = file.read_row_groups(groups)
+        if not stated.equals(arrow_rows(Lines(stop, data), schema)):
             break
-        first = last
-    stated = (row for some in (rest, batches) for batch in some for row in batch.to_pylist())
+        group, first = groups.stop, stop
+    batches = file.iter_batches(BLOCK, row_groups=range(group, file.num_row_groups))
+    rows = (row for batch in batches for row in batch.to_pylist())
     right = (orjson.loads(table.rows.jsonl(i, i + 1)) for i in range(first, table.stop))
-    for number, both in enumerate(zip_longest(stated, right), start=first - table.start + 1):
+    for number, both in enumerate(zip_longest(rows, right), start=first - table.start + 1):
         if both[0] != both[1]:
             yield _Row(number, *(None if one is None else orjson.dumps(one) for one in both))
 
@@ -320,11 +273,6 @@ def _columns(schema: Any) -> str:
 # --- agents -------------------------------------------------------------------------------------
 
 
-def offline(recipe: Recipe) -> bool:
-    """Whether no model was asked: what agents said follows from the recipe."""
-    return not recipe.live
-
-
 def repeat_agents(
     run: Path, recipe: Recipe, folder: Path, engine: Engine, progress: Progress
 ) -> tuple[list[Finding], Rejections, frozenset[str]]:
@@ -333,7 +281,7 @@ def repeat_agents(
     Returns what differs from what they left in the run, their rejected records, and the names of
     their files.
     """
-    from retgen.agents.calls import ModelOptions
+    from retgen.agents.session import ModelOptions
     from retgen.generate import generate_with_agents
 
     make_folder(folder)

@@ -11,7 +11,6 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from retgen.data import Dataset, open_dataset
-from retgen.engines import Local
 from retgen.generate import write_dataset
 from retgen.progress import Progress
 from retgen.recipe import SOURCES, Recipe, written_out
@@ -20,6 +19,7 @@ from retgen.reviewed.decisions import digest, read_decisions
 from retgen.validation.regenerate import quote
 from retgen.validators.rule import Finding
 from retgen.validators.validation import Validation
+from retgen.work import Local
 from retgen.write import make_folder, write_file
 from retgen.yaml_text import to_yaml
 
@@ -37,15 +37,14 @@ def tables_before(run: Path, recipe: Recipe, folder: Path, progress: Progress) -
     write_file(folder / "recipe.yaml", to_yaml(written_out(recipe)[0]))
     write_dataset(recipe, recipe.records(), folder, Local(1), progress)
     _rejected_before(run, folder)
-    return open_dataset(folder)
+    return open_dataset(folder, checked=False)
 
 
 def _rejected_before(run: Path, folder: Path) -> None:
     """Put what was rejected before the review, agents' records too, where a proof looks for it."""
     import orjson
 
-    from retgen.agents.agent import Rejection
-    from retgen.agents.rejections import write_rejections
+    from retgen.agents.report import Rejection, write_rejections
 
     rows = [orjson.loads(line) for line in (run / "rejected.jsonl").read_bytes().splitlines()]
     kept = [Rejection(**row) for row in rows if row["rule"] != RULE]

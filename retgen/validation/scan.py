@@ -21,27 +21,26 @@ from retgen.data import (
     open_dataset,
 )
 from retgen.dataset_files import missing_table_hint
-from retgen.engines import Engine, Local
-from retgen.engines.local import keep_freed_memory
-from retgen.engines.packing import pack_data
 from retgen.errors import DatasetError
+from retgen.on_disk import pack, unpacked_on_disk
 from retgen.progress import Progress
 from retgen.recipe import Recipe
 from retgen.recipe_file import RuleSettings
 from retgen.rows import Problem
-from retgen.validation.states import PartFiles
 from retgen.validators.baselines import WordTerms
 from retgen.validators.notes import extra, texts_by_column
 from retgen.validators.rule import Batch, CorpusRule, Judgements, RuleContext, RuleState
 from retgen.validators.rules import corpus_rules
 from retgen.validators.validation import Samples
+from retgen.work import Engine, Local
+from retgen.work.local import keep_freed_memory
 
 _BATCH = 4096  # documents
 _AT_MOST = 2000  # queries that rules see where one of them reads all itself
 _EACH = 100  # qrels of each, at most
-# bytes of corpus that a process scans at a time, and a killed run keeps the proof of: a sixteenth
+# bytes of corpus that a process scans at a time: a sixteenth
 LEAST, MOST = 1 << 20, 64 << 20
-BRIEF = 1.0  # seconds of work that is not worth keeping the parts of
+BRIEF = 1.0  # seconds of work whose results one process need not keep on disk
 
 
 def which_split(dataset: Dataset, split: str | None) -> str:
@@ -134,41 +133,35 @@ def scan(
     progress: Progress,
     recipe: Recipe | None,
     settings: RuleSettings,
-    files: PartFiles,
+    scratch: str | None = None,
 ) -> tuple[int, list[Problem]]:
     """Show every document to every rule. Returns (documents, rows that are none).
 
-    `recipe`, `settings`: what other processes build the same rules from. `files`: where the
-    results of parts are kept, and taken from.
+    `recipe`, `settings`: what other processes build the same rules from. `scratch`: folder for
+    arrays of results, which grow with the corpus.
     """
     for rule in rules:
         rule.about(dataset)
-    cut = files.cut(dataset.corpus)
-    parts = cut or _parts(dataset.corpus)
+    parts = _parts(dataset.corpus)
     total = sum(map(len, parts))
     whole = _Whole()
-    seconds = _seconds(dataset, rules, parts) if cut is None and len(parts) > 1 else 0.0
+    seconds = _seconds(dataset, rules, parts) if len(parts) > 1 else 0.0
     if not engine.pays(seconds):
         engine = Local(1)
-    if cut is None and (len(parts) == 1 or (engine.workers == 1 and seconds < BRIEF)):
+    if len(parts) == 1 or (engine.workers == 1 and seconds < BRIEF):
         chunks = [chunk for part in parts for chunk in part]
         result = _scan_part(dataset, rules, chunks, lambda done: progress("proof", done, total))
-        whole.take({0: result})
+        whole.add(result)
     else:
-        kept = files.begin(parts, split, recipe is not None)
-        waiting = {number: _Result(*result) for number, result in kept.items()}
-        done = sum(len(parts[number]) for number in waiting)
-        left = {str(n): part for n, part in enumerate(parts) if n not in waiting}
-        scanner = Scanner(dataset.run or dataset.root, split, recipe, settings)
+        done = 0
+        tasks = {str(number): part for number, part in enumerate(parts)}
+        scanner = _Scanner(dataset.run or dataset.root, split, recipe, settings)
         scanner.opened = dataset, rules  # in this process; others open it themselves
-        with contextlib.closing(engine.map(scan_chunks, scanner, left)) as scanned:
+        with contextlib.closing(engine.map_in_order(_scan_chunks, scanner, tasks)) as scanned:
             for name, packed in scanned:
-                number = int(name)
-                waiting[number] = _Result(*files.keep(number, packed))
-                done += len(parts[number])
+                whole.add(_Result(*unpacked_on_disk(packed, scratch)))
+                done += len(tasks[name])
                 progress("proof", done, total)
-                whole.take(waiting)
-        whole.take(waiting)
     for rule, state in zip(rules, whole.states, strict=True):
         rule.state = state
     again = [rule for rule in rules if rule.suspicious()]
@@ -220,20 +213,18 @@ class _Whole:
     def __init__(self) -> None:
         self.states: list[RuleState] = []
         self.problems: list[Problem] = []
-        self.documents = self._lines = self._parts = 0
+        self.documents = self._lines = 0
 
-    def take(self, waiting: dict[int, _Result]) -> None:
-        """Add the parts that follow, and take them away from those that wait."""
-        while (part := waiting.pop(self._parts, None)) is not None:
-            if not self.states:
-                self.states = part.states
-            else:
-                for state, later in zip(self.states, part.states, strict=True):
-                    state.merge(later, self.documents)
-            self.problems += [Problem(self._lines + line, why) for line, why in part.problems]
-            self.documents += part.documents
-            self._lines += part.lines
-            self._parts += 1
+    def add(self, part: _Result) -> None:
+        """Add the part that follows."""
+        if not self.states:
+            self.states = part.states
+        else:
+            for state, later in zip(self.states, part.states, strict=True):
+                state.merge(later, self.documents)
+        self.problems += [Problem(self._lines + line, why) for line, why in part.problems]
+        self.documents += part.documents
+        self._lines += part.lines
 
 
 def _scan_part(
@@ -304,7 +295,7 @@ def _columns(rows: Sequence[Any], position: int) -> Batch | None:
     return Batch(position, ids, titles, texts, metadata, others)
 
 
-class Scanner:
+class _Scanner:
     """What scans parts in any process: the data set and its rules, made once in each."""
 
     def __init__(
@@ -315,18 +306,13 @@ class Scanner:
     @cached_property
     def opened(self) -> tuple[Dataset, list[CorpusRule]]:
         """The data set, and the rules over it."""
-        return self.open(self._made_from[0])
-
-    def open(self, path: Path) -> tuple[Dataset, list[CorpusRule]]:
-        """Open the data set, and make the rules."""
-        _, split, recipe, settings = self._made_from
-        dataset = open_dataset(path)
+        path, split, recipe, settings = self._made_from
+        dataset = open_dataset(path, checked=False)
         return dataset, build_rules(recipe, load_judgements(dataset, split, recipe), settings)
 
     def __getstate__(self) -> dict[str, Any]:
         return {"_made_from": self._made_from}
 
 
-def scan_chunks(scanner: Scanner, chunks: Sequence[Chunk]) -> bytes:
-    """The packed result of some chunks."""
-    return pack_data(tuple(_scan_part(*scanner.opened, chunks)))
+def _scan_chunks(scanner: _Scanner, chunks: Sequence[Chunk]) -> bytes:
+    return pack(tuple(_scan_part(*scanner.opened, chunks)))

@@ -15,28 +15,25 @@ from typing import Any
 import numpy as np
 
 from retgen.data import Dataset, open_dataset
-from retgen.engines import Engine, engine_named
-from retgen.engines.local import return_freed_memory
 from retgen.errors import RetgenError
 from retgen.progress import Progress, no_progress, usable_cores
 from retgen.qrels import QrelMatrix, certificate
 from retgen.recipe import Recipe, load_recipe
-from retgen.validation.derived import (
-    DAMAGED,
-    UNFIT,
-    changed_lists,
-    check_written,
-    damaged_sources,
-)
 from retgen.validation.findings import (
     apply_severities,
     byte_order_marks,
     rows_at_fault,
     with_rulings,
 )
+from retgen.validation.finished import (
+    DAMAGED,
+    UNFIT,
+    changed_lists,
+    check_finished,
+    damaged_sources,
+)
 from retgen.validation.reviewed import BEFORE, combine, not_looked_at, tables_before
 from retgen.validation.scan import build_rules, context_of, load_judgements, scan, which_split
-from retgen.validation.states import PartFiles, States
 from retgen.validators.baselines import TermRule, query_blind_baselines
 from retgen.validators.chance import count_spread
 from retgen.validators.rule import Finding, Judgements, Rule
@@ -44,7 +41,9 @@ from retgen.validators.rules import query_rules
 from retgen.validators.rules.near import overlap
 from retgen.validators.rules.origin import Origin
 from retgen.validators.validation import Samples, Validation
-from retgen.write import FileInfo, scratch_folder
+from retgen.work import Engine, engine_named
+from retgen.work.local import return_freed_memory
+from retgen.write import scratch_folder
 
 _SCRATCH = ".scratch-"  # prefix of the folder that a validation keeps its terms in
 
@@ -68,13 +67,13 @@ def validate(
     a run's recipe says. `against`: other data sets, whose documents and queries this one should not
     hold.
 
-    Of a finished run, what it wrote beside the tables is checked as well: manifest, card, report,
-    and that the recipe makes these tables again. Raises `DatasetError` where there is no data set
+    Of a finished run, the hashes and figures of its manifest are checked as well, and that the
+    recipe makes the same tables again. Raises `DatasetError` where there is no data set
     to check, `UsageError` for rules that are none or cannot be changed.
     """
     if engine != "local" and Path(path).exists():
         path = Path(path).resolve()  # workers stand elsewhere
-    dataset = open_dataset(path)
+    dataset = open_dataset(path, checked=False)
     benchmarks = {str(other): open_dataset(other) for other in against}
     work = engine_named(engine, workers or usable_cores())
     run = dataset.run
@@ -94,7 +93,7 @@ def validate(
             result = _with_people(dataset, None, work, progress, split, scratch)
         result.findings += damaged
         if recipe is not None:  # as it was written, whatever this call asks beside that
-            result.findings += check_written(recipe, dataset, result, work, scratch, progress)
+            result.findings += check_finished(recipe, dataset, result, work, scratch, progress)
             if not result.ok:  # something is wrong, so nothing is called proven
                 result.proven = result.judged = result.human = result.edited = 0
         for name, other in benchmarks.items():
@@ -107,20 +106,13 @@ def validate(
 def prove(
     run: Path,
     recipe: Recipe,
-    written: Mapping[str, FileInfo],
     engine: Engine,
     progress: Progress,
-    states: PartFiles | None = None,
 ) -> Validation:
-    """Check the tables of a run that is being made, whose recipe, `at` the run, is given.
-
-    `written`: its files as they were just written. What is found of a part of the corpus is kept in
-    the run directory, for the next call if this one is killed. `states`: where ranks left it.
-    """
-    states = states or States(run, written)
+    """Check the tables of a run that is being made, whose recipe, `at` the run, is given."""
     with scratch_folder(_SCRATCH, run) as scratch:
-        dataset = open_dataset(run)
-        return _with_people(dataset, recipe, engine, progress, None, scratch, states)
+        dataset = open_dataset(run, checked=False)
+        return _with_people(dataset, recipe, engine, progress, None, scratch, being_made=True)
 
 
 def _with_people(
@@ -130,24 +122,24 @@ def _with_people(
     progress: Progress,
     split: str | None,
     scratch: Path,
-    states: PartFiles | None = None,
+    being_made: bool = False,
 ) -> Validation:
     """What the tables say; of a version made after a review, the proof is of what it was before."""
-    kept = str(states.folder if states is not None else scratch)
     if recipe is None or not recipe.file.review or dataset.run is None:
-        return _validate(dataset, recipe, engine, progress, split, kept, states)
+        return _validate(dataset, recipe, engine, progress, split, scratch, being_made)
     try:
         made = recipe.reviewed_records()
         first = recipe.before_review().at(scratch / BEFORE)
         earlier = tables_before(dataset.run, recipe, scratch / BEFORE, progress)
     except (RetgenError, OSError, ValueError, KeyError, TypeError) as error:
         message = f"what people decided cannot be applied again: {error}"
-        result = _validate(dataset, None, engine, progress, split, kept, states)
+        result = _validate(dataset, None, engine, progress, split, scratch)
         result.findings.insert(0, Finding("review", "error", [], message))
         return result
     # the family's rules read what stands beside the tables as it was before the review
-    result = _validate(dataset, recipe.at(scratch / BEFORE), engine, progress, split, kept, states)
-    before = _validate(earlier, first, engine, progress, split, str(scratch))
+    proven = recipe.at(scratch / BEFORE)
+    result = _validate(dataset, proven, engine, progress, split, scratch, being_made)
+    before = _validate(earlier, first, engine, progress, split, scratch)
     combine(result, before, recipe, made, list(not_looked_at(recipe, earlier)))
     return result
 
@@ -158,13 +150,13 @@ def _validate(
     engine: Engine,
     progress: Progress,
     split: str | None,
-    scratch: str,
-    states: PartFiles | None = None,
+    scratch: Path,
+    being_made: bool = False,
 ) -> Validation:
     """What the tables say, whatever is written about them."""
     began = time.perf_counter()
     settings, findings = with_rulings(recipe, {}, {})
-    lists = changed_lists(dataset.run, recipe) if dataset.run and recipe and not states else []
+    lists = changed_lists(dataset.run, recipe) if dataset.run and recipe and not being_made else []
     findings += lists
     if lists:
         recipe = None  # the proof would compare with other words than the data set was made of
@@ -178,7 +170,7 @@ def _validate(
     findings += rows_at_fault(root, dataset.qrels[which], judgements.qrel_problems)
     for name, some in judgements.other_problems.items():
         findings += rows_at_fault(root, dataset.qrels[name], some)
-    rules = build_rules(recipe, judgements, settings, scratch)
+    rules = build_rules(recipe, judgements, settings, str(scratch))
     documents, problems = scan(
         dataset,
         rules,
@@ -187,7 +179,7 @@ def _validate(
         progress,
         recipe,
         settings,
-        states or PartFiles(Path(scratch)),
+        str(scratch),
     )
     findings += rows_at_fault(root, dataset.corpus, problems, documents)
     everything: list[Rule] = [*query_rules(context_of(recipe, judgements, settings)), *rules]
@@ -233,7 +225,6 @@ def _validate(
         proof=recipe.family.proof if recipe else "",
         judged=labels if evidence == "judged" else 0,
         judges=judges,
-        taken_up=states.loaded if states is not None else 0,
         switched_off=dict(settings.off),
         severities=dict(settings.severity),
         splits=[which, *(name for name in dataset.qrels if name != which)],

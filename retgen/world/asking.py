@@ -141,9 +141,13 @@ class Asker:
 
     def _some(self, k: int, parts: Sequence[Expression]) -> str:
         return self._one_of(_SOME).format(
-            s=self._noun, a=self._a, r=self._relative, k=FEW[k], n=FEW[len(parts)],
+            s=self._noun,
+            a=self._a,
+            r=self._relative,
+            k=FEW[k],
+            n=FEW[len(parts)],
             list="; ".join(f"one {self.clause(part)}" for part in parts),
-        )  # fmt: skip
+        )
 
     def _extreme(self, expression: Extreme) -> str:
         slot = self.domain.slots[expression.slot]
@@ -152,10 +156,12 @@ class Asker:
             raise ValueError(f"slot {slot.name} has no words for its extremes")
         single = expression.k == 1
         return self._one_of(_TAKEN).format(
-            s=self._noun, have="has" if single else "have",
-            of=self._joined(expression.of), k="one" if single else expression.k,
+            s=self._noun,
+            have="has" if single else "have",
+            of=self._joined(expression.of),
+            k="one" if single else expression.k,
             extreme=said[self.wording != "literal"],
-        )  # fmt: skip
+        )
 
     def _frame(self, slot: Slot, *, bare: bool = False, last: bool = False) -> str:
         """A relative clause with {v}, or with {n} where `bare` values fit.
@@ -229,9 +235,12 @@ def span(slot: Slot, low: Scalar | None, high: Scalar | None, wording: Wording) 
 
 
 def _range(
-    low: int | None, high: int | None, words: tuple[str, str], between: str,
+    low: int | None,
+    high: int | None,
+    words: tuple[str, str],
+    between: str,
     said: Callable[[int], str],
-) -> str:  # fmt: skip
+) -> str:
     """`words`: below and above an end that does not belong to it."""
     if low is not None and high is not None:
         return between.format(low, said(high))

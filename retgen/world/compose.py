@@ -25,13 +25,34 @@ from retgen.world.facts import ABSENT, Codes, World
 from retgen.world.reference import CutWording, Reference, StatedFact, Subject, cut
 
 MONTHS = (
-    "January", "February", "March", "April", "May", "June", "July", "August", "September",
-    "October", "November", "December",
-)  # fmt: skip
+    "January",
+    "February",
+    "March",
+    "April",
+    "May",
+    "June",
+    "July",
+    "August",
+    "September",
+    "October",
+    "November",
+    "December",
+)
 FEW = (  # numbers that a text writes in words
-    "no", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten", "eleven",
+    "no",
+    "one",
+    "two",
+    "three",
+    "four",
+    "five",
+    "six",
+    "seven",
+    "eight",
+    "nine",
+    "ten",
+    "eleven",
     "twelve",
-)  # fmt: skip
+)
 _FULL = 1 << 32
 _LED = _FULL // 2  # of the parts that have connectives
 _SAID = 2 * _FULL // 5  # of the parts with facts: those behind which something without one is said
@@ -129,9 +150,14 @@ class Composer:
         return [(name, (name, name)) if name else None for name in names]
 
     def write(
-        self, forms: tuple[str, str, str], stated: Sequence[StatedFact], draws: Sequence[int],
-        *, plain: bool = False, as_given: bool = False,
-    ) -> ComposedDocument:  # fmt: skip
+        self,
+        forms: tuple[str, str, str],
+        stated: Sequence[StatedFact],
+        draws: Sequence[int],
+        *,
+        plain: bool = False,
+        as_given: bool = False,
+    ) -> ComposedDocument:
         """A text that states these facts. `draws`: 32-bit numbers, a record's.
 
         `plain`: in any order, whatever shapes the domain has. `as_given`: every fact in the wording
@@ -272,10 +298,13 @@ class Composer:
             ]
             known = self._pairs[one, other] = {
                 (i, j): second[2]
-                for i, first in enumerate(stems[0]) for j, second in enumerate(stems[1])
-                if first and second and first[1] == second[1]
+                for i, first in enumerate(stems[0])
+                for j, second in enumerate(stems[1])
+                if first
+                and second
+                and first[1] == second[1]
                 and (timed or not second[2].startswith(" {"))
-            }  # fmt: skip
+            }
         return known
 
     def _aside(self, who: Subject, one: StatedFact) -> str:

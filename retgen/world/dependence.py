@@ -38,8 +38,11 @@ def dependence(
     `note` receives what is wrong.
     """
     rules: dict[str, Mapping[Any, Members]] = {
-        "of": given.of, "except": given.but, "from": given.since, "until": given.until,
-    }  # fmt: skip
+        "of": given.of,
+        "except": given.but,
+        "from": given.since,
+        "until": given.until,
+    }
     known = set(chain(*(value.above for value in others)))
     for key, rule in rules.items():
         if rule and (key in ("of", "except")) is not bool(others):
@@ -79,11 +82,11 @@ def dependence(
 
 def _codes(rule: Mapping[_Key, Members], values: Sequence[Value]) -> dict[_Key, Codes]:
     return {
-        key: members if isinstance(members, tuple) else tuple(
-            i for i, value in enumerate(values) if not set(members).isdisjoint(value.above)
-        )
+        key: members
+        if isinstance(members, tuple)
+        else tuple(i for i, value in enumerate(values) if not set(members).isdisjoint(value.above))
         for key, members in rule.items()
-    }  # fmt: skip
+    }
 
 
 def _problems(members: Members, values: Sequence[Value]) -> Iterator[str]:

@@ -201,9 +201,18 @@ class _Builder:
             self.slots[name] = self._slot(name, block)
         self.problems += _problems_of_names(file, self.slots)
         return Domain(
-            file.domain, file.about, file.entity, file.nouns, file.name, self._persons(),
-            self.slots, file.others, file.fillers, file.shapes, path,
-        )  # fmt: skip
+            file.domain,
+            file.about,
+            file.entity,
+            file.nouns,
+            file.name,
+            self._persons(),
+            self.slots,
+            file.others,
+            file.fillers,
+            file.shapes,
+            path,
+        )
 
     def _slot(self, name: str, block: SlotBlock) -> Slot:
         values = self._values(name, block)
@@ -211,11 +220,27 @@ class _Builder:
         given = tuple(self._given(name, block, values))
         self._needs(name, block)
         return Slot(
-            name, block.about, block.type, values, low, high, block.step,
-            bool(block.weekdays), block.unit or ("", ""), block.pool or 20_000, block.before or "",
-            block.by or (1, None), block.share, block.skew, given, block.document, block.query,
-            block.most, block.least, bool(block.aside),
-        )  # fmt: skip
+            name,
+            block.about,
+            block.type,
+            values,
+            low,
+            high,
+            block.step,
+            bool(block.weekdays),
+            block.unit or ("", ""),
+            block.pool or 20_000,
+            block.before or "",
+            block.by or (1, None),
+            block.share,
+            block.skew,
+            given,
+            block.document,
+            block.query,
+            block.most,
+            block.least,
+            bool(block.aside),
+        )
 
     def _note(self, name: str, key: str, said: str) -> None:
         self.problems.append((("slots", name, key) if key else ("slots", name), said))
@@ -305,10 +330,11 @@ class _Builder:
         )
         if found is None or other is None or not fits:
             self._note(
-                name, "range",
+                name,
+                "range",
                 f"{end!r}: a whole number, a day (1990-01-31), or an earlier slot of the same "
                 "type and a difference, such as 'birth + 20'",
-            )  # fmt: skip
+            )
             return SlotBound(None, 0)
         return SlotBound(found[1], int(f"{found[2] or '+'}{found[3] or 0}"))
 

@@ -266,9 +266,10 @@ _GRAMMAR = frozenset(
 def content_words(wording: str, entity: frozenset[str] = frozenset()) -> frozenset[str]:
     """Stems of the words that carry meaning, without marks and `entity`, the entity's nouns."""
     words = [
-        word for word in tokens(_MARK.sub(" ", wording))
+        word
+        for word in tokens(_MARK.sub(" ", wording))
         if word not in STOPWORDS and word not in _GRAMMAR and word not in ("s", "t")
-    ]  # fmt: skip
+    ]
     return frozenset(stems(words)) - entity
 
 

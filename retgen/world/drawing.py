@@ -44,8 +44,11 @@ def view(
         slot, _, value = str(fact).partition("=")
         facts.setdefault(slot, value)
     asked = list(_asked(expression))
-    spans = [span for slot in dict.fromkeys(slot for slot, _ in asked)
-             for span in _places(document["text"], facts.get(slot, ""))]  # fmt: skip
+    spans = [
+        span
+        for slot in dict.fromkeys(slot for slot, _ in asked)
+        for span in _places(document["text"], facts.get(slot, ""))
+    ]
     return {
         "asked": [(slot, said, facts.get(slot, "")) for slot, said in asked],
         "joined": _joined(expression),

@@ -62,9 +62,14 @@ def cut(wording: str) -> CutWording:
     text = f"{head[:1].lower()}{head[1:]}{{0}}{tail}"
     before = _PARTICIPLE.fullmatch(text) if first[1] == "S" else None
     return CutWording(
-        text, first[1], not head and first[1] in "SP", not re.search(r"\{[spo]\}", tail), verb,
-        word.endswith("s") and word != "was", before[1] if before else "",
-    )  # fmt: skip
+        text,
+        first[1],
+        not head and first[1] in "SP",
+        not re.search(r"\{[spo]\}", tail),
+        verb,
+        word.endswith("s") and word != "was",
+        before[1] if before else "",
+    )
 
 
 class Subject(NamedTuple):

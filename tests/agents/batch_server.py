@@ -10,6 +10,18 @@ A batch is worked on when it is first looked at, unless `modes` says otherwise o
     full       it fails, since too much is queued
     invalid    it fails its validation
 
+`faults` are the next calls that fail, one by one: a step and what comes instead of its answer. Steps
+are upload (a file was sent), uploaded (it is stored), create, created (there is the batch), list,
+poll, download, and errors (the download of OpenAI's second file). What comes is
+
+    an HTTP status     an error
+    0                  nothing: the connection breaks
+    bytes              these, with status 200
+    a function         what it makes of the bytes of a file
+
+A batch is listed when the list has been asked for `unlisted` times, and `unlisted_seconds` after it
+was made. `steps` counts calls.
+
 `worked` counts how often each request was worked on, so was paid for: by what decides its answer.
 `at` is told each step as it happens, so that a test can kill whoever asks.
 """
@@ -20,6 +32,7 @@ import email.parser
 import email.policy
 import json
 import threading
+import time
 from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -46,7 +59,9 @@ class BatchServer(Loopback):
         self.sizes: list[int] = []
         self.worked: Counter[str] = Counter()
         self.direct = 0  # requests that came one by one
-        self.faults: list[tuple[str, int]] = []  # (step, status): how the next such call fails
+        self.faults: list[tuple[str, int | bytes | Callable[[bytes], bytes]]] = []
+        self.steps: Counter[str] = Counter()
+        self.unlisted, self.unlisted_seconds = 0, 0.0
         self.usage: tuple[int, int] | None = None  # of each; None: counted
         self.lock = threading.RLock()
 
@@ -54,6 +69,14 @@ class BatchServer(Loopback):
         name = f"{kind}{len(self.files) + 1:04}"
         self.files[name] = data
         return name
+
+    def listed(self) -> list[str]:
+        """Names of the batches that a list has now, the latest first."""
+        self.unlisted -= 1
+        if self.unlisted >= 0:
+            return []
+        latest = time.monotonic() - self.unlisted_seconds
+        return [name for name in reversed(self.made) if self.made[name].get("_made", 0.0) <= latest]
 
     def mode(self) -> str:
         number = len(self.sizes)
@@ -81,18 +104,33 @@ class _Handler(Handler):
         headers = {"x-goog-upload-status": upload_status} if upload_status else {}
         self.reply(status, json.dumps(tree).encode(), headers)
 
-    def step(self, name: str) -> bool:
+    def step(self, name: str, data: bytes = b"", upload_status: str = "") -> bool:
         """Whether a call goes on: it may be made to fail, or whoever made it may die."""
         self.server.at(name)
-        for fault in self.server.faults:
-            if fault[0] == name:
-                self.server.faults.remove(fault)
-                if fault[1]:
-                    self.send_json({"error": {"code": fault[1], "message": "not now"}}, fault[1])
-                else:
-                    self.drop()
-                return False
-        return True
+        self.server.steps[name] += 1
+        one = next((one for one in self.server.faults if one[0] == name), None)
+        if one is None:
+            return True
+        self.server.faults.remove(one)
+        headers = {"x-goog-upload-status": upload_status} if upload_status else {}
+        match one[1]:
+            case 0:
+                self.drop()
+            case int(status):
+                self.send_json({"error": {"code": status, "message": "not now"}}, status)
+            case bytes(body):
+                self.reply(200, body, headers)
+            case change:
+                self.reply(200, change(data), headers)
+        return False
+
+    def send_file(self, name: str) -> None:
+        server = self.server
+        if name not in server.files:
+            self.send_json({"error": {"code": 404, "message": "no such file"}}, 404)
+        elif self.step("errors" if name.startswith("errors-") else "download", server.files[name]):
+            self.reply(200, server.files[name], {"content-type": "application/octet-stream"})
+            server.at("downloaded")
 
 
 # --- OpenAI ---------------------------------------------------------------------------------------
@@ -122,13 +160,23 @@ class OpenAIServer(BatchServer):
         assert len({line["body"]["model"] for line in lines}) == 1
         name = f"batch_{len(self.made) + 1:04}"
         self.made[name] = {
-            "id": name, "object": "batch", "endpoint": asked["endpoint"], "errors": None,
-            "input_file_id": asked["input_file_id"], "completion_window": "24h",
-            "status": "validating", "output_file_id": None, "error_file_id": None,
-            "created_at": 1_790_000_000 + len(self.made), "metadata": metadata,
+            "id": name,
+            "object": "batch",
+            "endpoint": asked["endpoint"],
+            "errors": None,
+            "input_file_id": asked["input_file_id"],
+            "completion_window": "24h",
+            "status": "validating",
+            "output_file_id": None,
+            "error_file_id": None,
+            "created_at": 1_790_000_000 + len(self.made),
+            "metadata": metadata,
             "request_counts": {"total": len(lines), "completed": 0, "failed": 0},
-            "_mode": self.mode(), "_looks": 0, "_lines": lines,
-        }  # fmt: skip
+            "_mode": self.mode(),
+            "_made": time.monotonic(),
+            "_looks": 0,
+            "_lines": lines,
+        }
         self.sizes.append(len(lines))
         return self.shown(name)
 
@@ -166,10 +214,13 @@ class OpenAIServer(BatchServer):
                 response = {"status_code": 200, "request_id": f"q{number}", "body": answer}
                 good.append({**result, "response": response})
         batch["status"] = "expired" if mode == "expired" else "completed"
-        for key, rows in (("output_file_id", good), ("error_file_id", bad)):
+        for key, rows, kind in (
+            ("output_file_id", good, "file-"),
+            ("error_file_id", bad, "errors-"),
+        ):
             if rows:
                 data = "".join(f"{json.dumps(row)}\n" for row in rows).encode()
-                batch[key] = self.add_file(data, "file-")
+                batch[key] = self.add_file(data, kind)
         batch["request_counts"] |= {"completed": len(good), "failed": len(bad)}
 
     def completion(self, body: Body) -> Body:
@@ -193,12 +244,19 @@ class _OpenAI(_Handler):
                 return self.send_json(self.server.completion(json.loads(data)))
             if path == "/v1/files" and self.step("upload"):
                 name = self.server.add_file(self._uploaded(data), "file-")
-                self.server.at("uploaded")
-                return self.send_json({
-                    "id": name, "object": "file", "bytes": len(self.server.files[name]),
-                    "created_at": 1, "filename": "x.jsonl", "purpose": "batch",
-                    "status": "processed",
-                })  # fmt: skip
+                if not self.step("uploaded"):
+                    return None
+                return self.send_json(
+                    {
+                        "id": name,
+                        "object": "file",
+                        "bytes": len(self.server.files[name]),
+                        "created_at": 1,
+                        "filename": "x.jsonl",
+                        "purpose": "batch",
+                        "status": "processed",
+                    }
+                )
             if path == "/v1/batches" and self.step("create"):
                 made = self.server.create(json.loads(data))
                 if self.step("created"):
@@ -211,22 +269,23 @@ class _OpenAI(_Handler):
             match parts.path.removeprefix("/v1/").split("/"):
                 case ["batches"] if self.step("list"):
                     query = parse_qs(parts.query)
-                    names = [*reversed(server.made)]
+                    names = server.listed()
                     if "after" in query:
                         names = names[names.index(query["after"][0]) + 1 :]
                     some = names[: int(query["limit"][0])]
-                    return self.send_json({
-                        "object": "list", "data": [server.shown(name) for name in some],
-                        "first_id": some[0] if some else None,
-                        "last_id": some[-1] if some else None, "has_more": len(names) > len(some),
-                    })  # fmt: skip
+                    return self.send_json(
+                        {
+                            "object": "list",
+                            "data": [server.shown(name) for name in some],
+                            "first_id": some[0] if some else None,
+                            "last_id": some[-1] if some else None,
+                            "has_more": len(names) > len(some),
+                        }
+                    )
                 case ["batches", name] if self.step("poll"):
                     return self.send_json(server.look(name))
-                case ["files", name, "content"] if self.step("download"):
-                    if name not in server.files:
-                        return self.send_json({"error": {"message": "No such File"}}, 404)
-                    self.reply(200, server.files[name], {})
-                    return server.at("downloaded")
+                case ["files", name, "content"]:
+                    self.send_file(name)
         return None
 
     def _uploaded(self, data: bytes) -> bytes:
@@ -260,12 +319,19 @@ class GeminiServer(BatchServer):
             "name": made,
             "metadata": {
                 "@type": "type.googleapis.com/google.ai.generativelanguage.v1main.GenerateContentBatch",
-                "model": f"models/{model}", "displayName": batch["displayName"],
-                "state": "BATCH_STATE_PENDING", "createTime": "2026-11-01T00:00:00Z", "name": made,
+                "model": f"models/{model}",
+                "displayName": batch["displayName"],
+                "state": "BATCH_STATE_PENDING",
+                "createTime": "2026-11-01T00:00:00Z",
+                "name": made,
                 "batchStats": {"requestCount": str(len(lines))},
             },
-            "_mode": self.mode(), "_looks": 0, "_lines": lines, "_model": model,
-        }  # fmt: skip
+            "_mode": self.mode(),
+            "_made": time.monotonic(),
+            "_looks": 0,
+            "_lines": lines,
+            "_model": model,
+        }
         self.sizes.append(len(lines))
         return self.shown(made)
 
@@ -303,7 +369,8 @@ class GeminiServer(BatchServer):
         output = {"responsesFile": f"files/{name}"}
         good = sum("response" in row for row in rows)
         batch["metadata"] |= {"state": f"BATCH_STATE_{ended}", "output": output}
-        batch["metadata"]["batchStats"] |= {"successfulRequestCount": str(good)}
+        counts = {"successfulRequestCount": good, "failedRequestCount": len(rows) - good}
+        batch["metadata"]["batchStats"] |= {name: str(count) for name, count in counts.items()}
         batch |= {"done": True, "response": output}
 
     def generated(self, request: Body, model: str) -> Body:
@@ -321,9 +388,10 @@ class GeminiServer(BatchServer):
             body["response_format"] = {"json_schema": json_schema}
         text = self.work(body)
         usage = zip(
-            ("promptTokenCount", "candidatesTokenCount"), self.usage or counted(body, text),
+            ("promptTokenCount", "candidatesTokenCount"),
+            self.usage or counted(body, text),
             strict=True,
-        )  # fmt: skip
+        )
         content = {"role": "model", "parts": [{"text": text}]}
         candidate = {"content": content, "finishReason": "STOP", "index": 0}
         return {"candidates": [candidate], "usageMetadata": dict(usage)}
@@ -341,7 +409,8 @@ class _Gemini(_Handler):
                 return self.reply(200, b"", {"x-goog-upload-url": url})
             if path == "/upload/v1beta/files" and command == "upload, finalize":
                 name = server.add_file(data, "in-")
-                server.at("uploaded")
+                if not self.step("uploaded", upload_status="final"):
+                    return None
                 file = {"name": f"files/{name}", "mimeType": "application/jsonl"}
                 return self.send_json({"file": file}, upload_status="final")
             model, _, method = path.removeprefix("/v1beta/models/").partition(":")
@@ -359,19 +428,15 @@ class _Gemini(_Handler):
         path, query = parts.path.removeprefix("/v1beta/"), parse_qs(parts.query)
         with server.lock:
             if path == "batches" and self.step("list"):
-                names, start = [*reversed(server.made)], int(query.get("pageToken", ["0"])[0])
+                names, start = server.listed(), int(query.get("pageToken", ["0"])[0] or 0)
                 stop = start + int(query["pageSize"][0])
                 tree: Body = {"operations": [server.shown(name) for name in names[start:stop]]}
                 more = {"nextPageToken": str(stop)} if stop < len(names) else {}
                 return self.send_json(tree | more)
             if path.startswith("batches/") and self.step("poll"):
                 return self.send_json(server.look(path))
-            if path.endswith(":download") and self.step("download"):
-                name = path.removeprefix("files/").removesuffix(":download")
-                if name not in server.files:
-                    return self.send_json({"error": {"code": 404, "message": "no such file"}}, 404)
-                self.reply(200, server.files[name], {"content-type": "application/octet-stream"})
-                return server.at("downloaded")
+            if path.endswith(":download"):
+                self.send_file(path.removeprefix("files/").removesuffix(":download"))
         return None
 
 

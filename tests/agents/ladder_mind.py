@@ -75,13 +75,17 @@ def _of(noun: str) -> LadderDomain:
 
 def _extract(v: dict[str, str]) -> AskConditions:
     return AskConditions(
-        noun=v["noun"], features=_listed(v["features"]), examples=(), count=int(v["count"]),
-        document=v["document"], taken=_listed(v["taken"]),
+        noun=v["noun"],
+        features=_listed(v["features"]),
+        examples=(),
+        count=int(v["count"]),
+        document=v["document"],
+        taken=_listed(v["taken"]),
         refused=tuple(
             RefusedSentence(sentence=sentence, condition=condition, reason=reason)
             for sentence, condition, reason in _cells(v["refused"])
         ),
-    )  # fmt: skip
+    )
 
 
 def _negatives(v: dict[str, str]) -> AskRewrites:
@@ -92,33 +96,46 @@ def _negatives(v: dict[str, str]) -> AskRewrites:
             SentenceToRewrite(condition=condition, sentence=sentence, fewest=fewest, most=most)
         )
     return AskRewrites(
-        noun=v["noun"], strategy=v["strategy"], examples=(),
-        conditions=_numbered(v["conditions"]), sentences=tuple(sentences), kept=int(v["kept"]),
+        noun=v["noun"],
+        strategy=v["strategy"],
+        examples=(),
+        conditions=_numbered(v["conditions"]),
+        sentences=tuple(sentences),
+        kept=int(v["kept"]),
         key_terms=0.8 * (1.0 if v["strategy"] == "reassign" else 0.5),
         negations=int(v["negations"]),
         refused=tuple(
             RefusedRewrite(condition=condition, rewrite=rewrite, reason=reason)
             for condition, rewrite, reason in _cells(v["refused"])
         ),
-    )  # fmt: skip
+    )
 
 
 def _verify(v: dict[str, str]) -> AskVerdicts:
     return AskVerdicts(
-        texts=_numbered(v["texts"]), conditions=_numbered(v["conditions"]),
-        asked=_counted(v["asked"]), refused=_listed(v["refused"]),
-    )  # fmt: skip
+        texts=_numbered(v["texts"]),
+        conditions=_numbered(v["conditions"]),
+        asked=_counted(v["asked"]),
+        refused=_listed(v["refused"]),
+    )
 
 
 def _queries(v: dict[str, str]) -> AskLadderQueries:
     domain = _of(v["noun"])
     return AskLadderQueries(
-        noun=domain.noun, examples=(), conditions=_numbered(v["conditions"]),
-        counts=_counted(v["counts"]), refused=_listed(v["refused"]), opening=domain.descriptive,
+        noun=domain.noun,
+        examples=(),
+        conditions=_numbered(v["conditions"]),
+        counts=_counted(v["counts"]),
+        refused=_listed(v["refused"]),
+        opening=domain.descriptive,
         where=domain.where,
-    )  # fmt: skip
+    )
 
 
 _QUESTIONS: dict[str, Callable[[dict[str, str]], Question]] = {
-    "Extracted": _extract, "Rewrites": _negatives, "Verdicts": _verify, "Written": _queries
-}  # fmt: skip
+    "Extracted": _extract,
+    "Rewrites": _negatives,
+    "Verdicts": _verify,
+    "Written": _queries,
+}

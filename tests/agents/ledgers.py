@@ -1,94 +1,149 @@
-"""Requests and reservations for tests of the ledger."""
+"""Calls in a ledger, and the client of a server on loopback that keeps its calls there."""
 
 from __future__ import annotations
 
-import subprocess
-import sys
+import asyncio
+import sqlite3
+from collections.abc import AsyncIterator, Awaitable
+from contextlib import asynccontextmanager, closing
 from pathlib import Path
+from typing import Any, TypeVar
 
-from retgen.agents.ledger import Busy, Ledger, LedgerAnswer, OverCap, Refusal, Send
-from retgen.agents.ledger.care import check
+from retgen.agents.chat import ChatModel
+from retgen.agents.client import Client
+from retgen.agents.ledger import Answer, Call, Ledger, LedgerReader
+from retgen.agents.limits import Budget, Session, Stop
+from retgen.agents.models import ModelSettings, open_chat
+from retgen.agents.prices import Price
 from retgen.agents.prompt import Message, Request
-from tests.command import Done, in_process
+
+T = TypeVar("T")
+
+PRICE = Price(token_in=1_000, token_out=10_000)
 
 
-class Clock:
-    now = 1000.0
-
-    def __call__(self) -> float:
-        return self.now
-
-
-def gen(*args: str | Path, cwd: Path | None = None) -> Done:
-    return in_process("ledger", *args, cwd=cwd)
+def request(number: int = 0, *, max_tokens: int = 100, sample: int = 0) -> Request:
+    """All of two digits have the same length, and so the same worst case."""
+    message = Message("user", f"question {number}.")
+    return Request(
+        "loopback", "m", (message,), sample=sample, max_tokens=max_tokens, about=f"number {number}"
+    )
 
 
-def sound(path: Path, answers: int) -> None:
-    ledger = Ledger(path)
-    assert check(ledger).findings == []
-    assert sum(1 for _ in ledger.answers()) == answers
-    ledger.close()
+WORST = PRICE.worst(request(10), 100)
 
 
-def request(number: int = 0, sample: int = 0) -> Request:
-    message = Message("user", f"question {number}")
-    return Request("openai", "small", (message,), {"temperature": 1.0}, None, sample)
+def states(path: Path) -> dict[str, int]:
+    """How many calls of a ledger are in each state."""
+    with closing(sqlite3.connect(path)) as database:
+        return dict(database.execute("SELECT state, count(*) FROM calls GROUP BY state"))
 
 
-def reserve(
-    ledger: Ledger, number: int = 0, *, run: str = "a", worst: int = 100, cap: int | None = None
-) -> LedgerAnswer | Refusal | Send | Busy | OverCap:
-    return ledger.reserve(request(number), run=run, agent="write", worst=worst, lease=60, cap=cap)
+def spent(ledger: LedgerReader) -> dict[str, tuple[int, ...]]:
+    """By run: calls, answers of other runs, tokens in and out, nano-dollars."""
+    return {
+        one.run: (one.calls, one.cache_hits, one.tokens_in, one.tokens_out, one.nano_usd)
+        for one in ledger.sums(by_agent=False)
+    }
 
 
-def send(ledger: Ledger, number: int = 0, **options: object) -> Send:
-    result = reserve(ledger, number, **options)  # type: ignore[arg-type]
-    assert isinstance(result, Send)
-    return result
+# --- calls without a client -----------------------------------------------------------------------
 
 
-def fill(ledger: Ledger, count: int, first: int = 0) -> None:
-    for number in range(first, first + count):
-        ledger.record_answer(send(ledger, number), b"answer %d" % number, 1, 1, 10)
+def run(ledger: Ledger, work: Awaitable[T]) -> T:
+    """The result of work in an event loop, once all of it is committed."""
+
+    async def main() -> T:
+        try:
+            return await work
+        finally:
+            await ledger.flush()
+
+    return asyncio.run(main())
 
 
-WORKER = """
-import sys
-from retgen.agents.ledger import Ledger, Send
-from tests.agents.ledgers import reserve
-
-place, what, count = sys.argv[1], sys.argv[2], int(sys.argv[3])
-number = 0
-print("begins", flush=True)
-while True:
-    ledger = Ledger(place)
-    for number in range(number, number + count):
-        reserved = reserve(ledger, number)
-        if isinstance(reserved, Send) and what != "hold":
-            ledger.record_answer(reserved, b"answer %d" % number, 1, 1, 10)
-        print(number, flush=True)
-    number += 1
-    if what != "again":
-        sys.stdin.read()
-    ledger.close()
-    if what != "again":
-        break
-"""
+async def add_call(
+    ledger: Ledger, number: int = 0, *, run: str = "a", worst: int = 100, **options: Any
+) -> Call:
+    """Commit a call of the agent `write`."""
+    given = {"worst": worst, "max_tokens": 9, "priced": True, **options}
+    agent = given.pop("agent", "write")
+    return await ledger.add_call(request(number), run, agent, **given)
 
 
-def worker(place: Path | str, what: str, count: int) -> subprocess.Popen[str]:
-    """A process that answers so many requests and waits, holds them, or does so again and again."""
-    return subprocess.Popen(
-        [sys.executable, "-c", WORKER, str(place), what, str(count)],
-        stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True,
-        cwd=Path(__file__).parents[2],
-    )  # fmt: skip
+async def add_answer(
+    ledger: Ledger, number: int, raw: bytes | None = None, *, run: str = "a", cost: int = 10
+) -> None:
+    """Commit a call and its answer, "answer NUMBER", of one token in and one out."""
+    call = await add_call(ledger, number, run=run)
+    raw = b"answer %d" % number if raw is None else raw
+    await ledger.end_call(call, "answered", cost, Answer(raw, 1, 1))
 
 
-def read_to(process: subprocess.Popen[str], number: int) -> None:
-    """Wait until the worker has come so far."""
-    assert process.stdout is not None
-    for line in process.stdout:
-        if line.strip() == str(number):
-            return
-    raise AssertionError("the worker ended")
+def fill(ledger: Ledger, *numbers: int, run: str = "a") -> None:
+    """Commit calls and their answers side by side."""
+
+    async def main() -> None:
+        await asyncio.gather(*(add_answer(ledger, number, run=run) for number in numbers))
+
+    asyncio.run(main())
+
+
+def find(ledger: Ledger, number: int, run: str) -> Answer | Call | None:
+    """What the ledger holds for a request; that the run has used it is committed."""
+
+    async def main() -> Answer | Call | None:
+        result = ledger.find(request(number).key, run)
+        await ledger.flush()
+        return result
+
+    return asyncio.run(main())
+
+
+# --- a client -------------------------------------------------------------------------------------
+
+
+@asynccontextmanager
+async def open_client(
+    ledger: Ledger,
+    url: str,
+    *,
+    run: str = "a",
+    cap: int | None = None,
+    stop: Stop | None = None,
+    budget: Budget | None = None,
+    chat: ChatModel | None = None,
+    settings: dict[str, Any] | None = None,
+    **options: Any,
+) -> AsyncIterator[Client]:
+    """The client of the model `m` at `url`, for which five failures in a row are an outage.
+
+    It closes when its test is done, after five minutes at most, so that no fault hangs a suite.
+    """
+    known = {"provider": "openai", "name": "m", "base_url": url, "timeout": 120.0}
+    outage = {"outage_seconds": 0.0, "outage_attempts": 5}
+    model = ModelSettings(**{**known, **outage, **(settings or {})})
+    stop = stop or Stop()
+    shared = {name: options.pop(name) for name in ("report", "notice", "replay") if name in options}
+    session = Session(ledger, run, stop, budget or Budget(cap, ledger.begin(run), stop), **shared)
+    chat = chat or open_chat(model, "sk-planted-0123")
+    client = Client(session, chat, model, **{"price": PRICE, "first_delay": 0.01, **options})
+    try:
+        async with asyncio.timeout(300):
+            yield client
+    finally:
+        await client.close()
+        await ledger.flush()
+
+
+def request_all(
+    ledger: Ledger, url: str, *requests: Request, agent: str = "write", **options: Any
+) -> list[Any]:
+    """Texts and errors of requests that are made at once, in their order."""
+
+    async def main() -> list[Any]:
+        async with open_client(ledger, url, **options) as client:
+            work = (client.request(one, agent) for one in requests)
+            return await asyncio.gather(*work, return_exceptions=True)
+
+    return asyncio.run(main())

@@ -14,19 +14,22 @@ from typing import Any, TypeVar
 from retgen.agents.chat import ChatModel, Response
 from retgen.agents.prompt import Request
 
-S = TypeVar("S", bound=ThreadingHTTPServer)
+S = TypeVar("S", bound="Loopback")
 
 
 class Loopback(ThreadingHTTPServer):
-    """Keeps every request, with its headers."""
+    """Keeps every request, with its path and headers."""
 
     daemon_threads = True
     request_queue_size = 512  # the usual 5 turns away many connections that come at once
 
-    def __init__(self, handler: type[Handler]) -> None:
-        super().__init__(("127.0.0.1", 0), handler)
+    def __init__(self, handler: type[Handler], port: int = 0) -> None:
+        super().__init__(("127.0.0.1", port), handler)
         self.requests: list[dict[str, Any]] = []
         self.headers: list[dict[str, str]] = []
+        self.paths: list[str] = []
+        self.connections = 0
+        self.ended = threading.Event()
 
     @property
     def url(self) -> str:
@@ -40,11 +43,20 @@ class Handler(BaseHTTPRequestHandler):
     disable_nagle_algorithm = True  # with it a body waits 40 ms behind its head
     server: Loopback
 
+    def setup(self) -> None:
+        super().setup()
+        self.server.connections += 1
+
     def read(self) -> dict[str, Any]:
         body: dict[str, Any] = json.loads(self.rfile.read(int(self.headers["content-length"])))
         self.server.requests.append(body)
+        self.server.paths.append(self.path)
         self.server.headers.append({name.lower(): value for name, value in self.headers.items()})
         return body
+
+    def hang(self) -> None:
+        """Answer nothing before the server ends."""
+        self.server.ended.wait(300)
 
     def drop(self) -> None:
         self.close_connection = True
@@ -74,18 +86,19 @@ def running(server: S) -> Iterator[S]:
     try:
         yield server
     finally:
+        server.ended.set()
         server.shutdown()
         thread.join()
         server.server_close()
 
 
 def send_all(make: Callable[[], ChatModel], requests: Sequence[Request]) -> list[Response]:
-    """All at once, each with the room it needs, by a backend that is closed then."""
+    """All at once, each with the tokens that it needs, by a backend that is closed then."""
 
     async def all_of_them() -> list[Response]:
         chat = make()
         try:
-            return await asyncio.gather(*(chat.send(one, one.room) for one in requests))
+            return await asyncio.gather(*(chat.send(one, one.max_tokens) for one in requests))
         finally:
             await chat.close()
 

@@ -41,8 +41,11 @@ def serving() -> Iterator[str]:
     (path,) = Path(found.origin).parent.glob("*.gguf")
     process = subprocess.Popen(
         [sys.executable, "-c", _SERVER, str(path), str(TOGETHER)],
-        stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True,
-    )  # fmt: skip
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.DEVNULL,
+        text=True,
+    )
     try:
         assert process.stdout is not None
         address = next((line for line in process.stdout if line.startswith("http://")), "").strip()

@@ -1,289 +1,531 @@
-"""The ledger: nothing is sent twice at a time, nothing paid for is lost, and no cap is passed."""
+"""The ledger: nothing paid for is lost, whenever its process is killed, and one process has it."""
 
 from __future__ import annotations
 
+import asyncio
+import json
 import os
+import platform
 import signal
+import sqlite3
 import subprocess
 import sys
-import time
 from collections.abc import Iterator
-from concurrent.futures import Future
+from contextlib import closing, contextmanager
 from pathlib import Path
+from typing import Any
 
 import pytest
 
-from retgen.agents.ledger import (
-    Busy,
-    Ledger,
-    LedgerAnswer,
-    OverCap,
-    PartSums,
-    Send,
-    Spent,
-    StoredAnswer,
-    Writer,
+from retgen.agents.ledger import Answer, Call, Ledger, LedgerReader, StoredAnswer
+from retgen.agents.replay import read_replay
+from retgen.agents.report import Sums
+from retgen.errors import OutputError, RetgenError, RunDirectoryError, UsageError
+from tests.agents.ledgers import (
+    PRICE,
+    WORST,
+    add_answer,
+    add_call,
+    fill,
+    find,
+    request,
+    request_all,
+    run,
+    spent,
+    states,
 )
-from retgen.agents.prompt import Message, Request
-from retgen.errors import UsageError
-from tests.agents.ledgers import Clock, request, reserve, send
+from tests.agents.minds import mind
+from tests.agents.server import answering
+from tests.agents.server import serving as serving_mind
+from tests.agents.test_outcomes import completion
+from tests.command import Done, in_process
+from tests.test_full_disk import namespace, twice
+from tests.with_agents.conftest import USAGE, environment, recipe_of
+
+ROOT = Path(__file__).parents[2]
+COST = PRICE.of(5, 2)  # of an answer of `completion`
 
 
-@pytest.fixture
-def ledger(place: Path | str) -> Iterator[Ledger]:
-    made = Ledger(place)
-    yield made
-    made.close()
+# --- calls and their ends -------------------------------------------------------------------------
 
 
-def test_the_key_is_that_of_what_decides_the_answer() -> None:
-    assert request().key == request().key
-    assert len({request().key, request(1).key, request(0, 1).key}) == 3
-    one = Request("x", "m", (), {"a": 1, "b": 2}, {"type": "object", "title": "T"})
-    other = Request("x", "m", (), {"b": 2, "a": 1}, {"title": "T", "type": "object"})
-    assert one.key == other.key
-    assert one.body == (
-        b'{"endpoint":"x","messages":[],"model":"m","sample":0,"sampling":{"a":1,"b":2},'
-        b'"schema":{"title":"T","type":"object"}}'
-    )
-
-
-def test_an_answer_is_paid_for_once(ledger: Ledger) -> None:
-    ledger.record_answer(send(ledger), b'{"broken', 7, 3, 40)
-    assert reserve(ledger) == LedgerAnswer(b'{"broken', 7, 3)
-    assert reserve(ledger, run="b") == LedgerAnswer(b'{"broken', 7, 3)
-    assert ledger.runs() == [
-        Spent("a", calls=1, cache_hits=0, tokens_in=7, tokens_out=3, nano_usd=40),
-        Spent("b", calls=0, cache_hits=1, tokens_in=0, tokens_out=0, nano_usd=0),
+def test_an_answer_is_kept_as_it_came_and_paid_for_once(ledger: Ledger) -> None:
+    assert find(ledger, 0, "a") is None
+    run(ledger, add_answer(ledger, 0, b'{"broken\xff', cost=40))
+    for _ in range(2):
+        assert find(ledger, 0, "a") == find(ledger, 0, "b") == Answer(b'{"broken\xff', 1, 1)
+    assert ledger.sums(by_agent=False) == [
+        Sums("a", calls=1, tokens_in=1, tokens_out=1, nano_usd=40),
+        Sums("b", cache_hits=1),
     ]
 
 
-def test_what_is_out_is_not_sent_again_until_its_lease_ends(path: Path, clock: Clock) -> None:
-    ledger = Ledger(path, clock)
-    first = send(ledger)
-    clock.now = 1020.0
-    me = f"process {os.getpid()} on this machine"
-    assert reserve(ledger, run="b") == Busy(me, 60.0)
-    clock.now = 1050.0
-    assert reserve(ledger, run="b") == Busy(me, 30.0)
-    clock.now = 1080.0
-    second = send(ledger, run="b")
-    assert second.id != first.id
-    ledger.record_answer(second, b"late", 1, 1, 30)
-    # the first was never heard of: charged at its worst
-    assert [(row.run, row.nano_usd) for row in ledger.runs()] == [("a", 100), ("b", 30)]
-    ledger.record_answer(first, b"later", 1, 1, 20)  # and came after all
-    assert [(row.run, row.nano_usd) for row in ledger.runs()] == [("a", 20), ("b", 30)]
-    assert isinstance(reserve(ledger), LedgerAnswer)
-    ledger.close()
+def test_what_was_in_flight_stays_charged_and_may_be_sent_again(path: Path) -> None:
+    with closing(Ledger(path)) as ledger:
+        run(ledger, add_call(ledger, 0))
+        assert find(ledger, 0, "a") is None
+        assert states(path) == {"sent": 1}
+    with closing(Ledger(path)) as ledger:
+        assert ledger.begin("a") == 100
+        assert states(path) == {"lost": 1}
+        assert find(ledger, 0, "a") is None
+        run(ledger, add_answer(ledger, 0))
+        assert find(ledger, 0, "a") == Answer(b"answer 0", 1, 1)
+        assert (ledger.begin("a"), ledger.begin("b")) == (110, 0)
 
 
-def test_refused_and_lost(ledger: Ledger) -> None:
-    ledger.record_failure(send(ledger), "429")
-    assert ledger.runs()[0].nano_usd == 0
-    ledger.record_lost(send(ledger), "timeout")
-    again = send(ledger)  # at once, for the lease of what is lost has ended
-    assert ledger.runs()[0].nano_usd == 200
-    ledger.record_answer(again, b"x", 1, 1, 10)
-    assert ledger.runs()[0].nano_usd == 110
-    with pytest.raises(ValueError, match=r"^send \d+ of run a has ended before$"):
-        ledger.record_answer(again, b"y", 1, 1, 10)
+def test_a_refusal_stands_until_its_run_asks_again(ledger: Ledger) -> None:
+    async def refuse(number: int, name: str) -> None:
+        call = await add_call(ledger, number, run=name)
+        answer = Answer(b'{"error":1}', 3, 0, "", "400: no")
+        await ledger.end_call(call, "failed", 20, answer)
+        await ledger.end_call(call, "refused", 20, answer._replace(why="refused"))
+
+    run(ledger, refuse(0, "a"))
+    run(ledger, refuse(1, "b"))
+    refusal = Answer(b'{"error":1}', 3, 0, "refused", "400: no")
+    assert find(ledger, 0, "a") == find(ledger, 0, "c") == find(ledger, 1, "b") == refusal
+    assert [one.answer for one in ledger.answers()] == [refusal] * 2
+    assert ledger.begin("a") == 20
+    assert find(ledger, 0, "a") == refusal
+    assert ledger.begin("c", retry_refused=True) == 0  # it has used the refusal of the first
+    assert (find(ledger, 0, "c"), find(ledger, 1, "b")) == (None, refusal)
+    assert ledger.begin("b", retry_refused=True) == 20
+    assert find(ledger, 1, "b") is None
+    assert states(ledger.path) == {"failed": 2}
 
 
-def test_the_cap_holds_the_worst_case_of_all_that_is_out(ledger: Ledger) -> None:
-    sent = [send(ledger, i, cap=250) for i in range(2)]
-    assert reserve(ledger, 2, cap=250) == OverCap(worst=100, left=50)
-    ledger.record_answer(sent[0], b"x", 1, 1, 50)
-    ledger.record_answer(send(ledger, 2, cap=250), b"x", 1, 1, 100)
-    assert reserve(ledger, 3, cap=250) == OverCap(worst=100, left=0)
-    assert ledger.runs()[0].nano_usd == 250
-    assert reserve(ledger, 0, cap=250) == LedgerAnswer(b"x", 1, 1)  # what is there costs nothing
-    assert isinstance(reserve(ledger, 3, run="other", cap=250), Send)
+def test_calls_of_batches(path: Path) -> None:
+    with closing(Ledger(path)) as ledger:
+
+        async def work() -> None:
+            calls = [await add_call(ledger, i, batched=True) for i in range(4)]
+            await ledger.note_batch(calls[:3], "tag")
+            await ledger.note_batch(calls[:2], "tag", "batch_1")
+            await ledger.end_call(calls[0], "answered", 10, Answer(b"answer", 1, 1))
+
+        run(ledger, work())
+    with closing(Ledger(path)) as ledger:
+        assert ledger.begin("a") == 10 + 2 * 100  # what was never submitted costs nothing
+        assert ledger.begin("b", ask_batches_again=True) == 0
+        assert find(ledger, 0, "a") == Answer(b"answer", 1, 1)
+        assert find(ledger, 1, "a") == Call(2, 100, 9, "tag", "batch_1")
+        assert find(ledger, 2, "a") == Call(3, 100, 9, "tag", "")
+        assert find(ledger, 3, "a") is None
+        assert ledger.begin("a", ask_batches_again=True) == 210
+        assert find(ledger, 1, "a") is find(ledger, 2, "a") is None
+    assert states(path) == {"answered": 1, "lost": 2, "failed": 1}
 
 
-def test_finding_reserves_nothing(ledger: Ledger) -> None:
-    assert ledger.find(request(), run="a") is None
-    assert ledger.runs() == []
-    out = send(ledger)
-    assert ledger.find(request(), run="b") is None  # it is out, and not answered yet
-    ledger.record_answer(out, b"x", 7, 3, 40)
-    assert ledger.find(request(), run="b") == LedgerAnswer(b"x", 7, 3)
-    assert ledger.find(request(), run="b") == LedgerAnswer(b"x", 7, 3)
-    assert ledger.runs() == [Spent("a", 1, 0, 7, 3, 40), Spent("b", 0, 1, 0, 0, 0)]
+def test_sums(ledger: Ledger) -> None:
+    assert ledger.spent("a") == Sums("a")
+    assert (ledger.sums(by_agent=False), ledger.sums()) == ([], [])
+
+    async def work() -> None:
+        await add_answer(ledger, 0, cost=40)
+        for state, cost in (("failed", 0), ("lost", 100)):
+            await ledger.end_call(await add_call(ledger, 1), state, cost, Answer(b"", 0, 0))
+        await add_call(ledger, 2)
+        judged = await add_call(ledger, 3, agent="judge", priced=False)
+        await ledger.end_call(judged, "answered", 2, Answer(b"x", 7, 3))
+        await add_call(ledger, 4, run="b")
+
+    run(ledger, work())
+    find(ledger, 0, "b")
+    judge = Sums("a", "judge", "m", 1, tokens_in=7, tokens_out=3, nano_usd=2, priced=False)
+    write = Sums("a", "write", "m", 4, failed=1, open=2, tokens_in=1, tokens_out=1, nano_usd=240)
+    other = Sums("b", "write", "m", 1, cache_hits=1, open=1, nano_usd=100)
+    assert ledger.sums() == [judge, write, other]
+    assert ledger.sums("a") == [judge, write]
+    both = Sums("a", "", "", 5, 0, 1, 2, tokens_in=8, tokens_out=4, nano_usd=242, priced=False)
+    assert ledger.spent("a") == both
+    assert ledger.sums(by_agent=False) == [both, other._replace(agent="", model="")]
 
 
-def test_what_was_spent_by_run_and_by_agent(ledger: Ledger) -> None:
-    assert ledger.spent("a") == Spent("a", 0, 0, 0, 0, 0)
-    assert ledger.parts() == []
-    ledger.record_answer(send(ledger, 0), b"x", 7, 3, 40)
-    ledger.record_failure(send(ledger, 1), "429")
-    ledger.record_answer(send(ledger, 1), b"y", 5, 2, 30)
-    ledger.record_lost(send(ledger, 2), "timeout")
-    send(ledger, 3)
-    judged = ledger.reserve(request(4), run="a", agent="judge", worst=9, lease=60)
-    assert isinstance(judged, Send)
-    ledger.record_answer(judged, b"z", 1, 1, 2)
-    send(ledger, 5, run="b")
-    reserve(ledger, 0, run="b")
-    assert ledger.parts() == [
-        PartSums("a", "judge", "small", 1, 0, 0, 1, 1, 2, True, answered=1),
-        PartSums("a", "write", "small", calls=5, failed=1, open=2, tokens_in=12, tokens_out=5,
-             nano_usd=270, priced=True, answered=2),
-        PartSums("b", "write", "small", 1, 0, 1, 0, 0, 100, True),
-    ]  # fmt: skip
-    assert ledger.spent("a") == Spent("a", 6, 0, 13, 6, 272)
-    assert ledger.spent("b") == Spent("b", 1, 1, 0, 0, 100)
-    assert ledger.runs() == [ledger.spent("a"), ledger.spent("b")]
+def test_the_most_that_a_model_has_cost_beyond_what_was_reserved(ledger: Ledger) -> None:
+    assert ledger.excess("m") == 1.0
+    for number, cost in enumerate((50, 100, 250, 120)):
+        run(ledger, add_answer(ledger, number, cost=cost))
+    assert (ledger.excess("m"), ledger.excess("other")) == (2.5, 1.0)
 
 
-def test_answers_of_all_and_of_one_run(ledger: Ledger) -> None:
-    for i in range(5):
-        ledger.record_answer(send(ledger, i), b"answer %d" % i, i, 1, 10)
-    send(ledger, 5)  # is out
-    reserve(ledger, 3, run="b")
-    ledger.record_answer(send(ledger, 6, run="b"), b"\xff", 6, 1, 10)
-    results = list(ledger.answers())
-    assert [kept.key for kept in results] == sorted(request(i).key for i in (0, 1, 2, 3, 4, 6))
-    assert StoredAnswer(request(6).key, "write", "small", request(6).body, b"\xff", 6, 1) in results
-    assert {kept.answer for kept in ledger.answers("b")} == {b"answer 3", b"\xff"}
-    assert len(list(ledger.answers("a"))) == 5
-    assert list(ledger.answers("c")) == []
+def test_answers_of_all_runs_and_of_one(ledger: Ledger) -> None:
+    fill(ledger, *range(5))
+    run(ledger, add_call(ledger, 5))
+    fill(ledger, 6, run="b")
+    find(ledger, 3, "b")
+    kept = list(ledger.answers())
+    assert [one.key for one in kept] == sorted(request(i).key for i in (0, 1, 2, 3, 4, 6))
+    last = StoredAnswer(request(6).key, "write", "m", request(6).body, Answer(b"answer 6", 1, 1))
+    assert last in kept
+    assert {one.answer.raw for one in ledger.answers("b")} == {b"answer 3", b"answer 6"}
+    assert (len(list(ledger.answers("a"))), list(ledger.answers("c"))) == (5, [])
 
 
 def test_answers_are_taken_over_at_no_cost(ledger: Ledger, tmp_path: Path) -> None:
-    for i in range(3):
-        ledger.record_answer(send(ledger, i), b"answer %d" % i, i, 1, 10)
-    other = Ledger(tmp_path / "other.sqlite")
-    other.add_answers("r", ledger.answers())
-    assert list(other.answers()) == list(ledger.answers())
-    assert other.runs() == [Spent("r", 3, 0, 3, 3, 0)]
-    assert reserve(other, 2, cap=0) == LedgerAnswer(b"answer 2", 2, 1)
-    assert other.find(request(1), run="r") == LedgerAnswer(b"answer 1", 1, 1)
+    fill(ledger, *range(3))
+    kept = list(ledger.answers())
+    with closing(Ledger(tmp_path / "other.sqlite")) as other:
+        other.add_answers("r", kept)
+        assert list(other.answers()) == kept
+        assert spent(other) == {"r": (3, 0, 3, 3, 0)}
 
-    def one_then_none() -> Iterator[StoredAnswer]:
-        yield StoredAnswer(request(9).key, "write", "small", request(9).body, b"x", 1, 1)
-        raise RuntimeError
+        def one_then_none() -> Iterator[StoredAnswer]:
+            yield kept[0]._replace(key="0" * 64)
+            raise UsageError("line 2")
 
-    with pytest.raises(RuntimeError):
-        other.add_answers("r", one_then_none())
-    assert len(list(other.answers())) == 3  # all or nothing
-    other.close()
+        with pytest.raises(UsageError, match=r"^line 2$"):
+            other.add_answers("r", one_then_none())
+        assert list(other.answers()) == kept  # all or nothing
 
 
-def test_a_transaction_stands_as_a_whole(ledger: Ledger) -> None:
-    def two() -> None:
-        with ledger.transaction():
-            send(ledger, 1)
-            raise RuntimeError
+def test_many_at_once_and_some_that_go_away(ledger: Ledger) -> None:
+    """Who is cancelled while its call is committed disturbs no other."""
 
-    with pytest.raises(RuntimeError):
-        two()
-    assert ledger.runs() == []
+    async def work() -> list[Any]:
+        tasks = [asyncio.ensure_future(add_call(ledger, i)) for i in range(500)]
+        await asyncio.sleep(0)
+        for task in tasks[::2]:
+            task.cancel()
+        return await asyncio.gather(*tasks, return_exceptions=True)
 
-
-def test_a_file_that_is_no_ledger(tmp_path: Path) -> None:
-    path = tmp_path / "ledger.sqlite"
-    path.write_text("something else entirely" * 100)
-    with pytest.raises(UsageError) as error:
-        Ledger(path)
-    assert str(error.value) == (
-        f"{path} is no ledger (file is not a database): name another with --ledger"
-    )
+    calls = [one for one in run(ledger, work()) if isinstance(one, Call)]
+    assert len({one.id for one in calls}) == 250
+    assert 250 <= states(ledger.path)["sent"] <= 500
 
 
-def test_the_writer_groups_and_fails_one_by_one(ledger: Ledger) -> None:
-    writer = Writer(ledger)
-    futures: list[Future[object]] = [
-        writer.submit(lambda i=i: reserve(ledger, i))  # type: ignore[misc]
-        for i in range(500)
-    ]
-    sent = [future.result(30) for future in futures]
-    assert all(isinstance(one, Send) for one in sent)
-    done = writer.submit(lambda: ledger.record_answer(sent[0], b"x", 1, 1, 1))  # type: ignore[arg-type]
-    twice = writer.submit(lambda: ledger.record_answer(sent[0], b"y", 1, 1, 1))  # type: ignore[arg-type]
-    fine = writer.submit(lambda: ledger.record_answer(sent[1], b"z", 1, 1, 1))  # type: ignore[arg-type]
-    writer.close()
-    assert (done.result(), fine.result()) == (b"x", b"z")
-    with pytest.raises(ValueError, match="has ended before"):
-        twice.result()
-    assert reserve(ledger, 0) == LedgerAnswer(b"x", 1, 1)
-    assert ledger.runs()[0].nano_usd == 498 * 100 + 2
+# --- kills ----------------------------------------------------------------------------------------
 
+KILLED = """
+import os, signal, sys
+from pathlib import Path
+from retgen.agents.backends.openai import OpenAIChat
+from retgen.agents.ledger import Ledger
+from tests.agents.ledgers import request, request_all
 
-def test_of_two_answers_the_first_stands(tmp_path: Path) -> None:
-    now = [1000.0]
-    ledger = Ledger(tmp_path / "ledger.sqlite", clock=lambda: now[0])
-    slow = reserve(ledger, 0)
-    assert isinstance(reserve(ledger, 0), Busy)
-    now[0] += 10_000  # the lease of the first runs out, a second is sent
-    fast = reserve(ledger, 0)
-    assert isinstance(slow, Send)
-    assert isinstance(fast, Send)
-    assert ledger.record_answer(fast, b"first", 3, 4, 5) == b"first"
-    assert ledger.record_answer(slow, b"late", 3, 4, 6) == b"first"
-    assert reserve(ledger, 0) == LedgerAnswer(b"first", 3, 4)
-    assert [kept.answer for kept in ledger.answers()] == [b"first"]
-    assert ledger.runs()[0].nano_usd == 11  # both were paid
-    ledger.close()
+path, url, step = Path(sys.argv[1]), sys.argv[2], sys.argv[3]
 
+class Killed(OpenAIChat):
+    async def send(self, one, max_tokens):
+        if step == "committed":
+            os.kill(os.getpid(), signal.SIGKILL)
+        response = await super().send(one, max_tokens)
+        if step == "received":
+            os.kill(os.getpid(), signal.SIGKILL)
+        return response
 
-WORKER = r"""
-import sys
-from retgen.agents.ledger import Ledger, Send, Writer
-from retgen.agents.prompt import Message, Request
-
-ledger, run = Ledger(sys.argv[1]), sys.argv[2]
-writer = Writer(ledger)
-for i in range(int(sys.argv[3])):
-    request = Request("openai", "small", (Message("user", f"question {i}"),))
-    reserved = writer.submit(
-        lambda: ledger.reserve(request, run=run, agent="write", worst=100, lease=600)
-    ).result()
-    if isinstance(reserved, Send):
-        print(f"sent {i}\n", end="", flush=True)
-        writer.submit(lambda: ledger.record_answer(reserved, b"answer %d" % i, 1, 1, 10)).result()
-        print(f"kept {i}\n", end="", flush=True)
-print("end", flush=True)
+request_all(Ledger(path), url, request(10), chat=Killed(base_url=url, api_key="sk-planted"))
+os.kill(os.getpid(), signal.SIGKILL)
 """
 
 
-def start(place: Path | str, run: str, count: int) -> subprocess.Popen[str]:
-    command = [sys.executable, "-c", WORKER, str(place), run, str(count)]
-    return subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
+@pytest.mark.parametrize(
+    ("step", "sent", "state", "charged"),
+    [
+        ("received", 1, "lost", WORST),
+        pytest.param("committed", 0, "lost", WORST, marks=pytest.mark.slow),
+        pytest.param("answered", 1, "answered", COST, marks=pytest.mark.slow),
+    ],
+)
+def test_killed_between_commit_and_answer(
+    path: Path, step: str, sent: int, state: str, charged: int
+) -> None:
+    with answering(lambda body: completion("hello")) as server:
+        url = server.url
+        command = [sys.executable, "-c", KILLED, str(path), url, step]
+        assert subprocess.run(command, cwd=ROOT, check=False).returncode == -signal.SIGKILL
+        assert len(server.requests) == sent
+        with closing(Ledger(path)) as ledger:
+            assert ledger.begin("a") == charged
+            assert states(path) == {state: 1}
+            for _ in range(2):
+                assert request_all(ledger, url, request(10)) == ["hello"]
+            assert len(server.requests) == sent + (state == "lost")
+            assert ledger.spent("a").nano_usd == COST + (WORST if state == "lost" else 0)
+
+
+WORKER = """
+import asyncio, itertools, sys
+from pathlib import Path
+from retgen.agents.ledger import Ledger
+from tests.agents.ledgers import add_answer
+
+async def work():
+    ledger = Ledger(Path(sys.argv[1]))
+    print("open", flush=True)
+    if sys.argv[2] == "hold":
+        sys.stdin.read()
+        return
+    for number in itertools.count():
+        await add_answer(ledger, number)
+        print(number, flush=True)
+
+asyncio.run(work())
+"""
+
+
+@contextmanager
+def other_process(path: Path, what: str) -> Iterator[subprocess.Popen[str]]:
+    """Another process that has the ledger: it holds it, or writes answers 0, 1, ... until it ends."""
+    command = [sys.executable, "-c", WORKER, str(path), what]
+    with subprocess.Popen(
+        command, cwd=ROOT, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+    ) as process:
+        assert process.stdout is not None
+        assert process.stdout.readline() == "open\n"
+        try:
+            yield process
+        finally:
+            process.kill()
+
+
+def test_a_killed_process_has_lost_nothing_that_it_reported(path: Path) -> None:
+    with other_process(path, "write") as process:
+        assert process.stdout is not None
+        lines = [process.stdout.readline() for _ in range(80)]
+        process.kill()
+        lines += process.stdout.readlines()
+    with closing(Ledger(path)) as ledger:
+        charged = ledger.begin("a")
+        counts = states(path)
+        # at most one was in flight, charged at its worst; one more may not have been reported
+        assert counts["answered"] - len(lines) in (0, 1)
+        assert charged == 10 * counts["answered"] + 100 * counts.get("lost", 0)
+        assert counts.get("lost", 0) in (0, 1)
+        for number in range(len(lines)):
+            assert find(ledger, number, "a") == Answer(b"answer %d" % number, 1, 1)
+
+
+# --- one process at a time ------------------------------------------------------------------------
+
+
+def gen(*args: str | Path, cwd: Path | None = None) -> Done:
+    return in_process("ledger", *args, cwd=cwd)
+
+
+def test_a_second_process_stops_at_once(path: Path) -> None:
+    with other_process(path, "hold") as process:
+        with pytest.raises(RunDirectoryError) as error:
+            Ledger(path)
+        assert str(error.value) == (
+            f"{path} is in use, and one process at a time uses a ledger: wait until that ends, or "
+            f"name another file with --ledger FILE. It is process {process.pid} on "
+            f"{platform.node()}: gen {path} hold"
+        )
+        assert error.value.exit_code == 2
+    Ledger(path).close()  # a killed process lets go
+
+
+def test_one_process_has_it_once(ledger: Ledger) -> None:
+    with pytest.raises(RunDirectoryError, match=f"It is process {os.getpid()} on "):
+        Ledger(ledger.path)
+
+
+def test_it_is_read_while_another_process_writes(path: Path, tmp_path: Path) -> None:
+    """Each sees what was committed: whole answers, with the sums that belong to them."""
+    with other_process(path, "write") as process:
+        assert process.stdout is not None
+        for _ in range(3):
+            number = int(process.stdout.readline())
+            (spent,) = json.loads(gen("--json", "--ledger", path).stdout)["runs"]
+            assert spent["calls"] > number
+            assert spent["tokens_in"] in (spent["calls"], spent["calls"] - 1)
+            done = gen("export", tmp_path / "answers.jsonl", "--ledger", path)
+            assert done.stderr == ""
+            kept = list(read_replay(tmp_path / "answers.jsonl"))
+            assert done.stdout == f"wrote {len(kept):,} answers to {tmp_path / 'answers.jsonl'}\n"
+            assert {request(i).key for i in range(number + 1)} <= {one.key for one in kept}
+
+
+# --- files that cannot be used --------------------------------------------------------------------
+
+
+def bad_database(path: Path, version: int, table: str = "") -> None:
+    with closing(sqlite3.connect(path)) as database:
+        database.executescript(f"PRAGMA user_version = {version}; {table}")
+
+
+OTHER = (
+    " is no ledger of this version of retgen: name another file with --ledger FILE. To use the "
+    "answers of another version's ledger, write them to a file with that version (gen ledger "
+    "export answers.jsonl), then run the recipe with --replay answers.jsonl"
+)
+DAMAGED = (
+    "; the file is damaged, or not a ledger: restore a backup, or begin a new ledger with --ledger "
+    "FILE, which pays for all answers again"
+)
+CUT = ": the ledger cannot be used: it is cut off at {} bytes" + DAMAGED
+NO_DATABASE = f": the ledger cannot be used: file is not a database{DAMAGED}"
+
+
+@pytest.mark.parametrize(
+    ("make", "message"),
+    [
+        (lambda path: bad_database(path, 1, "CREATE TABLE sends (id)"), OTHER),
+        (lambda path: bad_database(path, 2, "CREATE TABLE sends (id)"), OTHER),
+        (lambda path: bad_database(path, 0, "CREATE TABLE others (id)"), OTHER),
+        (lambda path: bad_database(path, 4, "CREATE TABLE calls (id)"), OTHER),
+        (lambda path: path.touch(), CUT.format(0)),
+        (lambda path: bad_database(path, 1), CUT.format("4,096")),
+        (lambda path: path.write_text("something else entirely" * 100), NO_DATABASE),
+        (lambda path: path.write_bytes(bytes(8192)), NO_DATABASE),
+    ],
+)
+@pytest.mark.parametrize("kind", [Ledger, LedgerReader])
+def test_a_file_that_is_no_ledger_of_this_version(
+    path: Path, make: Any, message: str, kind: type[LedgerReader]
+) -> None:
+    """It is refused, left as it was, and free again."""
+    make(path)
+    before = path.read_bytes()
+    with pytest.raises(RetgenError) as error:
+        kind(path)
+    assert str(error.value) == f"{path}{message}"
+    assert error.value.exit_code == 2
+    assert path.read_bytes() == before
+    path.unlink()
+    Ledger(path).close()
+
+
+@pytest.mark.parametrize("kind", [Ledger, LedgerReader])
+@pytest.mark.parametrize("cut", [1, 100, 4096, 10_000, 60_000])
+def test_a_truncated_ledger_is_refused(path: Path, cut: int, kind: type[LedgerReader]) -> None:
+    with closing(Ledger(path)) as ledger:
+        fill(ledger, *range(300))
+    whole = path.stat().st_size
+    os.truncate(path, whole - cut)
+    with pytest.raises(OutputError) as error:
+        kind(path)
+    words = (
+        "database disk image is malformed"
+        if cut > 100
+        else f"it is cut off at {whole - cut:,} bytes"
+    )
+    assert str(error.value) == f"{path}: the ledger cannot be used: {words}{DAMAGED}"
+
+
+def test_a_half_made_ledger_is_made_again(path: Path) -> None:
+    path.with_name("ledger.sqlite.partial").write_bytes(b"half")
+    with closing(Ledger(path)) as ledger:
+        fill(ledger, 0)
+    assert {one.name for one in path.parent.iterdir()} == {"ledger.sqlite", "ledger.sqlite.lock"}
+
+
+READ_ONLY = """
+mount -t tmpfs tmpfs small || exit 90
+cp ledger.sqlite small
+mount -o remount,ro small
+"$@" ledger --ledger small/ledger.sqlite || exit 91
+"$@" run asked.yaml --model openai:m --ledger small/ledger.sqlite --out out
+"""
 
 
 @pytest.mark.slow
-def test_two_processes_never_send_the_same_request(place: Path | str) -> None:
-    Ledger(place).close()
-    processes = [start(place, run, 150) for run in ("a", "b")]
-    outputs = [process.communicate(timeout=100)[0].split("\n") for process in processes]
-    sent = [line for lines in outputs for line in lines if line.startswith("sent")]
-    assert len(sent) == len(set(sent)) == 150
-    ledger = Ledger(place)
-    assert sum(row.calls for row in ledger.runs()) == 150
-    ledger.close()
+def test_a_read_only_disk(path: Path, tmp_path: Path) -> None:
+    with closing(Ledger(path)) as ledger:
+        fill(ledger, 0)
+    (tmp_path / "small").mkdir()
+    (tmp_path / "asked.yaml").write_text(recipe_of(12, 50))
+    with serving_mind(mind) as server:
+        done = subprocess.run(
+            [*namespace(), "sh", "-c", READ_ONLY, "sh", sys.executable, "-m", "retgen.cli"],
+            cwd=tmp_path,
+            env=environment(server),
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+        assert server.requests == []
+    assert (done.returncode, done.stdout.splitlines()[1].split()[0]) == (2, "a")
+    assert done.stderr == (
+        "gen: cannot write small/ledger.sqlite.lock: the file system is read-only. What was "
+        "finished before is kept: choose another folder with --out and run the same command "
+        "again.\n"
+    )
 
 
-def test_a_killed_process_has_lost_nothing_that_it_reported(place: Path | str) -> None:
-    process = start(place, "a", 100_000)
-    assert process.stdout is not None
-    lines = [process.stdout.readline() for _ in range(80)]
-    time.sleep(0.02)
-    os.kill(process.pid, signal.SIGKILL)
-    lines += process.stdout.readlines()
-    process.wait()
-    process.stdout.close()
-    kept = {int(line.split()[1]) for line in lines if line.startswith("kept")}
-    sent = {int(line.split()[1]) for line in lines if line.startswith("sent")}
-    ledger = Ledger(place)
-    for i in kept:
-        question = Request("openai", "small", (Message("user", f"question {i}"),))
-        result = ledger.reserve(question, run="a", agent="write", worst=100, lease=600)
-        assert result == LedgerAnswer(b"answer %d" % i, 1, 1)
-    (spent,) = ledger.runs()
-    # at most one was out, and it is charged at its worst
-    out = spent.calls - len(kept)
-    assert out in (0, 1)
-    assert len(sent - kept) <= out
-    assert spent.nano_usd in (spent.calls * 10, spent.calls * 10 + 90)
-    ledger.close()
+@pytest.mark.slow
+def test_a_full_disk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What could not be kept is paid for again; what was kept is not."""
+    (tmp_path / "asked.yaml").write_text(recipe_of(12, 50))
+    words = ("run", "asked.yaml", "--model", "openai:m", "--out", "out", "--price", "1,1", "-q")
+    with serving_mind(mind) as server:
+        server.usage = USAGE
+        for name, value in environment(server).items():
+            monkeypatch.setenv(name, value)
+        text = twice(tmp_path, "192k", *words, "--ledger", "small/ledger.sqlite")
+        assert text.splitlines()[0] == (
+            "gen: small/ledger.sqlite: the ledger cannot be used: database or disk is full; free "
+            "some space, and run the same command again"
+        )
+        with closing(LedgerReader(tmp_path / "saved" / "ledger.sqlite")) as ledger:
+            answers, (sums,) = len(list(ledger.answers())), ledger.sums(by_agent=False)
+        assert 0 <= len(server.requests) - answers <= 64  # what was in flight
+        assert len({json.dumps(body, sort_keys=True) for body in server.requests}) == answers
+        assert sums.calls >= answers
+
+
+# --- the command ----------------------------------------------------------------------------------
+
+
+def test_gen_ledger(path: Path, tmp_path: Path) -> None:
+    with closing(Ledger(path)) as ledger:
+        fill(ledger, *range(1, 3))
+        run(ledger, add_call(ledger, 3))
+        run(ledger, add_call(ledger, 4, run="b", priced=False))
+        find(ledger, 1, "b")
+    at = ("--ledger", path)
+    done = gen(*at)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert [line.split() for line in done.stdout.splitlines() if line.strip(" -")] == [
+        "run agent model calls cached failed open tokens in tokens out usd".split(),
+        "a 3 0 0 1 2 2 $0.0000".split(),
+        "write m 3 0 0 1 2 2 $0.0000".split(),
+        "b 1 1 0 1 0 0 not known".split(),
+        "write m 1 1 0 1 0 0 not known".split(),
+    ]
+    (run_a,) = json.loads(gen("--json", "--run", "a", *at).stdout)["runs"]
+    assert run_a == {
+        "run": "a",
+        "calls": 3,
+        "cache_hits": 0,
+        "failed": 0,
+        "open": 1,
+        "tokens_in": 2,
+        "tokens_out": 2,
+        "usd": 1.2e-07,
+    }
+    file = tmp_path / "answers.jsonl"
+    done = gen("export", file, "--run", "b", *at)
+    assert (done.returncode, done.stdout) == (0, f"wrote 1 answer to {file}\n")
+    assert [one.answer for one in read_replay(file)] == [Answer(b"answer 1", 1, 1)]
+
+
+@pytest.mark.parametrize(
+    ("args", "message"),
+    [
+        (("--run", "c"), "{path} has no run 'c'. It has: a"),
+        (("export", "."), "'.' is a folder: name a file to write"),
+        (("export", "no/x"), "there is no folder no: create it, or name another file"),
+        (("export", "x", "--run", "a"), "there is no answer of run 'a' to export"),
+        (("export", "x"), "there is no answer to export"),
+    ],
+)
+def test_what_gen_ledger_refuses(path: Path, args: tuple[str, ...], message: str) -> None:
+    with closing(Ledger(path)) as ledger:
+        run(ledger, add_call(ledger))
+    done = gen(*args, "--ledger", path, cwd=path.parent)
+    assert (done.returncode, done.stdout) == (2, "")
+    assert done.stderr == f"gen: {message.format(path=path)}\n"
+    assert {one.name.partition(".")[0] for one in path.parent.iterdir()} == {"ledger"}
+
+
+@pytest.mark.parametrize("command", ["", "export e"])
+def test_a_ledger_that_is_not_there_makes_no_folder(tmp_path: Path, command: str) -> None:
+    done = gen(*command.split(), "--ledger", "nope/ledger.sqlite", cwd=tmp_path)
+    assert (done.returncode, done.stdout) == (2, "")
+    assert done.stderr == (
+        "gen: there is no ledger at nope/ledger.sqlite: no run has asked a model there. Name "
+        "another with --ledger\n"
+    )
+    assert list(tmp_path.iterdir()) == []

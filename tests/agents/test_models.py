@@ -102,8 +102,9 @@ NO_VARIABLE = "Value error, is the name of an environment variable, in capital l
         ),
         ({"api_key_env": "sk-1"}, NO_VARIABLE),
         ({"api_key_env": "1_KEY"}, NO_VARIABLE),
-        ({"requests_per_minute": 0}, "Input should be greater than 0"),
-        ({"tokens_per_minute": 0}, "Input should be greater than 0"),
+        ({"outage_seconds": -1}, "Input should be greater than or equal to 0"),
+        ({"outage_attempts": 0}, "Input should be greater than or equal to 1"),
+        ({"requests_per_minute": 6}, "Extra inputs are not permitted"),
         ({"concurrency": 0}, "Input should be greater than or equal to 1"),
         ({"concurrency": 4097}, "Input should be less than or equal to 4096"),
         ({"timeout": 0}, "Input should be greater than 0"),
@@ -143,7 +144,7 @@ def test_sampling_holds_what_was_said_but_for_the_room() -> None:
 
 
 def test_flow_changes_neither_sampling_nor_endpoint() -> None:
-    flow = {"requests_per_minute": 6, "tokens_per_minute": 70, "concurrency": 8, "timeout": 9}
+    flow = {"outage_seconds": 6, "outage_attempts": 70, "concurrency": 8, "timeout": 9}
     assert set(flow) == FLOW < set(ModelSettings.model_fields)
     slow = settings(**flow)
     assert slow.sampling() == settings().sampling()

@@ -1,193 +1,185 @@
-"""What a model costs: the command line's word, a user's tables, then the one that is bundled."""
+"""Prices of models: `--price`, then the list of genai-prices. Expected list prices are read from it."""
 
 from __future__ import annotations
 
-from datetime import date
-from pathlib import Path
+import math
+from datetime import UTC, datetime, timedelta
+from decimal import Decimal
 from typing import Any
 
 import pytest
-from ruamel.yaml import YAML
+from genai_prices.data import providers
+from genai_prices.types import (
+    ClauseEquals,
+    ConditionalPrice,
+    ModelInfo,
+    ModelPrice,
+    PriceVariant,
+    StartDateConstraint,
+    Tier,
+    TieredPrices,
+    TimeOfDateConstraint,
+)
 
-from retgen.agents import prices as module
 from retgen.agents.models import ModelSettings
-from retgen.agents.prices import Price, Prices, price_files, table_date
+from retgen.agents.prices import Price, Prices, price_list
 from retgen.agents.prompt import Message, Request
 from retgen.errors import UsageError
 
-BUNDLED = Path(module.__file__).parent / "prices.yaml"
+
+def price(
+    name: str, *given: str, provider: str = "openai", batch: bool = False, **more: Any
+) -> Any:
+    return Prices(given, batch=batch).of(ModelSettings(provider=provider, name=name, **more))
 
 
-@pytest.fixture(autouse=True)
-def home(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
-    """A configuration folder that is the test's own."""
-    monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "config"))
-    monkeypatch.delenv("RETGEN_PRICES", raising=False)
-    return tmp_path / "config"
+def listed(provider: str, name: str, context: dict[str, str] | None = None) -> Price:
+    """What the list says of a model with one price."""
+    models = next(one for one in providers if one.id == provider)
+    model = models.find_model(name)
+    assert model
+    result = model.get_prices(datetime.now(UTC), context)
+    assert isinstance(result.input_mtok, Decimal)
+    assert not isinstance(result.output_mtok, TieredPrices)
+    return Price(math.ceil(result.input_mtok * 1000), math.ceil((result.output_mtok or 0) * 1000))
 
 
-def table(path: Path, text: str) -> Path:
-    path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text(text)
-    return path
+@pytest.fixture
+def add(monkeypatch: pytest.MonkeyPatch) -> Any:
+    """Put a model `invented` first in the list of a provider."""
+
+    def do(provider: str, prices: Any, variants: list[PriceVariant] | None = None) -> None:
+        one = next(one for one in providers if one.id == provider)
+        model = ModelInfo(
+            id="invented", match=ClauseEquals("invented"), prices=prices, price_variants=variants
+        )
+        monkeypatch.setattr(one, "models", [model, *one.models])
+
+    return do
 
 
-def price(name: str, *given: str, provider: str = "openai", **more: Any) -> Price | None:
-    return Prices(given).of(ModelSettings(provider=provider, name=name, **more))
-
-
-def test_every_price_of_the_bundled_table_is_one() -> None:
-    tree = YAML(typ="safe", pure=True).load(BUNDLED.read_text("utf-8"))
-    assert set(tree) == {"checked", "prices", "batch", "reasoning"}
-    assert table_date() == date.fromisoformat(str(tree["checked"])).isoformat()
-    assert list(tree["prices"]) == [
-        "openai", "google_genai", "anthropic", "mistralai", "deepseek", "groq", "xai", "cohere",
-        "together", "fireworks", "voyage",
-    ]  # fmt: skip
-    for provider, models in tree["prices"].items():
-        for name, text in models.items():
-            assert set(text) == {"in", "out"}
-            result = price(name, provider=provider)
-            assert result is not None
-            assert result.token_in > 0, name
-            assert result.token_out > 0 or "embedding" in name or provider == "voyage", name
-            assert 0 <= result.token_in - text["in"] * 1000 < 1, name
-            assert 0 <= result.token_out - text["out"] * 1000 < 1, name
+def dollars(cost_in: str, cost_out: str) -> ModelPrice:
+    return ModelPrice(input_mtok=Decimal(cost_in), output_mtok=Decimal(cost_out))
 
 
 @pytest.mark.parametrize(
-    ("provider", "name", "expected"),
+    ("provider", "name", "theirs", "same_as"),
     [
-        ("openai", "gpt-5-mini", Price(250, 2000)),
-        ("openai", "gpt-5-mini-2025-08-07", Price(250, 2000)),
-        ("openai", "gpt-5-mini-20250807", Price(250, 2000)),
-        ("openai", "gpt-5-mini-0807", None),
-        ("openai", "GPT-5-mini", None),
-        ("openai", "gpt-5-mini-2025-08-07-x", None),
-        ("anthropic", "claude-haiku-4-5-20251001", Price(1000, 5000)),
-        ("anthropic", "gpt-5-mini", None),
-        ("groq", "openai/gpt-oss-20b", Price(75, 300)),
-        ("cohere", "command-r7b-12-2024", Price(38, 150)),  # 37.5 nano-dollars, rounded up
-        ("nobody", "gpt-5-mini", None),
+        ("openai", "gpt-5-mini", "openai", "gpt-5-mini"),
+        ("openai", "gpt-5-mini-2025-08-07", "openai", "gpt-5-mini"),
+        ("openai", "gpt-5-mini-20250807", "openai", "gpt-5-mini"),
+        ("openai", "gpt-5-mini-2031-01-01", "openai", "gpt-5-mini"),
+        ("openai", "gpt-4o-2024-05-13", "openai", "gpt-4o-2024-05-13"),  # not the price of gpt-4o
+        ("google_genai", "gemini-2.5-flash", "google", "gemini-2.5-flash"),
+        ("anthropic", "claude-haiku-4-5-20251001", "anthropic", "claude-haiku-4-5"),
+        ("groq", "openai/gpt-oss-20b", "groq", "openai/gpt-oss-20b"),
+        ("mistralai", "mistral-small-2603", "mistral", "mistral-small-2603"),
+        ("cohere", "command-r7b-12-2024", "cohere", "command-r7b"),  # 37.5, rounded up
+        ("openai", "text-embedding-3-small", "openai", "text-embedding-3-small"),
+        ("google_genai", "gemini-embedding-001", "google", "gemini-embedding-001"),
+        ("cohere", "embed-v4.0", "cohere", "embed-v4.0"),
+        ("voyage", "voyage-4", "voyageai", "voyage-4"),
     ],
 )
-def test_the_bundled_table(provider: str, name: str, expected: Price | None) -> None:
-    assert price(name, provider=provider) == expected
+def test_list_prices(provider: str, name: str, theirs: str, same_as: str) -> None:
+    result = price(name, provider=provider)
+    assert result == listed(theirs, same_as)
+    assert result.token_in > 0
 
 
-def test_a_server_of_ones_own_has_no_listed_price() -> None:
+@pytest.mark.parametrize(
+    ("provider", "name"),
+    [
+        ("openai", "gpt-5-mini-0807"),
+        ("openai", "gpt-5-mini-2025-08-07-x"),
+        ("openai", "whisper-1"),  # not charged by tokens
+        ("anthropic", "gpt-5-mini"),
+        ("openrouter", "openai/gpt-5-mini"),
+        ("nobody", "gpt-5-mini"),
+    ],
+)
+def test_models_without_a_list_price(provider: str, name: str) -> None:
+    assert price(name, provider=provider) is None
+
+
+def test_a_server_of_ones_own_has_no_list_price() -> None:
     url = "http://localhost:8000/v1"
     assert price("gpt-5-mini", base_url=url) is None
     assert price("gpt-5-mini", "1,2", base_url=url) == Price(1000, 2000)
 
 
-def test_the_first_table_that_knows_a_model(
-    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, home: Path
-) -> None:
-    assert price_files() == [BUNDLED]
-    own = table(home / "retgen" / "prices.yaml", """prices:
-  openai:
-    gpt-5-mini: {in: 1, out: 2}
-    gpt-5-nano: {in: 3, out: 4}
-  mine: {small: {in: 0, out: 0}}
-""")  # fmt: skip
-    assert price_files() == [own, BUNDLED]
-    named = table(tmp_path / "named.yaml", """prices:
-  openai:
-    gpt-5-nano: {in: 5, out: 6}
-    gpt-5-nano-2025-08-07: {in: 7, out: 8}
-""")  # fmt: skip
-    monkeypatch.setenv("RETGEN_PRICES", str(named))
-    assert price_files() == [named, own, BUNDLED]
-    assert price("gpt-5-nano") == Price(5000, 6000)
-    assert price("gpt-5-nano-2025-08-07") == Price(7000, 8000)
-    assert price("gpt-5-nano-2025-09-01") == Price(5000, 6000)
-    assert price("gpt-5-mini") == Price(1000, 2000)
-    assert price("gpt-5") == Price(1250, 10000)
-    assert price("small", provider="mine") == Price(0, 0)
-    assert price("gpt-5-nano", "9,10") == Price(9000, 10000)
-
-
-def test_batches_cost_half_but_what_is_given_stands(
-    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> None:
-    batched = {
-        name: Prices(given, batch=True).of(ModelSettings(provider=provider, name=model))
-        for name, provider, model, given in (
-            ("openai", "openai", "gpt-5-mini", ()),
-            ("google", "google_genai", "gemini-2.5-flash", ()),
-            ("none", "mistralai", "mistral-large-latest", ()),
-            ("given", "openai", "gpt-5-mini", ("9,10",)),
-        )
-    }
-    plain = price("mistral-large-latest", provider="mistralai")
-    assert batched == {
-        "openai": Price(125, 1000), "google": Price(150, 1250), "none": plain,
-        "given": Price(9000, 10000),
-    }  # fmt: skip
-    own = table(
-        tmp_path / "own.yaml",
-        "prices: {openai: {odd: {in: 0.001, out: 2}}}\nbatch: {openai: 0.3}\n",
-    )
-    monkeypatch.setenv("RETGEN_PRICES", str(own))
-    odd = ModelSettings(provider="openai", name="odd")
-    assert Prices(batch=True).of(odd) == Price(1, 600)  # rounded up, so that a cap holds
-
-
-@pytest.mark.parametrize("part", ["0", "1.5", "half"])
-def test_a_part_for_batches_that_is_none(
-    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, part: str
-) -> None:
-    own = table(tmp_path / "own.yaml", f"prices: {{}}\nbatch: {{openai: {part}}}\n")
-    monkeypatch.setenv("RETGEN_PRICES", str(own))
-    with pytest.raises(UsageError) as error:
-        price("m")
-    assert str(error.value) == (
-        f"{own}: its part `batch` says what batches cost of these prices, more than 0 and at most 1, "
-        "as `batch: {openai: 0.5}`"
+def test_a_long_prompt_costs_more(add: Any) -> None:
+    cost_in = TieredPrices(Decimal(2), [Tier(1000, Decimal(4))])
+    cost_out = TieredPrices(Decimal(10), [Tier(1000, Decimal(15))])
+    add("mistral", ModelPrice(input_mtok=cost_in, output_mtok=cost_out))
+    result = price("invented", provider="mistralai")
+    assert result == Price(2000, 10_000, ((1000, 4000, 15_000),))
+    assert result.of(1000, 7) == 1000 * 2000 + 7 * 10_000
+    assert result.of(1001, 7) == 1001 * 4000 + 7 * 15_000
+    request = Request("x", "m", (Message("user", "a" * 1000),))
+    assert (
+        result.worst(request, 7)
+        == result.of(len(request.body), 7)
+        == (len(request.body) * 4000 + 7 * 15_000)
     )
 
 
-def test_without_xdg_it_is_the_home_folder(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    monkeypatch.delenv("XDG_CONFIG_HOME")
-    monkeypatch.setenv("HOME", str(tmp_path))
-    own = table(tmp_path / ".config" / "retgen" / "prices.yaml", "prices: {}\n")
-    assert price_files() == [own, BUNDLED]
-
-
-def test_a_named_table_that_is_not_there(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    monkeypatch.setenv("RETGEN_PRICES", str(tmp_path))
-    with pytest.raises(UsageError) as error:
-        Prices()
-    assert str(error.value) == f"RETGEN_PRICES names {tmp_path}, which is no file"
+def test_the_highest_price_of_the_coming_week(add: Any) -> None:
+    """Peak hours and announced changes count; prices of the past and of next month do not."""
+    now = datetime.now(UTC)
+    day = {days: (now + timedelta(days=days)).date() for days in (-9, 3, 30)}
+    peak = TimeOfDateConstraint(
+        (now - timedelta(hours=6)).timetz(), (now - timedelta(hours=3)).timetz()
+    )
+    changes = [ConditionalPrice(prices=dollars("9", "90"))]
+    changes.append(ConditionalPrice(StartDateConstraint(day[-9]), prices=dollars("1", "10")))
+    changes.append(ConditionalPrice(StartDateConstraint(day[30]), prices=dollars("8", "80")))
+    add("openai", changes)
+    assert price("invented") == Price(1000, 10_000)
+    add("openai", [*changes[:2], ConditionalPrice(peak, prices=dollars("2", "20")), changes[2]])
+    assert price("invented") == Price(2000, 20_000)
+    add(
+        "openai",
+        [*changes, ConditionalPrice(StartDateConstraint(day[3]), prices=dollars("3", "5"))],
+    )
+    assert price("invented") == Price(3000, 10_000)
 
 
 @pytest.mark.parametrize(
-    "text",
+    ("provider", "theirs", "expected"),
     [
-        "",
-        "prices:",
-        "prices: [1]",
-        "openai: {m: {in: 1, out: 2}}",
-        "prices: {openai: }",
-        "prices: {openai: {m: 1}}",
-        "prices: {openai: {m: {in: 1}}}",
-        "prices: {openai: {m: {in: 1, out: much}}}",
-        "prices: {openai: {m: {in: 1, out: -2}}}",
-        "prices: {openai: {m: {in: 1, out: .inf}}}",
-        "prices: {openai: {m: {in: .nan, out: 1}}}",
+        ("openai", "openai", Price(2500, 10_000)),  # prompts are written into its cache unasked
+        ("anthropic", "anthropic", Price(2000, 10_000)),
     ],
 )
-def test_files_that_are_no_table(home: Path, text: str) -> None:
-    path = home / "retgen" / "prices.yaml"
-    path.parent.mkdir(parents=True)
-    path.write_bytes(text.encode(errors="surrogateescape"))
-    with pytest.raises(UsageError) as error:
-        price("m")
-    assert str(error.value) == (
-        f"{path}: is no price table. It says, in dollars per million tokens: "
-        "prices: {openai: {gpt-5-mini: {in: 0.25, out: 2.00}}}"
-    )
+def test_writing_into_a_cache(add: Any, provider: str, theirs: str, expected: Price) -> None:
+    prices = {
+        "input_mtok": "2",
+        "cache_write_mtok": "2.5",
+        "cache_read_mtok": ".2",
+        "output_mtok": "10",
+    }
+    add(theirs, ModelPrice(**{name: Decimal(text) for name, text in prices.items()}))
+    assert price("invented", provider=provider) == expected
+
+
+def test_prices_of_batches(add: Any) -> None:
+    mark = {"processing": "batch"}
+    for provider, theirs, name in (
+        ("openai", "openai", "gpt-5-mini"),
+        ("google_genai", "google", "gemini-2.5-flash"),
+    ):
+        assert price(name, provider=provider, batch=True) == listed(theirs, name, mark)
+        add(theirs, dollars("0.001", "2"))
+        assert price("invented", provider=provider, batch=True) == Price(1, 1000)  # .5, rounded up
+        add(theirs, dollars("1", "2"), [PriceVariant(mark, dollars("0.3", "0.6"))])
+        assert price("invented", provider=provider, batch=True) == Price(300, 600)
+    assert price("voyage-4", provider="voyage", batch=True) == listed("voyageai", "voyage-4")
+    assert price("gpt-5-mini", "9,10", batch=True) == Price(9000, 10_000)
+
+
+def test_the_list_has_a_version() -> None:
+    assert price_list().startswith("genai-prices ")
 
 
 @pytest.mark.parametrize(
@@ -227,7 +219,6 @@ def test_a_cap_counts_with_the_most_that_a_request_can_cost() -> None:
     request = Request("x", "m", (Message("user", "käse"),))
     assert len(request.body) == 114  # bytes, not letters
     assert Price(2, 10).worst(request, 7) == 2 * 114 + 10 * 7
-    assert Price(2, 10).worst(request, 7, 3) == 2 * 117 + 10 * 7
     assert Price(2, 10).of(3, 4) == 46
 
 
@@ -263,44 +254,14 @@ def test_hidden_tokens_to_reckon_with(
 
 @pytest.mark.parametrize(
     ("name", "expected"),
-    [("Qwen/Qwen3-8B", (100, 1500)), ("gpt-oss:20b", (100, 1500)), ("gpt-5-mini", (100, 1500)),
-     ("llama3.3", (0, 0)), ("tiny", (0, 0))],
-)  # fmt: skip
+    [
+        ("Qwen/Qwen3-8B", (100, 1500)),
+        ("gpt-oss:20b", (100, 1500)),
+        ("gpt-5-mini", (100, 1500)),
+        ("llama3.3", (0, 0)),
+        ("tiny", (0, 0)),
+    ],
+)
 def test_hidden_tokens_of_a_server_of_ones_own(name: str, expected: tuple[int, int]) -> None:
     own = ModelSettings(provider="openai", name=name, base_url="http://localhost:1/v1")
     assert Prices().reasoning(own) == expected
-
-
-@pytest.mark.parametrize(
-    "stated",
-    ["{tokens: [1], models: {}}", "{tokens: [1, 2]}", "{tokens: [1, 2], models: {a: '('}}"],
-)
-def test_a_table_whose_allowance_cannot_be_read(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, stated: str
-) -> None:
-    path = tmp_path / "mine.yaml"
-    path.write_text(f"prices: {{}}\nreasoning: {stated}\n")
-    monkeypatch.setenv("RETGEN_PRICES", str(path))
-    with pytest.raises(UsageError) as error:
-        Prices().reasoning(ModelSettings(provider="openai", name="gpt-5"))
-    assert str(error.value) == (
-        f"{path}: its part `reasoning` says `tokens: [LEAST, MOST]` and `models: {{PROVIDER: PATTERN "
-        "OF NAMES}`"
-    )
-
-
-@pytest.mark.parametrize(
-    ("content", "said"),
-    [
-        (b"prices: {", ", line 1: is not YAML: expected"),
-        (b"prices: \xff", ": is not a UTF-8 text file: byte 8"),
-        (b"prices: " + b"[" * 2000, ", line 1: is nested more than 50 levels deep"),
-    ],
-)
-def test_files_that_are_no_yaml(home: Path, content: bytes, said: str) -> None:
-    path = home / "retgen" / "prices.yaml"
-    path.parent.mkdir(parents=True)
-    path.write_bytes(content)
-    with pytest.raises(UsageError) as error:
-        price("m")
-    assert str(error.value).startswith(f"{path}{said}")

@@ -13,6 +13,7 @@ import re
 import subprocess
 import sys
 import time
+from collections import Counter
 from collections.abc import Callable, Coroutine, Iterator
 from dataclasses import dataclass
 from importlib.util import find_spec
@@ -23,13 +24,14 @@ import pytest
 
 from retgen.agents.agent import Agent, AnswerSchema, Question, RepairsFailed
 from retgen.agents.backends.openai import OpenAIChat
-from retgen.agents.caller import Caller
-from retgen.agents.flow import Flight, Stop
-from retgen.agents.ledger import Ledger, Writer
+from retgen.agents.client import Client
+from retgen.agents.ledger import Ledger
 from retgen.agents.models import ModelSettings, find_key, open_chat
 from retgen.agents.prices import Price
 from retgen.agents.prompt import Message, Prompt, Request
+from retgen.agents.report import CallReport
 from retgen.errors import EndpointFailed
+from tests.agents.ledgers import open_client, spent
 from tests.conftest import read_jsonl
 
 pytestmark = pytest.mark.slow  # a server in a process that imports torch
@@ -112,11 +114,19 @@ def make_model(folder: Path) -> Callable[[tuple[Message, ...]], int]:
     torch.manual_seed(0)
     model = LlamaForCausalLM(
         LlamaConfig(
-            vocab_size=size, hidden_size=16, intermediate_size=32, num_hidden_layers=1,
-            num_attention_heads=2, num_key_value_heads=1, max_position_embeddings=8192,
-            tie_word_embeddings=True, bos_token_id=0, eos_token_id=1, pad_token_id=1,
+            vocab_size=size,
+            hidden_size=16,
+            intermediate_size=32,
+            num_hidden_layers=1,
+            num_attention_heads=2,
+            num_key_value_heads=1,
+            max_position_embeddings=8192,
+            tie_word_embeddings=True,
+            bos_token_id=0,
+            eos_token_id=1,
+            pad_token_id=1,
         )
-    )  # fmt: skip
+    )
     # never the special ones, which are no text
     ends = [token for token in range(len(special), size) if token % 3]
     model.generation_config.update(do_sample=True, suppress_tokens=[0, 1], eos_token_id=ends)
@@ -140,16 +150,34 @@ def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
     tokens = make_model(folder / NAME)
     (folder / "hub" / "hub").mkdir(parents=True)
     environment = os.environ | {
-        "HF_HOME": str(folder / "hub"), "HF_HUB_OFFLINE": "1", "OMP_NUM_THREADS": "1",
+        "HF_HOME": str(folder / "hub"),
+        "HF_HUB_OFFLINE": "1",
+        "OMP_NUM_THREADS": "1",
         "HF_HUB_DISABLE_UPDATE_CHECK": "1",  # it looks into PyPI even offline
-    }  # fmt: skip
+    }
     log = folder / "log"
     with open(log, "wb") as file:
         process = subprocess.Popen(
-            [sys.executable, "-m", "transformers.cli.transformers", "serve", NAME,
-             "--host", "127.0.0.1", "--port", "0", "--device", "cpu", "--default-seed", "0"],
-            cwd=folder, env=environment, stdout=file, stderr=file,
-        )  # fmt: skip
+            [
+                sys.executable,
+                "-m",
+                "transformers.cli.transformers",
+                "serve",
+                NAME,
+                "--host",
+                "127.0.0.1",
+                "--port",
+                "0",
+                "--device",
+                "cpu",
+                "--default-seed",
+                "0",
+            ],
+            cwd=folder,
+            env=environment,
+            stdout=file,
+            stderr=file,
+        )
     try:
         yield Served(f"{address(process, log)}/v1", log, tokens)
     finally:
@@ -163,34 +191,29 @@ def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
 
 def address(process: subprocess.Popen[bytes], log: Path) -> str:
     """Where the server says that it listens."""
-    deadline = time.monotonic() + 120
+    deadline = time.monotonic() + 300
     while time.monotonic() < deadline and process.poll() is None:
         if result := re.search(r"running on (http://127\.0\.0\.1:\d+)", log.read_text()):
             return result[1]
         time.sleep(0.05)
-    ended = "is not up after two minutes" if process.poll() is None else "has ended"
+    ended = "is not up after five minutes" if process.poll() is None else "has ended"
     pytest.fail(f"transformers serve {ended}:\n{log.read_text()[-4000:]}")
 
 
-def with_caller(
-    ledger: Ledger, settings: ModelSettings, work: Callable[[Caller], Coroutine[Any, Any, Any]]
-) -> tuple[Caller, Any]:
-    """What `work` returns, or the error that it raises."""
+def with_client(
+    ledger: Ledger, settings: ModelSettings, work: Callable[[Client], Coroutine[Any, Any, Any]]
+) -> tuple[CallReport, Any]:
+    """What was counted, and what `work` returns or the error that it raises."""
 
-    async def run() -> tuple[Caller, Any]:
-        writer = Writer(ledger)
-        chat = open_chat(settings, find_key(settings, {}))
+    async def run() -> tuple[CallReport, Any]:
+        chat, counters = open_chat(settings, find_key(settings, {})), CallReport()
         assert isinstance(chat, OpenAIChat)
-        caller = Caller(
-            ledger, writer, chat, settings, run="a", stop=Stop(), flight=Flight(), price=PRICE,
-        )  # fmt: skip
-        try:
-            return caller, await work(caller)
-        except (RepairsFailed, EndpointFailed) as error:
-            return caller, error
-        finally:
-            await caller.close()
-            await asyncio.to_thread(writer.close)
+        given = {"chat": chat, "report": counters, "price": PRICE}
+        async with open_client(ledger, settings.endpoint(), **given) as client:
+            try:
+                return counters, await work(client)
+            except (RepairsFailed, EndpointFailed) as error:
+                return counters, error
 
     return asyncio.run(run())
 
@@ -202,37 +225,39 @@ def usage(answer: bytes) -> tuple[int, int]:
 
 def test_an_answer_is_text_with_its_tokens_and_is_paid_once(served: Served, ledger: Ledger) -> None:
     messages = Message("system", "You are brief."), Message("user", "Say {a} “thing” of Örebro.")
-    request = Request(served.url, NAME, messages, {"temperature": 1.0}, room=64)
+    request = Request(served.url, NAME, messages, {"temperature": 1.0}, max_tokens=64)
 
-    async def ask(caller: Caller) -> str:
-        return await caller.ask(request, "tell")
+    async def ask(client: Client) -> str:
+        return await client.request(request, "tell")
 
     before = served.requests()
-    caller, text = with_caller(ledger, served.settings(), ask)
+    counters, text = with_client(ledger, served.settings(), ask)
     assert text
     (kept,) = ledger.answers()
-    tokens_in, tokens_out = usage(kept.answer)
+    tokens_in, tokens_out = usage(kept.answer.raw)
     assert tokens_in == served.tokens(messages)
     assert 1 <= tokens_out < 64
-    assert (caller.tally.calls, caller.tally.cached) == ({"tell": 1}, {})
-    assert (caller.tally.tokens_in, caller.tally.tokens_out) == (
-        {"tell": tokens_in}, {"tell": tokens_out},
-    )  # fmt: skip
+    assert (counters.calls, counters.cached) == ({"tell": 1}, {})
+    assert (counters.tokens_in, counters.tokens_out) == (
+        {"tell": tokens_in},
+        {"tell": tokens_out},
+    )
     assert served.requests() == before + 1
 
-    caller, again = with_caller(ledger, served.settings(), ask)
+    counters, again = with_client(ledger, served.settings(), ask)
     assert again == text
-    assert (caller.tally.calls, caller.tally.cached) == ({}, {"tell": 1})
+    assert (counters.calls, counters.cached) == ({}, {"tell": 1})
     assert served.requests() == before + 1
     cost = PRICE.of(tokens_in, tokens_out)
-    assert ledger.spent("a") == ("a", 1, 0, tokens_in, tokens_out, cost)
+    assert spent(ledger) == {"a": (1, 0, tokens_in, tokens_out, cost)}
 
 
 def test_what_is_never_right_fails_with_all_that_was_said(served: Served, ledger: Ledger) -> None:
     settings = served.settings()
     before = served.requests()
-    _, error = with_caller(
-        ledger, settings, lambda caller: TELL.converse(Ask(thing="quokkas"), settings, caller)
+    question = Ask(thing="quokkas")
+    _, error = with_client(
+        ledger, settings, lambda client: TELL.request(question, settings, client, Counter())
     )
     assert isinstance(error, RepairsFailed)
     assert error.rule == "tell/answer"
@@ -240,46 +265,53 @@ def test_what_is_never_right_fails_with_all_that_was_said(served: Served, ledger
     assert served.requests() == before + 3
 
     # each turn holds the ones before it, so the tokens of its prompt say which it was
-    kept = sorted(ledger.answers(), key=lambda one: one.tokens_in)
+    kept = sorted(ledger.answers(), key=lambda one: one.answer.tokens_in)
     chat = open_chat(settings, "none")
-    assert [chat.read(one.answer).text for one in kept] == [turn.answer for turn in error.history]
+    assert [chat.read(one.answer.raw).text for one in kept] == [
+        turn.answer for turn in error.history
+    ]
     for number, one in enumerate(kept):
         sent = tuple(Message(**each) for each in json.loads(one.request)["messages"])
         contents = [message.content for message in sent if message.role == "assistant"]
         assert contents == [turn.answer for turn in error.history[:number]]
-        assert (one.tokens_in, one.tokens_out) == usage(one.answer)
-        assert one.tokens_in == served.tokens(sent)
-    spent = ledger.spent("a")
-    assert (spent.calls, spent.tokens_in) == (3, sum(one.tokens_in for one in kept))
-    assert spent.nano_usd == sum(PRICE.of(one.tokens_in, one.tokens_out) for one in kept)
+        raw, *tokens, _, _ = one.answer
+        assert tuple(tokens) == usage(raw)
+        assert one.answer.tokens_in == served.tokens(sent)
+    sums = ledger.spent("a")
+    costs = [PRICE.of(one.answer.tokens_in, one.answer.tokens_out) for one in kept]
+    assert (sums.calls, sums.tokens_in) == (3, sum(one.answer.tokens_in for one in kept))
+    assert sums.nano_usd == sum(costs)
 
 
-def test_what_is_cut_off_gets_more_room(served: Served, ledger: Ledger) -> None:
+def test_what_is_cut_off_gets_more_tokens(served: Served, ledger: Ledger) -> None:
     longer = json.dumps({"do_sample": True, "min_new_tokens": 20})
-    settings = served.settings(max_tokens=4, extra={"generation_config": longer})
+    settings = served.settings(max_tokens=16, extra={"generation_config": longer})
     request = TELL.begin(Ask(thing="quokkas"), settings)
-    _, text = with_caller(ledger, settings, lambda caller: caller.ask(request, "tell"))
+    _, text = with_client(ledger, settings, lambda client: client.request(request, "tell"))
     assert text
     (kept,) = ledger.answers()
-    assert 20 <= kept.tokens_out < 256
-    (part,) = ledger.parts()
-    assert (part.calls, part.tokens_out) == (2, 4 + kept.tokens_out)
+    assert 20 <= kept.answer.tokens_out < 256
+    (sums,) = ledger.sums()
+    assert (sums.calls, sums.tokens_out) == (2, 16 + kept.answer.tokens_out)
 
 
 def test_a_model_that_is_not_there_ends_it(served: Served, ledger: Ledger) -> None:
     settings = served.settings(name="large")
 
-    async def ask(caller: Caller) -> str:
+    async def ask(client: Client) -> str:
         messages = (Message("user", f"Hello {number}") for number in range(3))
-        asked = (Request(served.url, "large", (one,), room=9) for one in messages)
-        return (await asyncio.gather(*(caller.ask(one, "tell") for one in asked)))[0]
+        asked = (Request(served.url, "large", (one,), max_tokens=9) for one in messages)
+        return (await asyncio.gather(*(client.request(one, "tell") for one in asked)))[0]
 
-    _, error = with_caller(ledger, settings, ask)
+    _, error = with_client(ledger, settings, ask)
     assert isinstance(error, EndpointFailed)
-    assert str(error).startswith(f"large at {served.url}: 400: ")
+    assert str(error).startswith(
+        f"large at {served.url}, asked by tell: 400: Server is pinned to 'tiny'; requested 'large'. "
+        "Leave what the server does not know out of the recipe's model block"
+    )
     # a 400, and nobody documents that it costs nothing
     worst = PRICE.worst(Request(served.url, "large", (Message("user", "Hello 0"),)), 9)
-    assert ledger.spent("a") == ("a", 3, 0, 0, 0, 3 * worst)
+    assert spent(ledger) == {"a": (3, 0, 0, 0, 3 * worst)}
 
 
 def test_gen_run_with_a_model_that_cannot_do_it(
@@ -310,17 +342,17 @@ params:
     folder = tmp_path / "outputs" / "hopeless"
     assert not (folder / "manifest.json").exists()
     ledger = Ledger(folder.parent / "ledger.sqlite")
-    kept, spent = list(ledger.answers("hopeless")), ledger.spent("hopeless")
+    kept, sums = list(ledger.answers("hopeless")), ledger.spent("hopeless")
     ledger.close()
-    assert (len(kept), spent.calls) == (3 * len(CATEGORIES), 3 * len(CATEGORIES))
+    assert (len(kept), sums.calls) == (3 * len(CATEGORIES), 3 * len(CATEGORIES))
     # two and ten dollars a million tokens are 2,000 and 10,000 nano-dollars each
-    assert spent.nano_usd == 2000 * spent.tokens_in + 10_000 * spent.tokens_out > 0
+    assert sums.nano_usd == 2000 * sums.tokens_in + 10_000 * sums.tokens_out > 0
 
     rows = read_jsonl(folder / "rejected.jsonl")
     assert {row["rule"] for row in rows} == {"propose_attributes/answer"}
     assert sorted({row["record"]["record"] for row in rows}) == CATEGORIES
     chat = open_chat(served.settings(), "none")
-    texts = {chat.read(one.answer).text for one in kept}
+    texts = {chat.read(one.answer.raw).text for one in kept}
     histories = [row["record"]["history"] for row in rows]
     assert {len(history) for history in histories} == {3}
     assert {turn["answer"] for history in histories for turn in history} == texts

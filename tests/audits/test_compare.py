@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from retgen.audits.overlap import mean_overlap, word_overlap
-from retgen.evaluation.collection import load
+from retgen.search.collection import load
 from retgen.statistics.clustered import Units
 from tests.conftest import Gen, Write
 
@@ -66,9 +66,17 @@ def test_a_system_that_the_set_turns_around(gen: Gen, dataset: Write) -> None:
     real = _set(dataset, "real", "where is the {} {}", CODES)
     other = _set(dataset, "other", "{0}{1} {0}{1}")
     result = gen(
-        "audit", other, "--real", real, *SYSTEMS, "--model", "static:minilm", "--metric", "RR@10",
+        "audit",
+        other,
+        "--real",
+        real,
+        *SYSTEMS,
+        "--model",
+        "static:minilm",
+        "--metric",
+        "RR@10",
         "--json",
-    )  # fmt: skip
+    )
     assert result.returncode == 0
     value = json.loads(result.stdout)
     assert value["measure"] == "RR@10"

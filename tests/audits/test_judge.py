@@ -15,7 +15,7 @@ from typing import Any
 
 import pytest
 
-from tests.agents.server import Server, serving
+from tests.agents.server import Server, counted, serving
 from tests.audits.people import fill
 from tests.conftest import Gen
 
@@ -38,7 +38,7 @@ def mind(wrong: Callable[[int], bool]) -> Callable[[dict[str, Any]], str]:
 @pytest.fixture
 def server(monkeypatch: pytest.MonkeyPatch) -> Iterator[Server]:
     with serving(mind(lambda number: number % 5 == 0)) as result:
-        result.usage = None  # as it is
+        result.usage = counted
         monkeypatch.setenv("OPENAI_API_KEY", "sk-planted")
         monkeypatch.setenv("OPENAI_BASE_URL", result.url)
         yield result
@@ -54,11 +54,6 @@ def test_its_word_alone_has_no_interval(
 ) -> None:
     done = gen("audit", made, *runs, *JUDGE)
     assert done.returncode == 0
-    assert re.match(
-        rf"gen: {MODEL}: 120 pairs are to be sent in 120 requests, [\d,]+ to [\d,]+ tokens and "
-        r"12,840 to 181,560 of answers: \$0\.03\d\d to \$0\.37\d\d \(list prices of ",
-        done.stderr,
-    )
     assert len(server.requests) == PAIRS
     assert "Labels: the judge's word, which nobody has checked, so no interval" in done.stdout
     value = read(tmp_path)
@@ -162,17 +157,10 @@ def test_the_cap_holds(
     gen: Gen, tmp_path: Path, made: Path, runs: list[str], server: Server
 ) -> None:
     call = ("audit", made, *runs, *JUDGE, "-q", "--price", "10,10")
-    least = gen(*call, "--max-usd", "0.1")
-    assert (least.returncode, len(server.requests)) == (3, 0)
-    assert re.search(
-        rf"{MODEL}: the pairs to be sent cost \$0\.2\d\d\d at the least, and \$0\.1000 of the cap",
-        least.stderr,
-    )
-    assert "Resume with:\n  gen audit " in least.stderr
-    assert "--max-usd MORE" in least.stderr
-
     some = gen(*call, "--max-usd", "0.25")
     assert some.returncode == 3
+    assert "Resume with:\n  gen audit " in some.stderr
+    assert "--max-usd MORE" in some.stderr
     sent = len(server.requests)
     assert 0 < sent < PAIRS
     assert "Done so far: judge: " in some.stderr
@@ -205,11 +193,13 @@ def test_an_answer_that_is_none_is_left_out(
     ("given", "message"),
     [
         (["offline"], "--judge offline: a chat model judges pairs; name one, as openai:gpt-5-mini"),
-        (["openai:"], "--judge openai:: name a chat model as PROVIDER:NAME"),
-        ([MODEL, "--real", "made"],
-         "--judge: of one data set; --real scores systems on both: --model"),
+        (["openai:"], "--judge openai:: a chat model judges pairs; name one, as openai:gpt-5-mini"),
+        (
+            [MODEL, "--real", "made"],
+            "--judge: of one data set; --real scores systems on both: --model",
+        ),
     ],
-)  # fmt: skip
+)
 def test_what_is_refused(
     gen: Gen, made: Path, server: Server, given: list[str], message: str
 ) -> None:

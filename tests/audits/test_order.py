@@ -25,8 +25,13 @@ def test_the_same_order() -> None:
     assert (found.tau, found.systems) == ((1.0, 1.0, 1.0), 4)
     assert found.chance == pytest.approx(1 / 24)
     assert [(one.first, one.second) for one in found.pairs] == [
-        ("a", "d"), ("b", "d"), ("a", "c"), ("c", "d"), ("a", "b"), ("b", "c"),
-    ]  # fmt: skip
+        ("a", "d"),
+        ("b", "d"),
+        ("a", "c"),
+        ("c", "d"),
+        ("a", "b"),
+        ("b", "c"),
+    ]
     assert all(one.certain and one.same for one in found.pairs)
 
 
@@ -97,8 +102,10 @@ def test_bias_by_family_of_writer() -> None:
     found = writer_bias(["offline", "openai:gpt-5-mini"], made, real)
     assert found is not None
     assert (found.writer, found.maker, found.own) == (
-        "openai:gpt-5-mini", "OpenAI", ["openai:text-embedding-3-small"],
-    )  # fmt: skip
+        "openai:gpt-5-mini",
+        "OpenAI",
+        ["openai:text-embedding-3-small"],
+    )
     assert found.bias.value == pytest.approx(0.15)
     assert found.bias.above(0.1)
     assert found.bias.below(0.2)
@@ -120,13 +127,16 @@ def test_the_interval_of_tau_holds(spread: float, agree: float) -> None:
         other = agree * ability + math.sqrt(1 - agree**2) * draws.normal(0, 1, 6)
         sets = [
             SystemScores(
-                "set", list("abcdef"),
-                0.5 + spread * means + draws.normal(0, 0.2, (150, 1))
+                "set",
+                list("abcdef"),
+                0.5
+                + spread * means
+                + draws.normal(0, 0.2, (150, 1))
                 + draws.normal(0, 0.25, (150, 6)),
                 units,
             )
             for means in (other, ability)
-        ]  # fmt: skip
+        ]
         truth = agreement(
             *(scores("t", dict(zip("abcdef", m, strict=True)), 20) for m in (other, ability))
         ).tau

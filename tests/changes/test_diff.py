@@ -18,12 +18,14 @@ from retgen.changes.report import example_sides, excerpts, printable
 from retgen.data import open_dataset
 from retgen.errors import DatasetError, UsageError
 from retgen.progress import no_progress
-from tests.conftest import Gen, Write, read_jsonl
+from tests.conftest import Gen, Write, read_jsonl, restate
 
 CORPUS = {
-    "d1": "Jon likes quokkas.", "d2": "Ada likes apples.", "d3": "Eve likes figs.",
+    "d1": "Jon likes quokkas.",
+    "d2": "Ada likes apples.",
+    "d3": "Eve likes figs.",
     "d4": "Bob likes kites.",
-}  # fmt: skip
+}
 QUERIES = {"q1": "Who likes quokkas?", "q2": "Who likes apples?"}
 QRELS = [("q1", "d1", 1), ("q1", "d2", 0), ("q2", "d2", 1), ("q2", "d4", 0)]
 NONE = {"same": 0, "changed": 0, "added": 0, "removed": 0, "renamed": 0}
@@ -50,8 +52,12 @@ def b(a: Path, tmp_path: Path) -> Path:
 
 
 def test_every_kind_of_change_is_counted(a: Path, dataset: Write) -> None:
-    corpus = {"d1": "Jon likes wombats.", "d2": CORPUS["d2"], "d3b": CORPUS["d3"],
-              "d5": "Zoe likes tea."}  # fmt: skip
+    corpus = {
+        "d1": "Jon likes wombats.",
+        "d2": CORPUS["d2"],
+        "d3b": CORPUS["d3"],
+        "d5": "Zoe likes tea.",
+    }
     queries = {**QUERIES, "q3": "Who likes tea?"}
     qrels = [("q1", "d1", 1), ("q1", "d2", 1), ("q2", "d2", 1), ("q3", "d5", 1)]
     result = diff(a, dataset(corpus, queries, qrels, "other")).to_json()
@@ -64,16 +70,40 @@ def test_every_kind_of_change_is_counted(a: Path, dataset: Write) -> None:
     assert result["labels"] == {"0->1": 1, "0->none": 1, "none->1": 1}
     assert result["differ"] is True
     assert result["examples"] == [
-        {"table": "documents", "what": "changed", "id": "d1",
-         "before": {"text": "Jon likes quokkas."}, "after": {"text": "Jon likes wombats."}},
-        {"table": "documents", "what": "renamed", "id": "d3b", "was": "d3",
-         "after": {"text": "Eve likes figs."}},
+        {
+            "table": "documents",
+            "what": "changed",
+            "id": "d1",
+            "before": {"text": "Jon likes quokkas."},
+            "after": {"text": "Jon likes wombats."},
+        },
+        {
+            "table": "documents",
+            "what": "renamed",
+            "id": "d3b",
+            "was": "d3",
+            "after": {"text": "Eve likes figs."},
+        },
         {"table": "documents", "what": "added", "id": "d5", "after": {"text": "Zoe likes tea."}},
-        {"table": "documents", "what": "removed", "id": "d4", "before": {"text": "Bob likes kites."}},
+        {
+            "table": "documents",
+            "what": "removed",
+            "id": "d4",
+            "before": {"text": "Bob likes kites."},
+        },
         {"table": "queries", "what": "added", "id": "q3", "after": {"text": "Who likes tea?"}},
-        {"table": "qrels", "what": "changed", "split": "test", "query-id": "q1", "corpus-id": "d2",
-         "before": 0, "after": 1, "query": "Who likes quokkas?", "document": "Ada likes apples."},
-    ]  # fmt: skip
+        {
+            "table": "qrels",
+            "what": "changed",
+            "split": "test",
+            "query-id": "q1",
+            "corpus-id": "d2",
+            "before": 0,
+            "after": 1,
+            "query": "Who likes quokkas?",
+            "document": "Ada likes apples.",
+        },
+    ]
 
 
 def test_added_and_removed_qrels_of_known_records_are_shown(a: Path, dataset: Write) -> None:
@@ -176,8 +206,9 @@ def test_runs_and_their_exports(limit_run: Path, tmp_path: Path) -> None:
     copy = Path(shutil.copytree(limit_run, tmp_path / "copy"))
     manifest = json.loads((copy / "manifest.json").read_text())
     for key, value, differ in (
-        ("versions", {"retgen": "9"}, False), ("evidence", {"human": 3}, True),
-    ):  # fmt: skip
+        ("versions", {"retgen": "9"}, False),
+        ("evidence", {"human": 3}, True),
+    ):
         manifest[key] |= value
         (copy / "manifest.json").write_text(json.dumps(manifest))
         result = diff(limit_run, copy)
@@ -198,15 +229,21 @@ def test_runs_and_their_exports(limit_run: Path, tmp_path: Path) -> None:
         ("manifest.json", "[]", "manifest.json holds no JSON object. "),
         ("recipe.yaml", ": [", "recipe.yaml, line 1: is not YAML: "),
         ("recipe.yaml", "a", "recipe.yaml holds no recipe. "),
-        ("dataset/corpus.jsonl", '{"_id": 3}\n', "corpus.jsonl, line 1: _id is not a string, has no text; "),
+        (
+            "dataset/corpus.jsonl",
+            '{"_id": 3}\n',
+            "corpus.jsonl, line 1: _id is not a string, has no text; ",
+        ),
         ("dataset/qrels.jsonl", "{}\n", "qrels.jsonl, line 1: has no query-id, has no corpus-id, "),
     ],
-)  # fmt: skip
+)
 def test_what_cannot_be_read_is_named(
     limit_run: Path, tmp_path: Path, name: str, content: str, message: str
 ) -> None:
     shutil.copytree(limit_run, tmp_path / "copy")
     (tmp_path / "copy" / name).write_text(content)
+    if name.startswith("dataset/"):
+        restate(tmp_path / "copy", name)
     with pytest.raises(DatasetError, match=message.replace("[", r"\[")):
         diff(limit_run, tmp_path / "copy")
 
@@ -243,17 +280,21 @@ def test_command(a: Path, dataset: Write, gen: Gen, tmp_path: Path) -> None:
     assert gen("diff", "a", "b", "--exit-code", "-q").returncode == 1
     same = gen("diff", "a", "a", "--exit-code")
     assert (same.returncode, same.stdout.splitlines()[-1]) == (
-        0, "No difference: the same records in the same order.",
-    )  # fmt: skip
+        0,
+        "No difference: the same records in the same order.",
+    )
     assert json.loads(gen("diff", "a", "b", "--json", "--examples", 0).stdout)["examples"] == []
 
 
 def test_command_with_what_is_not_there(a: Path, gen: Gen) -> None:
     for words, message in (
-        (("a", "limit_dense"), "limit_dense does not exist. Give the folder of a run or of a data "
-         "set. limit_dense is a recipe: `gen run limit_dense` makes outputs/limit_dense."),
+        (
+            ("a", "limit_dense"),
+            "limit_dense does not exist. Give the folder of a run or of a data "
+            "set. limit_dense is a recipe: `gen run limit_dense` makes outputs/limit_dense.",
+        ),
         (("a", "a", "--page", "."), "--page .: is a folder; name a file in it, as diff.html"),
-    ):  # fmt: skip
+    ):
         done = gen("diff", *words)
         assert (done.returncode, done.stderr) == (2, f"gen: {message}\n")
     with pytest.raises(UsageError, match="--examples: a number from 0"):
@@ -267,8 +308,9 @@ def test_a_long_text_is_shown_around_its_change() -> None:
     around = [" ".join(words[3988:4000]), " ".join(words[4001:4013])]
     assert "".join(piece for piece, _ in before) == f"… {around[0]} w4000 {around[1]} …"
     assert [[p for p, special in side if special and p] for side in (before, after)] == [
-        ["w4000"], ["new"],
-    ]  # fmt: skip
+        ["w4000"],
+        ["new"],
+    ]
     # a change of everything is cut
     a, b = (" ".join(f"{name}{i}" for i in range(8000)) for name in "ab")
     before, _ = excerpts(a, b)
@@ -284,8 +326,13 @@ def test_scripts_without_spaces_are_cut_by_characters() -> None:
 
 def test_white_space_alone() -> None:
     for after, part in (("a b \n", "text, white space alone"), ("a c", "text")):
-        example = {"table": "documents", "what": "changed", "id": "d1",
-                   "before": {"text": "a b"}, "after": {"text": after}}  # fmt: skip
+        example = {
+            "table": "documents",
+            "what": "changed",
+            "id": "d1",
+            "before": {"text": "a b"},
+            "after": {"text": after},
+        }
         assert [name for name, _, _ in example_sides(example)] == [part]
 
 

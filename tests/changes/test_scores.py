@@ -10,7 +10,7 @@ import pytest
 
 from retgen import diff, evaluate
 from retgen.errors import UsageError
-from tests.conftest import read_jsonl
+from tests.conftest import read_jsonl, restate
 
 
 @pytest.fixture
@@ -23,6 +23,7 @@ def scored(limit_run: Path, tmp_path: Path) -> tuple[Path, Path]:
     rows = read_jsonl(path)
     rows[0]["text"] = "Nothing."
     path.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    restate(b, "dataset/corpus.jsonl")
     for one in (a, b):
         evaluate(one, models=["bm25"], metrics=["recall@2", "R@10"])
     return a, b
@@ -60,6 +61,7 @@ def test_other_queries_have_means_alone(scored: tuple[Path, Path]) -> None:
     a, b = scored
     path = b / "dataset" / "queries.jsonl"
     path.write_text(path.read_text().replace("Who likes", "Who loves", 1))
+    restate(b, "dataset/queries.jsonl")
     result = diff(a, b)
     assert [one.compared for one in result.scores] == [None, None]
     assert result.notes == [

@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 
 from retgen.diagnosis.abilities import DATA, Ability
-from retgen.evaluation.collection import Collection, load
 from retgen.run import run
+from retgen.search.collection import Collection, load
 
 SMALL: dict[str, dict[str, Any]] = {
     "facts": {"params.triples_per_cell": 2},

@@ -7,13 +7,13 @@ from typing import Any
 
 import pytest
 
-from retgen.agents.calls import ModelOptions
+from retgen.agents.session import ModelOptions
 from retgen.diagnosis.diagnose import diagnose
 from retgen.diagnosis.result import Diagnosis
 from retgen.errors import BudgetReached
-from retgen.evaluation.embedders.loading import load_model
+from retgen.search.embedders.loading import load_model
 from tests.agents.loopback import running
-from tests.evaluation.embedders.embedding_server import ADDRESSES, KEY, EmbeddingServer
+from tests.search.embedders.embedding_server import ADDRESSES, KEY, EmbeddingServer
 
 pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("one_torch_thread")]
 
@@ -21,9 +21,15 @@ pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("one_torch_thread")]
 def diagnosed(model: str, out: Path, **more: Any) -> Diagnosis:
     options = ModelOptions(prices=("1,0",), max_usd=more.pop("max_usd", None))
     return diagnose(
-        model, references=(), abilities=["combinations"], quick=True, seed=4, out=out, cache=False,
+        model,
+        references=(),
+        abilities=["combinations"],
+        quick=True,
+        seed=4,
+        out=out,
+        cache=False,
         model_options=options,
-    )  # fmt: skip
+    )
 
 
 def test_scores_price_and_cap(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

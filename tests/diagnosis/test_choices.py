@@ -12,7 +12,7 @@ import pytest
 from retgen.diagnosis.abilities import ABILITIES, Ability
 from retgen.diagnosis.choices import CONTROL, Choice
 from retgen.diagnosis.noise import NOISES
-from retgen.evaluation.collection import Collection
+from retgen.search.collection import Collection
 
 Collections = Callable[[Ability], list[Collection]]
 BY_NAME = {one.name: one for one in ABILITIES}

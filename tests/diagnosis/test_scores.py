@@ -10,8 +10,8 @@ import pytest
 from retgen.diagnosis.choices import CONTROL, Choice
 from retgen.diagnosis.scores import AbilityScores, as_json, score, seconds_for
 from retgen.errors import DatasetError
-from retgen.evaluation.search.base import CandidateSet, System
 from retgen.progress import Progress, no_progress
+from retgen.search.base import CandidateSet, System
 
 
 def choices(units: int, levels: Sequence[str] = ("not", CONTROL)) -> list[Choice]:
@@ -45,8 +45,9 @@ def test_shares_and_the_loss_between_them() -> None:
 
 def test_units_that_are_not_shared() -> None:
     """Test and control of different documents: variances add up."""
-    rows = choices(200, ["not"]) + [one._replace(unit=f"c{i}") for i, one in
-                                    enumerate(choices(200, [CONTROL]))]  # fmt: skip
+    rows = choices(200, ["not"]) + [
+        one._replace(unit=f"c{i}") for i, one in enumerate(choices(200, [CONTROL]))
+    ]
     won = np.array([float(i % 200 < 100) for i in range(400)])
     one = AbilityScores(won, rows)
     assert one.loss.value == 0
@@ -56,11 +57,17 @@ def test_units_that_are_not_shared() -> None:
 @pytest.mark.parametrize(
     ("test", "control", "verdict"),
     [
-        (0.0, 0.99, "no"), (0.5, 0.99, "no"), (0.53, 0.99, "no"), (0.6, 0.99, "partly"),
-        (0.9, 0.99, "partly"), (0.95, 0.99, "yes"), (0.96, 1.0, "yes"), (0.72, 0.72, "partly"),
+        (0.0, 0.99, "no"),
+        (0.5, 0.99, "no"),
+        (0.53, 0.99, "no"),
+        (0.6, 0.99, "partly"),
+        (0.9, 0.99, "partly"),
+        (0.95, 0.99, "yes"),
+        (0.96, 1.0, "yes"),
+        (0.72, 0.72, "partly"),
         (0.85, 0.85, "yes"),
     ],
-)  # fmt: skip
+)
 def test_verdicts(test: float, control: float, verdict: str) -> None:
     assert scores(test, control).verdict == verdict
 
@@ -126,8 +133,20 @@ def test_what_is_no_number() -> None:
 def test_as_json() -> None:
     value = as_json("exclusions", scores(0.6, 0.9))
     assert list(value) == [
-        "name", "value", "low", "high", "chance", "best", "control", "n", "verdict",
-        "control_interval", "loss", "units", "levels", "groups",
-    ]  # fmt: skip
+        "name",
+        "value",
+        "low",
+        "high",
+        "chance",
+        "best",
+        "control",
+        "n",
+        "verdict",
+        "control_interval",
+        "loss",
+        "units",
+        "levels",
+        "groups",
+    ]
     assert (value["verdict"], value["n"], value["units"]) == ("partly", 200, 200)
     assert value["levels"]["not"] == {key: value[key] for key in ("value", "low", "high")}

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 import retgen
-from tests.agents.server import Server, serving
+from tests.agents.server import Server, counted, serving
 from tests.conftest import Gen
 
 WISH = "a few films, with distinct conditions"
@@ -37,7 +37,7 @@ def server(monkeypatch: pytest.MonkeyPatch) -> Iterator[Server]:
     with serving() as made:
         monkeypatch.setenv("OPENAI_BASE_URL", made.url)
         monkeypatch.setenv("OPENAI_API_KEY", "sk-a-key-for-tests")
-        made.usage = None  # counted
+        made.usage = counted
         made.say = script(finished())
         yield made
 
@@ -123,9 +123,10 @@ def test_documents_that_were_given(server: Server, gen: Gen, tmp_path: Path) -> 
         (tmp_path / "manuals" / f"{i}.md").write_text(text)
     recipe = "name: kb\nfamily: capretrieval\nparams: {source: {path: manuals}}\n"
     server.say = script(
-        call("look_at_documents", path="manuals"), call("scaffold", family="capretrieval"),
+        call("look_at_documents", path="manuals"),
+        call("scaffold", family="capretrieval"),
         finished(recipe),
-    )  # fmt: skip
+    )
     done = gen("draft", "queries over manuals", "--model", "openai:ok", "--source", "manuals")
     assert (done.returncode, done.stderr) == (0, "")
     told = results(server)

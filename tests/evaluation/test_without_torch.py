@@ -77,9 +77,13 @@ def core(tmp_path: Path) -> Core:
         given = json.dumps([[*map(str, words)] for words in calls])
         path = os.pathsep.join([str(ROOT), *filter(None, [os.environ.get("PYTHONPATH")])])
         done = subprocess.run(
-            [sys.executable, "-c", CORE, given, absent], capture_output=True, text=True, cwd=tmp_path,
-            env={**os.environ, "PYTHONPATH": path}, timeout=120,
-        )  # fmt: skip
+            [sys.executable, "-c", CORE, given, absent],
+            capture_output=True,
+            text=True,
+            cwd=tmp_path,
+            env={**os.environ, "PYTHONPATH": path},
+            timeout=120,
+        )
         assert (done.returncode, done.stderr) == (0, "")
         results = [
             subprocess.CompletedProcess(*json.loads(one)) for one in done.stdout.splitlines()
@@ -174,8 +178,9 @@ def test_theorems_need_no_torch(core: Core, limit_run: Path, tmp_path: Path) -> 
     assert shown["notes"] == [f"no embedding and no margin was sought: {why}"]
     skipped = shown["certificate"]["skipped"]
     assert [one for one in skipped if one["reason"] == why] == [
-        {"theorem": "free embedding", "reason": why}, {"theorem": "margins", "reason": why},
-    ]  # fmt: skip
+        {"theorem": "free embedding", "reason": why},
+        {"theorem": "margins", "reason": why},
+    ]
     assert shown["certificate"]["lower_bounds"][0]["dimension"] == 4
     assert (tmp_path / "out" / "certificate.html").is_file()
     assert (asked.returncode, asked.stderr) == (2, f"gen: --device cuda: {why}\n")
@@ -184,12 +189,19 @@ def test_theorems_need_no_torch(core: Core, limit_run: Path, tmp_path: Path) -> 
 def test_a_wrong_path_is_told_before_anything_heavy_is_imported(tmp_path: Path) -> None:
     (tmp_path / "file.txt").write_text("no data set")
     commands = (
-        "eval WRONG", "eval WRONG --model minilm", "capacity WRONG", "train WRONG", "eval file.txt",
-    )  # fmt: skip
+        "eval WRONG",
+        "eval WRONG --model minilm",
+        "capacity WRONG",
+        "train WRONG",
+        "eval file.txt",
+    )
     result = subprocess.run(
-        [sys.executable, "-c", IMPORTED, *commands], capture_output=True, text=True,
-        cwd=tmp_path, timeout=60,
-    )  # fmt: skip
+        [sys.executable, "-c", IMPORTED, *commands],
+        capture_output=True,
+        text=True,
+        cwd=tmp_path,
+        timeout=60,
+    )
     wrong_paths = [*4 * ["WRONG does not exist"], "file.txt is a file"]
     assert result.stderr == "".join(
         f"gen: {wrong}. Give the folder of a run or of a data set.\n" for wrong in wrong_paths
@@ -203,5 +215,6 @@ def test_what_training_is_scored_on_is_looked_at_first(
 ) -> None:
     result = gen("train", limit_run, option, "WRONG")
     assert (result.returncode, result.stderr) == (
-        2, "gen: WRONG does not exist. Give the folder of a run or of a data set.\n"
-    )  # fmt: skip
+        2,
+        "gen: WRONG does not exist. Give the folder of a run or of a data set.\n",
+    )

@@ -20,8 +20,14 @@ from retgen.write import whole_folder
 from tests.conftest import Gen, Write, read_jsonl
 
 NAMES = (
-    "beir", "flagembedding", "mteb", "parquet", "sentence-transformers", "tevatron", "trec",
-)  # fmt: skip
+    "beir",
+    "flagembedding",
+    "mteb",
+    "parquet",
+    "sentence-transformers",
+    "tevatron",
+    "trec",
+)
 APART = "1 queries have no positive: they are in "
 
 
@@ -50,9 +56,14 @@ def test_beir_s_own_loader(judged: Path, tmp_path: Path) -> None:
         "qrels_without_positives, so that no score counts them"
     ]
     assert files(folder) == [
-        "README.md", "corpus.jsonl", "qrels/test.tsv", "qrels/train.tsv",
-        "qrels_without_positives/test.tsv", "queries.jsonl", "queries_without_positives.jsonl",
-    ]  # fmt: skip
+        "README.md",
+        "corpus.jsonl",
+        "qrels/test.tsv",
+        "qrels/train.tsv",
+        "qrels_without_positives/test.tsv",
+        "queries.jsonl",
+        "queries_without_positives.jsonl",
+    ]
     corpus, queries, qrels = GenericDataLoader(str(folder)).load("test")
     assert list(corpus) == ["d1", "d2", "d3", "d4"]
     assert corpus["d2"] == {"text": "two\nlines", "title": ""}
@@ -66,15 +77,25 @@ def test_beir_s_own_loader(judged: Path, tmp_path: Path) -> None:
 def test_trec_is_read_by_ir_measures_and_ir_datasets(judged: Path, tmp_path: Path) -> None:
     folder = export(judged, "trec", tmp_path / "trec")
     assert files(folder) == [
-        "README.md", "corpus.jsonl", "qrels.test.txt", "qrels.train.txt",
-        "qrels_without_positives.test.txt", "topics.test.tsv", "topics.test.xml",
-        "topics.train.tsv", "topics.train.xml", "topics.without_positives.tsv",
+        "README.md",
+        "corpus.jsonl",
+        "qrels.test.txt",
+        "qrels.train.txt",
+        "qrels_without_positives.test.txt",
+        "topics.test.tsv",
+        "topics.test.xml",
+        "topics.train.tsv",
+        "topics.train.xml",
+        "topics.without_positives.tsv",
         "topics.without_positives.xml",
-    ]  # fmt: skip
+    ]
     qrels = list(ir_measures.read_trec_qrels(str(folder / "qrels.test.txt")))
     assert [tuple(q[:3]) for q in qrels] == [
-        ("q1", "d1", 1), ("q1", "d3", 0), ("q2", "d2", 2), ("q2", "d1", 1),
-    ]  # fmt: skip
+        ("q1", "d1", 1),
+        ("q1", "d3", 0),
+        ("q2", "d2", 2),
+        ("q2", "d1", 1),
+    ]
     run = [ir_measures.ScoredDoc(q, "d1", 1.0) for q in ("q1", "q2")]
     measure = ir_measures.parse_measure("R@1")
     assert ir_measures.calc_aggregate([measure], qrels, run) == {measure: 0.75}
@@ -84,15 +105,19 @@ def test_trec_is_read_by_ir_measures_and_ir_datasets(judged: Path, tmp_path: Pat
 
     theirs = list(TrecQrels(local("qrels.train.txt"), {}).qrels_iter())
     assert [(q.query_id, q.doc_id, q.relevance) for q in theirs] == [
-        ("q3", "d3", 1), ("q3", "d1", 0), ("q3", "d2", 0),
-    ]  # fmt: skip
+        ("q3", "d3", 1),
+        ("q3", "d1", 0),
+        ("q3", "d2", 0),
+    ]
     topics = TrecXmlQueries(local("topics.test.xml"), TrecQuery).queries_iter()
     assert [(t.query_id, t.title) for t in topics] == [("q1", "which\tone?"), ("q2", "two & <b>?")]
     lines = TsvQueries(local("topics.test.tsv")).queries_iter()
     assert [(t.query_id, t.text) for t in lines] == [("q1", "which one?"), ("q2", "two & <b>?")]
     assert read_jsonl(folder / "corpus.jsonl")[1] == {
-        "id": "d2", "title": "", "contents": "two\nlines",
-    }  # fmt: skip
+        "id": "d2",
+        "title": "",
+        "contents": "two\nlines",
+    }
 
 
 def load(folder: Path, name: str, tmp_path: Path) -> Any:
@@ -184,9 +209,14 @@ def test_what_was_judged_in_a_split_without_a_positive_stays(
 def test_one_split(judged: Path, tmp_path: Path, gen: Gen) -> None:
     done = gen("export", judged, "--to", "trec", "--split", "train", "--out", "one", "--json")
     assert json.loads(done.stdout)["files"] == [
-        "README.md", "corpus.jsonl", "qrels.train.txt", "topics.train.tsv", "topics.train.xml",
-        "topics.without_positives.tsv", "topics.without_positives.xml",
-    ]  # fmt: skip
+        "README.md",
+        "corpus.jsonl",
+        "qrels.train.txt",
+        "topics.train.tsv",
+        "topics.train.xml",
+        "topics.without_positives.tsv",
+        "topics.without_positives.xml",
+    ]
     with pytest.raises(UsageError) as error:
         export(judged, "trec", tmp_path / "no", splits=["trian"])
     assert str(error.value) == (
@@ -339,3 +369,66 @@ def test_mteb_s_own_loader(judged: Path, tmp_path: Path, to: str) -> None:
     assert loaded["relevant_docs"] == {"q1": {"d1": 1, "d3": 0}, "q2": {"d2": 2, "d1": 1}}
     assert list(loaded["queries"]["id"]) == ["q1", "q2"]
     assert len(loaded["corpus"]) == 4
+
+
+@pytest.fixture
+def dated(dataset: Write) -> Path:
+    """Notes by their days, and one that has another id and is no answer."""
+    days = {f"2023-01-0{i}": f"note on thing {i}" for i in range(1, 7)}
+    queries = {f"q{day}": text for day, text in days.items()}
+    qrels = [(f"q{day}", day, 1) for day in days] + [("q2023-01-01", "2023-01-02", 0)]
+    return dataset({"readme": "how notes are kept", **days}, queries, qrels, "dated")
+
+
+DAYS = [f"2023-01-0{i}" for i in range(1, 7)]
+LOADED = {
+    "mteb": {
+        "corpus": ("_id", ["readme", *DAYS]),
+        "queries": ("_id", [f"q{day}" for day in DAYS]),
+        "default": ("corpus-id", [*DAYS, DAYS[1]]),
+    },
+    "tevatron": {
+        "corpus": ("docid", ["readme", *DAYS]),
+        "queries": ("query_id", [f"q{day}" for day in DAYS]),
+        "default": (
+            "positive_passages",
+            [[{"docid": DAYS[0], "title": "", "text": "note on thing 1"}]],
+        ),
+    },
+}
+
+
+@pytest.mark.filterwarnings("ignore")  # what other libraries deprecate is theirs
+@pytest.mark.parametrize("to", LOADED)
+def test_ids_that_look_like_dates_stay_texts(dated: Path, tmp_path: Path, to: str) -> None:
+    from datasets import load_dataset
+
+    folder, notes = write_export(dated, to, tmp_path / to)
+    for config, (column, values) in LOADED[to].items():
+        loaded = load_dataset(str(folder), config, cache_dir=str(tmp_path / "hf"))
+        (table,) = loaded.values()
+        assert table[column][:] == values
+    assert not [*folder.rglob("*.jsonl")]
+    card = (folder / "README.md").read_text()
+    assert (
+        "\nIds or texts look like dates, which readers of JSON Lines take for times: so, Parquet.\n"
+        in card
+    )
+    if to == "tevatron":
+        assert (
+            "train --dataset_name parquet \\\n  --dataset_path FOLDER/train/test.parquet ..."
+            in card
+        )
+        assert notes == [
+            "split test: 5 queries have no judged negative, and none were made up: they are in "
+            "train/test.without_negatives.parquet"
+        ]
+
+
+def test_flagembedding_would_read_ids_as_times(dated: Path, tmp_path: Path) -> None:
+    with pytest.raises(DatasetError) as error:
+        export(dated, "flagembedding", tmp_path / "out")
+    assert str(error.value) == (
+        f"{dated}: a column of evaluation/test_qrels.jsonl would hold nothing but dates, which "
+        "FlagEmbedding reads as times: give other ids or texts, or export --to parquet"
+    )

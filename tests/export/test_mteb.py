@@ -38,9 +38,10 @@ def asked(path: Path, measured: dict[str, Any] | None = None) -> tuple[dict[str,
 def keywords(path: Path) -> dict[str, Any]:
     """The fields of `TaskMetadata` in a task.py."""
     call = next(
-        one for one in ast.walk(ast.parse(path.read_text()))
+        one
+        for one in ast.walk(ast.parse(path.read_text()))
         if isinstance(one, ast.Call) and getattr(one.func, "id", "") == "TaskMetadata"
-    )  # fmt: skip
+    )
     assert all(one.arg for one in call.keywords)
     return {
         str(one.arg): ast.literal_eval(one.value) for one in call.keywords if one.arg != "dataset"
@@ -50,9 +51,13 @@ def keywords(path: Path) -> dict[str, Any]:
 def test_a_sound_data_set_passes(dataset: Write) -> None:
     found, _ = asked(dataset(CORPUS, QUERIES, QRELS))
     assert {name: one.status for name, one in found.items()} == {
-        "metadata": "failed", "short texts": "passed", "duplicates": "passed",
-        "positives": "passed", "leaks": "passed", "scores": "not run",
-    }  # fmt: skip
+        "metadata": "failed",
+        "short texts": "passed",
+        "duplicates": "passed",
+        "positives": "passed",
+        "leaks": "passed",
+        "scores": "not run",
+    }
     assert found["metadata"].message == (
         "unknown: reference, date, domains, task_subtypes, annotations_creators, sample_creation, "
         "bibtex_citation, eval_langs; write them in mteb.yaml in the run"
@@ -67,33 +72,56 @@ def test_a_sound_data_set_passes(dataset: Write) -> None:
     ("corpus", "queries", "qrels", "name", "message", "ids"),
     [
         (
-            {"d5": "one", "d6": "   a  "}, {"q3": "who"}, [], "short texts",
+            {"d5": "one", "d6": "   a  "},
+            {"q3": "who"},
+            [],
+            "short texts",
             "2 documents of 3 characters or fewer (d5, d6); 1 query of 3 characters or fewer (q3)",
             ("d5", "d6", "q3"),
         ),
         (
-            {"d5": CORPUS["d0"], "d6": CORPUS["d0"]}, {}, [], "duplicates",
-            "2 of 7 documents repeat another (d5, d6); MTEB lets 1% repeat", ("d5", "d6"),
+            {"d5": CORPUS["d0"], "d6": CORPUS["d0"]},
+            {},
+            [],
+            "duplicates",
+            "2 of 7 documents repeat another (d5, d6); MTEB lets 1% repeat",
+            ("d5", "d6"),
         ),
         (
-            {}, {"q3": QUERIES["q1"]}, [], "duplicates",
-            "1 of 4 queries repeats another (q3); MTEB lets 1% repeat", ("q3",),
+            {},
+            {"q3": QUERIES["q1"]},
+            [],
+            "duplicates",
+            "1 of 4 queries repeats another (q3); MTEB lets 1% repeat",
+            ("q3",),
         ),
         (
-            {}, {"q4": "nobody knows?", "q5": "judged in vain?"}, [("q5", "d1", 0.0)], "positives",
-            "test: 2 queries without a relevant document (q4, q5)", ("q4", "q5"),
+            {},
+            {"q4": "nobody knows?", "q5": "judged in vain?"},
+            [("q5", "d1", 0.0)],
+            "positives",
+            "test: 2 queries without a relevant document (q4, q5)",
+            ("q4", "q5"),
         ),
         (
-            {}, {}, [("gone", "d1", 1.0), ("q0", "lost", 1.0)], "positives",
+            {},
+            {},
+            [("gone", "d1", 1.0), ("q0", "lost", 1.0)],
+            "positives",
             "test: 1 query named by qrels and not there (gone); "
-            "test: 1 document named by qrels and not there (lost)", ("gone", "lost"),
+            "test: 1 document named by qrels and not there (lost)",
+            ("gone", "lost"),
         ),
         (
-            {"d5": f" {QUERIES['q2']}\n"}, {}, [], "leaks",
-            "test: 1 query is the text of a document (q2 = d5)", ("q2", "d5"),
+            {"d5": f" {QUERIES['q2']}\n"},
+            {},
+            [],
+            "leaks",
+            "test: 1 query is the text of a document (q2 = d5)",
+            ("q2", "d5"),
         ),
     ],
-)  # fmt: skip
+)
 def test_a_planted_fault_fails_its_gate_and_is_named(
     dataset: Write,
     corpus: dict[str, str],
@@ -126,21 +154,27 @@ def test_few_duplicates_are_within_what_mteb_allows(dataset: Write) -> None:
     corpus = {f"d{i}": f"document {i} on a thing of its own" for i in range(200)}
     path = dataset(corpus | {"d7": corpus["d3"]}, QUERIES, QRELS)
     assert asked(path)[0]["duplicates"] == MtebGate(
-        "duplicates", "passed",
-        "1 of 200 documents repeats another (d7), within MTEB's 1%", ("d7",),
-    )  # fmt: skip
+        "duplicates",
+        "passed",
+        "1 of 200 documents repeats another (d7), within MTEB's 1%",
+        ("d7",),
+    )
 
 
 @pytest.mark.parametrize(
     ("minilm", "interval", "status", "words"),
     [
         (0.5, (0.4, 0.6), "passed", "neither trivial nor noise"),
-        (0.95, (0.9, 1.0), "failed",
-         "trivial: a small model is near perfect, so good ones cannot be told apart"),
+        (
+            0.95,
+            (0.9, 1.0),
+            "failed",
+            "trivial: a small model is near perfect, so good ones cannot be told apart",
+        ),
         (0.18, (0.08, 0.28), "failed", "noise to a small model: it is not surely above random"),
         (0.5, None, "passed", "neither trivial nor noise"),
     ],
-)  # fmt: skip
+)
 def test_scores_are_read_in_words(
     dataset: Write, minilm: float, interval: tuple[float, float] | None, status: str, words: str
 ) -> None:
@@ -149,10 +183,11 @@ def test_scores_are_read_in_words(
     measured = {"split": "test", "results": [row], "floors": {"random": {name: 0.1}}}
     low, high = interval or (minilm, minilm)
     assert asked(path, measured)[0]["scores"] == MtebGate(
-        "scores", status,  # type: ignore[arg-type]
+        "scores",
+        status,  # type: ignore[arg-type]
         f"test: nDCG@10 0.1000 of a random ranking, {minilm:.4f} ({low:.4f} to {high:.4f}) of "
         f"minilm: {words}",
-    )  # fmt: skip
+    )
     for other in ({"split": "train"}, {"results": []}, {"floors": {}}):
         assert asked(path, measured | other)[0]["scores"].message == (
             "minilm was not scored: `gen eval RUN --model minilm --metric nDCG@10` does"
@@ -170,13 +205,23 @@ def test_metadata_of_a_run_are_what_it_knows(limit_run: Path, tmp_path: Path) ->
         "description": "A synthetic retrieval data set (attribute corpora from a latent qrel "
         "matrix), made with retgen",
         "reference": None,
-        "type": "Retrieval", "category": "t2t", "modalities": ["text"], "eval_splits": ["test"],
-        "eval_langs": ["eng-Latn"], "main_score": "recall_at_2",
-        "date": ("2025-08-28", "2025-08-28"), "domains": ["Constructed", "Written"],
-        "task_subtypes": [], "license": "apache-2.0", "annotations_creators": "derived",
-        "dialect": [], "sample_creation": "created", "bibtex_citation": "",
-        "adapted_from": [], "is_public": False,
-    }  # fmt: skip
+        "type": "Retrieval",
+        "category": "t2t",
+        "modalities": ["text"],
+        "eval_splits": ["test"],
+        "eval_langs": ["eng-Latn"],
+        "main_score": "recall_at_2",
+        "date": ("2025-08-28", "2025-08-28"),
+        "domains": ["Constructed", "Written"],
+        "task_subtypes": [],
+        "license": "apache-2.0",
+        "annotations_creators": "derived",
+        "dialect": [],
+        "sample_creation": "created",
+        "bibtex_citation": "",
+        "adapted_from": [],
+        "is_public": False,
+    }
     line = next(one for one in (folder / "task.py").read_text().splitlines() if "reference" in one)
     assert line == (
         "        reference=None,  # for you to state: a URL that documents the data set"
@@ -189,17 +234,23 @@ def test_metadata_of_a_run_are_what_it_knows(limit_run: Path, tmp_path: Path) ->
     stated = keywords(folder / "task.py")
     names = ("reference", "date", "domains", "main_score", "adapted_from", "is_public")
     assert [stated[key] for key in names] == [
-        "https://example.org/kb", ("2024-01-01", "2024-12-31"), ["Medical"], "ndcg_at_7",
-        ["NFCorpus"], True,
-    ]  # fmt: skip
+        "https://example.org/kb",
+        ("2024-01-01", "2024-12-31"),
+        ["Medical"],
+        "ndcg_at_7",
+        ["NFCorpus"],
+        True,
+    ]
     assert (
         "k_values = tuple(sorted({*AbsTaskRetrieval.k_values, 7}))"
         in (folder / "task.py").read_text()
     )
     assert json.loads((folder / "gates.json").read_text())["gates"][0] == {
-        "gate": "metadata", "status": "passed",
-        "message": "every field of TaskMetadata is filled", "ids": [],
-    }  # fmt: skip
+        "gate": "metadata",
+        "status": "passed",
+        "message": "every field of TaskMetadata is filled",
+        "ids": [],
+    }
 
 
 @pytest.mark.parametrize(
@@ -209,12 +260,13 @@ def test_metadata_of_a_run_are_what_it_knows(limit_run: Path, tmp_path: Path) ->
         ({"judge": "offline"}, {"judged": 200}, ("algorithmic", "created")),
         ({"judge": "openai:m"}, {"judged": 200}, ("LM-generated", "LM-generated and verified")),
         (
-            {"judge": "openai:m"}, {"judged": 150, "human": 50},
+            {"judge": "openai:m"},
+            {"judged": 150, "human": 50},
             ("LM-generated and reviewed", "LM-generated and verified"),
         ),
         ({}, {"human": 200}, ("human-annotated", "created")),
     ],
-)  # fmt: skip
+)
 def test_who_made_and_who_judged(
     limit_run: Path,
     tmp_path: Path,
@@ -343,8 +395,11 @@ def test_statistics_and_eval_yaml_are_those_of_mteb(
     name = "SetRetrieval" if which == "judged" else "LimitRetrieval"
     done = subprocess.run(
         [sys.executable, "-c", _THEIRS, folder / "task.py", name],
-        cwd=ROOT, capture_output=True, text=True, timeout=120,
-    )  # fmt: skip
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        timeout=120,
+    )
     assert done.returncode == 0, done.stderr
     theirs = json.loads(done.stdout.splitlines()[-1])
     ours = (folder / "descriptive_stats" / "Retrieval" / f"{name}.json").read_text()
@@ -366,8 +421,11 @@ def test_the_module_runs_as_written_and_scores_as_gen_eval_does(
     folder = export(path, "mteb", tmp_path / "small")
     done = subprocess.run(
         [sys.executable, "task.py", str(get_model_path())],
-        cwd=folder, capture_output=True, text=True, timeout=300,
-    )  # fmt: skip
+        cwd=folder,
+        capture_output=True,
+        text=True,
+        timeout=300,
+    )
     assert done.returncode == 0, done.stderr
     measure = name.replace("_at_", "@").replace("mrr", "MRR").replace("map", "MAP")
     measure = measure.replace("ndcg", "nDCG")
@@ -376,8 +434,10 @@ def test_the_module_runs_as_written_and_scores_as_gen_eval_does(
     assert 0 < score < 1
     task, shown, value = done.stdout.splitlines()[-1].split()
     assert (task, shown, float(value)) == (
-        "KbRetrieval", f"{measure}:", pytest.approx(score, abs=1e-4),
-    )  # fmt: skip
+        "KbRetrieval",
+        f"{measure}:",
+        pytest.approx(score, abs=1e-4),
+    )
 
 
 def test_a_run_says_what_it_is_scored_by(tmp_path: Path) -> None:
@@ -393,3 +453,16 @@ def test_a_run_says_what_it_is_scored_by(tmp_path: Path) -> None:
     assert asked.datasets[0].primary == "R@3"
     other = evaluate(made.path, metrics=["MRR@10", "nDCG@10"], out=tmp_path / "other")
     assert other.datasets[0].primary == "MRR@10"
+
+
+@pytest.mark.parametrize(
+    ("judged", "left_out"), [([("1", "2")], True), ([("1", "2"), ("2", "2")], False)]
+)
+def test_mteb_leaves_out_what_gen_eval_leaves_out(
+    dataset: Write, tmp_path: Path, judged: list[tuple[str, str]], left_out: bool
+) -> None:
+    path = dataset(
+        {"1": "tax", "2": "tax sugar"}, {"1": "tax", "2": "?"}, [(*i, 1) for i in judged]
+    )
+    text = (export(path, "mteb", tmp_path / "out") / "task.py").read_text()
+    assert ("    ignore_identical_ids = True\n" in text) == left_out

@@ -31,11 +31,25 @@ def with_tables(path: Path) -> Path:
     """The same with a training table of its own, beside one for rankers."""
     (path / "training").mkdir()
     rows = [
-        {"anchor": "a?", "positive": "A", "negative_1": "x", "negative_2": "y", "query-id": "q7",
-         "positive-id": "d9", "negatives-id": ["d1", "d2"]},
-        {"anchor": "a?", "positive": "B", "negative_1": "x", "negative_2": "A", "query-id": "q7",
-         "positive-id": "d8", "negatives-id": ["d1", "d9"]},
-    ]  # fmt: skip
+        {
+            "anchor": "a?",
+            "positive": "A",
+            "negative_1": "x",
+            "negative_2": "y",
+            "query-id": "q7",
+            "positive-id": "d9",
+            "negatives-id": ["d1", "d2"],
+        },
+        {
+            "anchor": "a?",
+            "positive": "B",
+            "negative_1": "x",
+            "negative_2": "A",
+            "query-id": "q7",
+            "positive-id": "d8",
+            "negatives-id": ["d1", "d9"],
+        },
+    ]
     pq.write_table(pa.Table.from_pylist(rows), path / "training" / "kw.parquet")
     lists = pa.table({"query": ["a?"], "docs": [["A"]], "labels": [[1]]})
     pq.write_table(lists, path / "training" / "ladders.parquet")
@@ -57,33 +71,45 @@ def test_sentence_transformers(judged: Path, tmp_path: Path) -> None:
     assert pairs["train"][:] == {"anchor": ["three?"], "positive": ["three"]}
     triplets = load(folder, "triplets", tmp_path)
     assert triplets["test"][:] == {
-        "anchor": ["which\tone?"], "positive": ["one"], "negative": ["three"],
-    }  # fmt: skip
+        "anchor": ["which\tone?"],
+        "positive": ["one"],
+        "negative": ["three"],
+    }
     assert triplets["train"][:] == {
-        "anchor": ["three?"] * 2, "positive": ["three"] * 2, "negative": ["one", "two\nlines"],
-    }  # fmt: skip
+        "anchor": ["three?"] * 2,
+        "positive": ["three"] * 2,
+        "negative": ["one", "two\nlines"],
+    }
     graded = load(folder, "graded", tmp_path)["test"]
     assert graded.column_names == ["sentence1", "sentence2", "score"]
     assert list(zip(graded["sentence2"], graded["score"], strict=True)) == [
-        ("one", 0.5), ("three", 0.0), ("two\nlines", 1.0), ("one", 0.5),
-    ]  # fmt: skip
+        ("one", 0.5),
+        ("three", 0.0),
+        ("two\nlines", 1.0),
+        ("one", 0.5),
+    ]
 
 
 def test_beside_binary_qrels_a_query_s_highest_grade_is_one(judged: Path, tmp_path: Path) -> None:
     rows = [("q1", "d1", 1), ("q1", "d3", 0), ("q2", "d2", 1), ("q2", "d1", 0)]
     grades = [("q1", "d1", 2), ("q1", "d3", 1), ("q2", "d2", 4), ("q2", "d1", 1)]
     for name, table in (("qrels", rows), ("qrels_graded", grades)):
-        (judged / f"{name}.jsonl").write_text("".join(
-            json.dumps({"query-id": q, "corpus-id": d, "score": s}) + "\n" for q, d, s in table
-        ))  # fmt: skip
+        (judged / f"{name}.jsonl").write_text(
+            "".join(
+                json.dumps({"query-id": q, "corpus-id": d, "score": s}) + "\n" for q, d, s in table
+            )
+        )
     folder = export(judged, "sentence-transformers", tmp_path / "st")
     table = pq.read_table(folder / "graded" / "test.parquet")
     assert table["score"].to_pylist() == [1.0, 0.5, 1.0, 0.25]
     folder = export(judged, "flagembedding", tmp_path / "flag")
     assert read_jsonl(folder / "train" / "test.jsonl")[0] == {
-        "query": "which\tone?", "pos": ["one"], "neg": ["three"],
-        "pos_scores": [2.0], "neg_scores": [1.0],
-    }  # fmt: skip
+        "query": "which\tone?",
+        "pos": ["one"],
+        "neg": ["three"],
+        "pos_scores": [2.0],
+        "neg_scores": [1.0],
+    }
 
 
 def test_where_nothing_was_judged_a_negative_there_are_pairs_only(
@@ -129,17 +155,29 @@ def test_tevatron(judged: Path, tmp_path: Path) -> None:
 def test_flagembedding(judged: Path, tmp_path: Path) -> None:
     folder, notes = write_export(judged, "flagembedding", tmp_path / "flag")
     assert notes == [ALONE, APART]
-    assert read_jsonl(folder / "train" / "train.jsonl") == [{
-        "query": "three?", "pos": ["three"], "neg": ["one", "two\nlines"],
-        "pos_scores": [1.0], "neg_scores": [0.0, 0.0],
-    }]  # fmt: skip
-    assert read_jsonl(folder / "train" / "test.without_negatives.jsonl") == [{
-        "query": "two & <b>?", "pos": ["two\nlines", "one"], "neg": [],
-        "pos_scores": [2.0, 1.0], "neg_scores": [],
-    }]  # fmt: skip
+    assert read_jsonl(folder / "train" / "train.jsonl") == [
+        {
+            "query": "three?",
+            "pos": ["three"],
+            "neg": ["one", "two\nlines"],
+            "pos_scores": [1.0],
+            "neg_scores": [0.0, 0.0],
+        }
+    ]
+    assert read_jsonl(folder / "train" / "test.without_negatives.jsonl") == [
+        {
+            "query": "two & <b>?",
+            "pos": ["two\nlines", "one"],
+            "neg": [],
+            "pos_scores": [2.0, 1.0],
+            "neg_scores": [],
+        }
+    ]
     assert read_jsonl(folder / "evaluation" / "test_qrels.jsonl")[2] == {
-        "qid": "q2", "docid": "d2", "relevance": 2,
-    }  # fmt: skip
+        "qid": "q2",
+        "docid": "d2",
+        "relevance": 2,
+    }
     assert read_jsonl(folder / "evaluation" / "train_queries.jsonl") == [
         {"id": "q3", "text": "three?"}
     ]
@@ -149,16 +187,20 @@ def test_flagembedding(judged: Path, tmp_path: Path) -> None:
 def test_split_train_is_the_set_s_own_training_table(judged: Path, tmp_path: Path) -> None:
     path = with_tables(judged)
     folder = export(path, "tevatron", tmp_path / "tevatron")
-    assert read_jsonl(folder / "train" / "train.jsonl") == [{
-        "query_id": "q7",
-        "query": "a?",
-        "positive_passages": [
-            {"docid": "d9", "title": "", "text": "A"}, {"docid": "d8", "title": "", "text": "B"},
-        ],
-        "negative_passages": [
-            {"docid": "d1", "title": "", "text": "x"}, {"docid": "d2", "title": "", "text": "y"},
-        ],
-    }]  # fmt: skip
+    assert read_jsonl(folder / "train" / "train.jsonl") == [
+        {
+            "query_id": "q7",
+            "query": "a?",
+            "positive_passages": [
+                {"docid": "d9", "title": "", "text": "A"},
+                {"docid": "d8", "title": "", "text": "B"},
+            ],
+            "negative_passages": [
+                {"docid": "d1", "title": "", "text": "x"},
+                {"docid": "d2", "title": "", "text": "y"},
+            ],
+        }
+    ]
     assert (
         "Split train holds the training tables of the data set (kw), not its qrels."
         in (folder / "README.md").read_text()
@@ -198,13 +240,19 @@ def test_its_trainer_takes_each_configuration(
     folder = export(judged, "sentence-transformers", tmp_path / "st")
     model = SentenceTransformer(str(get_model_path()), device="cpu")
     arguments = SentenceTransformerTrainingArguments(
-        output_dir=str(tmp_path / "model"), max_steps=2, per_device_train_batch_size=2,
-        report_to="none", save_strategy="no", use_cpu=True,
-    )  # fmt: skip
+        output_dir=str(tmp_path / "model"),
+        max_steps=2,
+        per_device_train_batch_size=2,
+        report_to="none",
+        save_strategy="no",
+        use_cpu=True,
+    )
     trainer = SentenceTransformerTrainer(
-        model, args=arguments, train_dataset=load(folder, name, tmp_path)["test"],
+        model,
+        args=arguments,
+        train_dataset=load(folder, name, tmp_path)["test"],
         loss=getattr(losses, loss)(model),
-    )  # fmt: skip
+    )
     result = trainer.train()
     assert result.global_step == 2
     assert result.training_loss >= 0

@@ -60,8 +60,14 @@ def test_one_file_is_described_by_its_chapters(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(
     ("given", "recipe", "path"),
-    [("kb", ".", "kb"), ("kb", "recipes", "../kb"), ("kb/../kb", ".", "kb"), (".", ".", "."), ("../kb", ".", ".")],
-)  # fmt: skip
+    [
+        ("kb", ".", "kb"),
+        ("kb", "recipes", "../kb"),
+        ("kb/../kb", ".", "kb"),
+        (".", ".", "."),
+        ("../kb", ".", "."),
+    ],
+)
 def test_a_relative_path_is_relative_to_the_recipe(
     kb: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, given: str, recipe: str, path: str
 ) -> None:
@@ -77,8 +83,10 @@ def test_the_block_of_a_recipe_reads_back(tmp_path: Path) -> None:
     description = describe_source(path, tmp_path)
     read = YAML(typ="safe").load(description.block())["source"]
     assert read == {
-        "path": str(path), "columns": {"text": "on", "title": "name"}, "licence": "not stated",
-    }  # fmt: skip
+        "path": str(path),
+        "columns": {"text": "on", "title": "name"},
+        "licence": "not stated",
+    }
     assert DocumentSource.model_validate(read).columns.text == "on"
     assert description.lengths == (16, 16, 16)
 

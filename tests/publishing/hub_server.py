@@ -132,17 +132,36 @@ class Handler(BaseHTTPRequestHandler):
         if rest.startswith("/preupload/"):
             files = json.loads(body)["files"]
             mode = {True: "lfs", False: "regular"}
-            return 200, {"files": [
-                {"path": f["path"], "uploadMode": mode[f["path"].endswith((".parquet", ".safetensors"))], "shouldIgnore": False}
-                for f in files
-            ]}  # fmt: skip
+            return 200, {
+                "files": [
+                    {
+                        "path": f["path"],
+                        "uploadMode": mode[f["path"].endswith((".parquet", ".safetensors"))],
+                        "shouldIgnore": False,
+                    }
+                    for f in files
+                ]
+            }
         if rest == ".git/info/lfs/objects/batch":
-            return 200, {"transfer": "basic", "objects": [
-                {"oid": one["oid"], "size": one["size"], **({} if one["oid"] in self.state.blobs else {
-                    "actions": {"upload": {"href": f"{self.state.url}/blobs/{one['oid']}"}}
-                })}
-                for one in json.loads(body)["objects"]
-            ]}  # fmt: skip
+            return 200, {
+                "transfer": "basic",
+                "objects": [
+                    {
+                        "oid": one["oid"],
+                        "size": one["size"],
+                        **(
+                            {}
+                            if one["oid"] in self.state.blobs
+                            else {
+                                "actions": {
+                                    "upload": {"href": f"{self.state.url}/blobs/{one['oid']}"}
+                                }
+                            }
+                        ),
+                    }
+                    for one in json.loads(body)["objects"]
+                ],
+            }
         if rest.startswith("/commit/"):
             return self.committed(repo, [json.loads(line) for line in body.splitlines()])
         revision = re.match(r"/(?:revision|tree|resolve)/([^/]+)", rest)
@@ -164,9 +183,16 @@ class Handler(BaseHTTPRequestHandler):
                 tree_entry(name, data, name in commit.lfs) for name, data in commit.files.items()
             ]
         siblings = [{"rfilename": name} for name in commit.files]
-        return 200, {"id": repo, "sha": commit.oid, "siblings": siblings, "tags": [],
-                     "private": repo in self.state.private,
-                     "downloads": 0, "likes": 0, "cardData": {}}  # fmt: skip
+        return 200, {
+            "id": repo,
+            "sha": commit.oid,
+            "siblings": siblings,
+            "tags": [],
+            "private": repo in self.state.private,
+            "downloads": 0,
+            "likes": 0,
+            "cardData": {},
+        }
 
     def committed(self, repo: str, lines: list[dict[str, Any]]) -> tuple[Any, ...]:
         head = self.state.head(repo)

@@ -18,7 +18,7 @@ KEY, SECRET, SESSION = (
     "root/secret+0123456789abcdefghijklmnopqr",
     "session/tok+en==",
 )
-Fault = Literal["drop", "drop after", "cut", "late", 500, 501, 503, "echo", "lag", "unconditional"]
+Fault = Literal["drop", "drop after", "cut", "late", 500, 501, 503, "echo"]
 
 
 @dataclass
@@ -42,9 +42,13 @@ class State:
         from botocore.config import Config
 
         return boto3.client(
-            service, endpoint_url=self.url, region_name="us-east-1", aws_access_key_id=KEY,
-            aws_secret_access_key=SECRET, config=Config(user_agent_extra="aside"),
-        )  # fmt: skip
+            service,
+            endpoint_url=self.url,
+            region_name="us-east-1",
+            aws_access_key_id=KEY,
+            aws_secret_access_key=SECRET,
+            config=Config(user_agent_extra="aside"),
+        )
 
     def keys(self, prefix: str = "") -> list[str]:
         listed = self.client().list_objects_v2(Bucket=BUCKET, Prefix=prefix)
@@ -74,10 +78,13 @@ def calm(s3: State) -> None:
 def settings(url: str, folder: Path) -> dict[str, str]:
     """The environment of a client of a server, and of nothing else that a machine may have."""
     return {
-        "AWS_ENDPOINT_URL": url, "AWS_ACCESS_KEY_ID": KEY, "AWS_SECRET_ACCESS_KEY": SECRET,
-        "AWS_EC2_METADATA_DISABLED": "true", "AWS_CONFIG_FILE": str(folder / "none"),
+        "AWS_ENDPOINT_URL": url,
+        "AWS_ACCESS_KEY_ID": KEY,
+        "AWS_SECRET_ACCESS_KEY": SECRET,
+        "AWS_EC2_METADATA_DISABLED": "true",
+        "AWS_CONFIG_FILE": str(folder / "none"),
         "AWS_SHARED_CREDENTIALS_FILE": str(folder / "none"),
-    }  # fmt: skip
+    }
 
 
 def _words(environ: dict[str, Any]) -> str:
@@ -130,13 +137,7 @@ def serving() -> Iterator[State]:
         number = len(state.requests)
         fault = state.fault(number, request)
         state.before(request)
-        if fault == "lag":
-            start("200 OK", [("Content-Type", "application/xml")])
-            return [b"<ListBucketResult><KeyCount>0</KeyCount></ListBucketResult>"]
-        if fault == "unconditional":
-            for name in ("HTTP_IF_MATCH", "HTTP_IF_NONE_MATCH"):
-                environ.pop(name, None)
-        if fault in (None, "unconditional"):
+        if fault is None:
             return answer(environ, start)
         said: list[Any] = ["200 OK", []]
 

@@ -38,12 +38,18 @@ def test_the_header_is_one_that_the_hub_knows(kb_tree: Path) -> None:
     configs = header.pop("configs")
     info = header.pop("dataset_info")
     assert header == {
-        "pretty_name": "limit_small", "language": ["en"], "multilinguality": ["monolingual"],
-        "license": "apache-2.0", "annotations_creators": ["machine-generated"],
-        "language_creators": ["machine-generated"], "source_datasets": ["original"],
-        "task_categories": ["text-retrieval"], "task_ids": ["document-retrieval"],
-        "tags": ["synthetic", "retgen", "limit"], "size_categories": ["n<1K"],
-    }  # fmt: skip
+        "pretty_name": "limit_small",
+        "language": ["en"],
+        "multilinguality": ["monolingual"],
+        "license": "apache-2.0",
+        "annotations_creators": ["machine-generated"],
+        "language_creators": ["machine-generated"],
+        "source_datasets": ["original"],
+        "task_categories": ["text-retrieval"],
+        "task_ids": ["document-retrieval"],
+        "tags": ["synthetic", "retgen", "limit"],
+        "size_categories": ["n<1K"],
+    }
     names = ["default", "corpus", "queries", "corpus_metadata", "queries_metadata"]
     found = MetadataConfigs.from_dataset_card_data(DatasetCardData(configs=configs))
     assert list(found) == names
@@ -58,11 +64,22 @@ def test_what_a_run_has_beside_its_data_set_is_there(ladders: Path, ladders_tree
     folder, header, text = read_card(ladders_tree)
     names = [one["config_name"] for one in header["configs"]]
     assert names == [
-        "default", "corpus", "queries", "graded", "corpus_metadata", "queries_metadata",
-        "tables_position", "tables_task1", "tables_task2_3", "tables_task4_1024",
-        "tables_task4_512", "tables_verdicts", "training_ladders", "training_pairs",
+        "default",
+        "corpus",
+        "queries",
+        "graded",
+        "corpus_metadata",
+        "queries_metadata",
+        "tables_position",
+        "tables_task1",
+        "tables_task2_3",
+        "tables_task4_1024",
+        "tables_task4_512",
+        "tables_verdicts",
+        "training_ladders",
+        "training_pairs",
         "training_triplets",
-    ]  # fmt: skip
+    ]
     for name in ("ladders", "pairs", "triplets"):
         there, run = (p / "training" / f"{name}.parquet" for p in (folder, ladders))
         assert pq.read_table(there).equals(pq.read_table(run))
@@ -122,8 +139,9 @@ def test_people_s_labels_and_checks_that_were_switched_off(kb: Path, tmp_path: P
     manifest = json.loads((kb / "manifest.json").read_text())
     manifest["evidence"]["human"] = 3
     manifest["checks"] |= {
-        "switched_off": {"duplicate-text": "as published"}, "severities": {"empty-text": "warning"},
-    }  # fmt: skip
+        "switched_off": {"duplicate-text": "as published"},
+        "severities": {"empty-text": "warning"},
+    }
     (kb / "manifest.json").write_text(json.dumps(manifest))
     _, header, text = published(kb, tmp_path)
     assert header["annotations_creators"] == ["machine-generated", "other"]

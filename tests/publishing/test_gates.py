@@ -22,18 +22,22 @@ def test_gates_are_in_the_tree_the_card_and_the_answer_and_refuse_nothing(
 ) -> None:
     out = tmp_path / "out"
     done = gen("publish", kb, f"file:{out}")
-    assert (done.returncode, done.stdout.splitlines()[-2:]) == (0, [
-        f"published: {out}",
-        "note: MTEB would ask for more, metadata: failed: unknown: reference; write them in "
-        "mteb.yaml in the run",
-    ])  # fmt: skip
+    assert (done.returncode, done.stdout.splitlines()[-2:]) == (
+        0,
+        [
+            f"published: {out}",
+            "note: MTEB would ask for more, metadata: failed: unknown: reference; write them in "
+            "mteb.yaml in the run",
+        ],
+    )
     done = gen("publish", kb, f"file:{out}")
     assert done.stdout.splitlines()[-1].endswith("holds all of it already: nothing to do")
     shown = json.loads(gen("publish", kb, f"file:{out}", "--json").stdout)["gates"]
     assert [one["status"] for one in shown] == STATUS
     assert json.loads((out / "mteb" / "gates.json").read_text()) == {
-        "task": "LimitSmallRetrieval", "gates": shown,
-    }  # fmt: skip
+        "task": "LimitSmallRetrieval",
+        "gates": shown,
+    }
     assert shown[5]["message"] == (
         "minilm was not scored: `gen eval RUN --model minilm --metric recall@2` does"
     )
@@ -52,8 +56,11 @@ def test_scores_are_those_of_gen_eval(kb: Path, tmp_path: Path) -> None:
         return publish(kb, f"file:{tmp_path / 'out'}", dry_run=True).gates[5].line
 
     assert gate().startswith("scores: not run: minilm was not scored")
-    measured["results"][0] |= {"model": "minilm", "metrics": {"recall@2": 0.4},
-                               "intervals": {"recall@2": [0.3, 0.5]}}  # fmt: skip
+    measured["results"][0] |= {
+        "model": "minilm",
+        "metrics": {"recall@2": 0.4},
+        "intervals": {"recall@2": [0.3, 0.5]},
+    }
     path.write_text(json.dumps(measured))
     assert gate() == (
         "scores: passed: test: recall@2 0.1333 of a random ranking, 0.4000 (0.3000 to 0.5000) of "

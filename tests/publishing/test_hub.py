@@ -24,12 +24,18 @@ REPO = "me/kb"
 FILES = [path for path in TREE if path != "croissant.json"]  # which the Hub makes itself
 # of a first publish, in order; the same path may be asked for twice
 FIRST = [
-    "GET /api/datasets/me/kb", "POST /api/repos/create", "GET /api/datasets/me/kb",
-    "GET /api/datasets/me/kb/tree/OID", "POST /api/validate-yaml",
-    "POST /api/datasets/me/kb/preupload/main", "POST /datasets/me/kb.git/info/lfs/objects/batch",
-    "PUT /blobs/OID", "PUT /blobs/OID", "PUT /blobs/OID",
+    "GET /api/datasets/me/kb",
+    "POST /api/repos/create",
+    "GET /api/datasets/me/kb",
+    "GET /api/datasets/me/kb/tree/OID",
+    "POST /api/validate-yaml",
+    "POST /api/datasets/me/kb/preupload/main",
+    "POST /datasets/me/kb.git/info/lfs/objects/batch",
+    "PUT /blobs/OID",
+    "PUT /blobs/OID",
+    "PUT /blobs/OID",
     "POST /api/datasets/me/kb/commit/main",
-]  # fmt: skip
+]
 
 # the one that commits always, the others slowly
 EVERY = [*(pytest.param(n, marks=pytest.mark.slow) for n in range(1, len(FIRST))), len(FIRST)]
@@ -71,8 +77,9 @@ def test_unchanged_is_left_alone_and_changed_is_one_commit(kb: Path, hub: State,
     publish(kb, f"hub:{REPO}")
     done = gen("publish", kb, f"hub:{REPO}")
     assert (done.returncode, done.stdout) == (
-        0, "unchanged: 11 files\nhub:me/kb holds all of it already: nothing to do\n",
-    )  # fmt: skip
+        0,
+        "unchanged: 11 files\nhub:me/kb holds all of it already: nothing to do\n",
+    )
     assert len(hub.repos[REPO]) == 2
     head = hub.head(REPO)
     listing = json.loads(head.files["published.json"])
@@ -110,12 +117,13 @@ def test_private(kb: Path, hub: State, gen: Gen) -> None:
     for options in ((), ("--dry-run",)):
         done = gen("publish", kb, f"hub:{REPO}", "--private", *options)
         assert (done.returncode, done.stdout, done.stderr) == (
-            2, "",
+            2,
+            "",
             "gen: hub:me/kb is there already, and public: --private makes a new repository "
             "private, and changes none. Make it private on its settings page "
             f"({hub.url}/datasets/me/kb/settings), name another one, or leave --private out. "
             "Nothing was published\n",
-        )  # fmt: skip
+        )
     assert len(hub.repos[REPO]) == heads
 
 
@@ -244,9 +252,14 @@ def test_an_empty_repository_is_used(kb: Path, hub: State) -> None:
     ],
 )
 def test_tokens_that_cannot(
-    kb: Path, hub: State, monkeypatch: pytest.MonkeyPatch, gen: Gen, token: str | None,
-    message: str, tmp_path: Path,
-) -> None:  # fmt: skip
+    kb: Path,
+    hub: State,
+    monkeypatch: pytest.MonkeyPatch,
+    gen: Gen,
+    token: str | None,
+    message: str,
+    tmp_path: Path,
+) -> None:
     from huggingface_hub import constants
 
     monkeypatch.setattr(constants, "HF_TOKEN_PATH", str(tmp_path / "none"))

@@ -12,6 +12,8 @@ import pytest
 import retgen
 from retgen import publish
 from retgen.errors import ChecksFailed, DatasetError, UsageError
+from retgen.evaluation.training.config import write_own
+from retgen.evaluation.training.result import Training
 from tests.conftest import Gen, Write
 from tests.publishing.hub_server import State
 from tests.publishing.test_publish import files
@@ -23,9 +25,13 @@ pytestmark = [
 ]
 REPO = "me/limit-words"
 FILES = [
-    "README.md", "config_sentence_transformers.json", "model.safetensors", "modules.json",
-    "published.json", "tokenizer.json",
-]  # fmt: skip
+    "README.md",
+    "config_sentence_transformers.json",
+    "model.safetensors",
+    "modules.json",
+    "published.json",
+    "tokenizer.json",
+]
 
 
 @pytest.fixture(scope="module")
@@ -34,7 +40,7 @@ def words(tmp_path_factory: pytest.TempPathFactory) -> Path:
     from sentence_transformers import SentenceTransformer
     from sentence_transformers.sentence_transformer.modules import StaticEmbedding
 
-    from retgen.evaluation.embedders.loading import load_model
+    from retgen.search.embedders.loading import load_model
 
     whole = load_model("static:minilm", "cpu")[0]
     assert isinstance(whole, StaticEmbedding)
@@ -62,12 +68,19 @@ def made(limit_run: Path, words: Path, tmp_path_factory: pytest.TempPathFactory)
         (outside / f"{name}.jsonl").write_text("".join(json.dumps(row) + "\n" for row in of))
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("OMP_NUM_THREADS", "1")
-        retgen.train(
-            limit_run, str(words), outside=outside, metrics=["recall@2", "nDCG@10"],
-            settings={"learning_rate": 0.05, "epochs": 2, "batch_size": "full"},
-            out=folder / "limit_words",
-        )  # fmt: skip
+        train(limit_run, words, outside, folder / "limit_words")
     return folder / "limit_words"
+
+
+def train(data: Path, model: Path, outside: Path, out: Path) -> Training:
+    return retgen.train(
+        data,
+        str(model),
+        outside=outside,
+        metrics=["recall@2", "nDCG@10"],
+        settings={"learning_rate": 0.05, "epochs": 2, "batch_size": "full"},
+        out=out,
+    )
 
 
 @pytest.fixture
@@ -89,8 +102,9 @@ def test_a_repository_of_a_model_in_one_commit(made: Path, hub: State, gen: Gen)
     assert f'SentenceTransformer("{REPO}")' in card
     done = gen("publish", made / "model", f"hub:{REPO}")  # the model's own folder will do
     assert (done.returncode, done.stdout) == (
-        0, f"unchanged: 6 files\nhub:{REPO} holds all of it already: nothing to do\n",
-    )  # fmt: skip
+        0,
+        f"unchanged: 6 files\nhub:{REPO} holds all of it already: nothing to do\n",
+    )
     assert len(hub.repos[REPO]) == 2
 
 
@@ -117,14 +131,20 @@ def test_the_card(made: Path, words: Path, tmp_path: Path) -> None:
     assert str(made.parent) not in card
     heads = [line for line in body.splitlines() if line.startswith(("# ", "## "))]
     assert heads[:5] == [
-        "# SentenceTransformer", "## What it was trained on", "## What that changed",
-        "## What it lost", "## What to know",
-    ]  # fmt: skip
+        "# SentenceTransformer",
+        "## What it was trained on",
+        "## What that changed",
+        "## What it lost",
+        "## What to know",
+    ]
     assert heads[-1].startswith("## How this model was fine-tuned (retgen ")
     lines = body.splitlines()
     assert "- base model: words" in lines
     assert "- data set: limit, made by the recipe limit_small (retgen 0.1.0)" in lines
-    assert "- pairs: 200 pairs from the qrels of split test of limit, so a score on that split measures memory, not retrieval" in lines  # fmt: skip
+    assert (
+        "- pairs: 200 pairs from the qrels of split test of limit, so a score on that split measures memory, not retrieval"
+        in lines
+    )
     assert "- licence of the names: MIT (Faker)" in lines
     assert f"- steps: {facts['steps']}, saved is step {facts['best_step']}" in lines
     test = facts["test"]
@@ -133,9 +153,10 @@ def test_the_card(made: Path, words: Path, tmp_path: Path) -> None:
     low, high = test["intervals"]["before"]["recall@2"]
     assert cells[1] == f"{test['before']['recall@2']:.4f} ({low:.3f} to {high:.3f})"
     (change,) = [
-        one for one in test["comparisons"]
+        one
+        for one in test["comparisons"]
         if (one["first"], one["second"], one["measure"]) == ("after", "before", "recall@2")
-    ]  # fmt: skip
+    ]
     assert cells[4] == (
         f"{change['difference']:+.4f} ({change['low']:+.3f} to {change['high']:+.3f})"
     )
@@ -151,10 +172,16 @@ def test_what_it_lost(trained: Path, tmp_path: Path) -> None:
     scored["idf"], scored["before"] = None, {"recall@2": 0.9, "nDCG@10": 0.9, "MRR": 0.9}
     scored["after"] = {"recall@2": 0.6, "nDCG@10": 0.85, "MRR": 0.8}
     scored["comparisons"] = [
-        {"first": "after", "second": "before", "measure": measure,
-         "difference": difference, "low": difference - 0.1, "high": difference + 0.1}
+        {
+            "first": "after",
+            "second": "before",
+            "measure": measure,
+            "difference": difference,
+            "low": difference - 0.1,
+            "high": difference + 0.1,
+        }
         for measure, difference in (("recall@2", -0.3), ("nDCG@10", -0.05))
-    ]  # fmt: skip
+    ]
     publish(changed(trained, **facts), f"file:{tmp_path / 'out'}")
     lines = (tmp_path / "out/README.md").read_text().splitlines()
     begin = lines.index("## What it lost") + 2
@@ -167,10 +194,7 @@ def test_what_it_lost(trained: Path, tmp_path: Path) -> None:
 
 
 def test_nothing_outside_is_said(trained: Path, tmp_path: Path) -> None:
-    facts = json.loads((trained / "train.json").read_text())
-    facts["outside"] = {}
-    (trained / "train.json").write_text(json.dumps(facts))
-    publish(trained, f"file:{tmp_path / 'out'}")
+    publish(changed(trained, outside={}), f"file:{tmp_path / 'out'}")
     assert (
         "- not measured: no data set outside its own was scored (gen train --outside)\n"
         in (tmp_path / "out/README.md").read_text()
@@ -197,8 +221,9 @@ def test_dry_run(made: Path, hub: State, gen: Gen) -> None:
 
 def changed(trained: Path, **facts: Any) -> Path:
     """With other facts in its train.json."""
-    stored = json.loads((trained / "train.json").read_text())
-    (trained / "train.json").write_text(json.dumps({**stored, **facts}))
+    stored = {**json.loads((trained / "train.json").read_text()), **facts}
+    del stored["checksum"]
+    write_own(trained / "train.json", stored)
     return trained
 
 
@@ -248,17 +273,10 @@ def test_what_is_no_model(trained: Path, dataset: Write, tmp_path: Path) -> None
         f"{plain} is not a run directory: it has no recipe.yaml, nor a training: it has no "
         "identity.json. What `gen run` and `gen train` made is published; "
     )
-    (trained / "model/model.safetensors").rename(tmp_path / "weights")
-    with pytest.raises(DatasetError) as error:
-        publish(trained, out)
-    assert str(error.value) == (
-        f"{trained / 'model'} holds no weights (.safetensors), so it is no model. Train it again "
-        "with --fresh. Nothing was published"
-    )
     for name, message in {
         "train.json": "its scores are unfinished, or it is a variant or a seed of another training. The same `gen train` ends the first; a variant is trained by itself to be published. Nothing was published",
         "training.json": "which is written last: the training is unfinished. The same `gen train` ends it. Nothing was published",
-    }.items():  # fmt: skip
+    }.items():
         (trained / name).unlink()
         with pytest.raises(DatasetError) as error:
             publish(trained, out)
@@ -266,11 +284,85 @@ def test_what_is_no_model(trained: Path, dataset: Write, tmp_path: Path) -> None
         assert str(error.value) == f"{trained} has no {name}{joint}{message}"
 
 
-def test_a_damaged_file(trained: Path, tmp_path: Path) -> None:
-    (trained / "train.json").write_text("{}")
-    with pytest.raises(DatasetError) as error:
-        publish(trained, f"file:{tmp_path / 'out'}")
-    assert str(error.value) == (
-        f"{trained}/train.json is damaged, or of an earlier version; the same `gen train` writes "
-        "it anew. Nothing was published"
+def test_files_that_are_not_as_the_training_wrote_them(
+    trained: Path, made: Path, words: Path, limit_run: Path, tmp_path: Path
+) -> None:
+    """Both `gen publish` and `gen train` refuse them by name, and take them once put back."""
+    weights, modules = trained / "model/model.safetensors", trained / "model/modules.json"
+    whole = weights.read_bytes()
+    scores, identity = trained / "scores/test_after.npy", trained / "identity.json"
+    stated = trained / "training.json"
+    values = json.loads(stated.read_text())
+    old = {key: value for key, value in values.items() if key not in ("checksum", "files")}
+    other = {**values, "result": {**values["result"], "seconds": 0.0}}
+    of_file = (
+        f"{trained} is a finished training, but not as it was written: {{}}. Put the files back as "
+        "they were, or train again with --fresh."
     )
+    of_values = (
+        f"{stated} cannot be checked: it was changed since the training wrote it, or is of an "
+        "earlier version. Put it back as it was, or train again with --fresh."
+    )
+    damages: list[tuple[Path, bytes | None, str]] = [
+        (weights, whole[: len(whole) // 2], of_file.format("model/model.safetensors (changed)")),
+        (weights, bytes(len(whole)), of_file.format("model/model.safetensors (changed)")),
+        (weights, b"", of_file.format("model/model.safetensors (changed)")),
+        (
+            weights,
+            (words / "model.safetensors").read_bytes(),
+            of_file.format("model/model.safetensors (changed)"),
+        ),
+        (weights, None, of_file.format("model/model.safetensors (missing)")),
+        (modules, b"[]", of_file.format("model/modules.json (changed)")),
+        (trained / "model/1/more.bin", b"", of_file.format("model/1/more.bin (added)")),
+        (scores, None, of_file.format("scores/test_after.npy (missing)")),
+        (identity, identity.read_bytes() + b"\n", of_file.format("identity.json (changed)")),
+        (stated, json.dumps(other).encode(), of_values),
+        (stated, json.dumps(old).encode(), of_values),  # as earlier versions wrote it
+        (stated, b"", of_values),
+    ]
+    out = f"file:{tmp_path / 'out'}"
+    for path, data, message in damages:
+        before = path.read_bytes() if path.is_file() else None
+        put(path, data)
+        with pytest.raises(UsageError) as error:
+            publish(trained, out, force=True)
+        assert str(error.value) == message
+        with pytest.raises(UsageError) as error:
+            train(limit_run, words, made.parent / "animals", trained)
+        assert str(error.value) == message
+        put(path, before)
+    (trained / "model/1").rmdir()
+    assert train(limit_run, words, made.parent / "animals", trained).trained.repeated
+    publish(trained, out)
+    assert (tmp_path / "out/model.safetensors").read_bytes() == whole
+
+
+def put(path: Path, data: bytes | None) -> None:
+    """Write or remove a file."""
+    if data is None:
+        path.unlink()
+    else:
+        path.parent.mkdir(exist_ok=True)
+        path.write_bytes(data)
+
+
+def test_scores_that_are_not_of_the_training(
+    trained: Path, made: Path, words: Path, limit_run: Path, tmp_path: Path
+) -> None:
+    """The same `gen train` writes them anew."""
+    facts = trained / "train.json"
+    altered = facts.read_text().replace('"steps": ', '"steps": 1')
+    for damage in ("{}", altered, None):
+        if damage is None:
+            changed(trained, training="of another training")
+        else:
+            facts.write_text(damage)
+        with pytest.raises(DatasetError) as error:
+            publish(trained, f"file:{tmp_path / 'out'}")
+        assert str(error.value) == (
+            f"{facts} is damaged, or of another training; the same `gen train` writes it anew. "
+            "Nothing was published"
+        )
+        assert train(limit_run, words, made.parent / "animals", trained).trained.repeated
+        publish(trained, f"file:{tmp_path / 'out'}")

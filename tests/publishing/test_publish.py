@@ -20,15 +20,27 @@ from retgen.review import open_review
 from tests.conftest import Gen
 
 FILES = [
-    "README.md", "corpus/corpus-00000-of-00001.parquet", "croissant.json", "eval.yaml",
+    "README.md",
+    "corpus/corpus-00000-of-00001.parquet",
+    "croissant.json",
+    "eval.yaml",
     "manifest.json",
-    "mteb/descriptive_stats/Retrieval/LimitSmallRetrieval.json", "mteb/gates.json", "mteb/task.py",
-    "published.json", "qrels/test.parquet", "queries/queries.parquet", "recipe.yaml",
-]  # fmt: skip
+    "mteb/descriptive_stats/Retrieval/LimitSmallRetrieval.json",
+    "mteb/gates.json",
+    "mteb/task.py",
+    "published.json",
+    "qrels/test.parquet",
+    "queries/queries.parquet",
+    "recipe.yaml",
+]
 CHECKS = [
-    ["mteb, metadata", "failed"], ["mteb, short texts", "passed"], ["mteb, duplicates", "passed"],
-    ["mteb, positives", "passed"], ["mteb, leaks", "passed"], ["mteb, scores", "not run"],
-]  # fmt: skip
+    ["mteb, metadata", "failed"],
+    ["mteb, short texts", "passed"],
+    ["mteb, duplicates", "passed"],
+    ["mteb, positives", "passed"],
+    ["mteb, leaks", "passed"],
+    ["mteb, scores", "not run"],
+]
 
 
 def files(folder: Path) -> dict[str, bytes]:
@@ -56,8 +68,9 @@ def test_a_published_folder_is_loaded_and_lists_its_files(kb: Path, tmp_path: Pa
     assert listing["name"] == "limit_small"
     assert {path: one["sha256"] for path, one in listing["files"].items()} == {
         path: hashlib.sha256(data).hexdigest()
-        for path, data in files(out).items() if path != "published.json"
-    }  # fmt: skip
+        for path, data in files(out).items()
+        if path != "published.json"
+    }
     assert (out / "manifest.json").read_bytes() == (kb / "manifest.json").read_bytes()
     # nothing there says where on this machine the run stands
     assert not [path for path, data in files(out).items() if str(tmp_path).encode() in data]
@@ -72,10 +85,16 @@ def test_the_card_says_what_the_run_says(kb_tree: Path) -> None:
     text = (kb_tree / "README.md").read_text()
     heads = [line for line in text.splitlines() if line.startswith("## ")]
     assert heads == [
-        "## Loading", "## Labels", "## Query-blind baselines",
-        "## How hard for a single-vector embedder", "## Licence and sources",
-        "## What MTEB's checks say", "## What a score here does not show", "## How it was made", "## Citation",
-    ]  # fmt: skip
+        "## Loading",
+        "## Labels",
+        "## Query-blind baselines",
+        "## How hard for a single-vector embedder",
+        "## Licence and sources",
+        "## What MTEB's checks say",
+        "## What a score here does not show",
+        "## How it was made",
+        "## Citation",
+    ]
     assert "200 of 200 qrels are proven" in text
     assert "| default | test | query-id, corpus-id, score | 200 |\n" in text
     assert "| corpus | corpus | &#95;id, title, text | 15 |\n" in text
@@ -121,9 +140,11 @@ def test_a_dry_run_says_what_would_change_and_changes_nothing(
     shown = json.loads(done.stdout)
     kinds = {one["path"]: one["kind"] for one in shown["files"]}
     assert kinds == {
-        **dict.fromkeys(FILES, "unchanged"), "manifest.json": "changed", "old.txt": "removed",
+        **dict.fromkeys(FILES, "unchanged"),
+        "manifest.json": "changed",
+        "old.txt": "removed",
         "published.json": "changed",
-    }  # fmt: skip
+    }
     assert files(out) == before
     assert FileChange("old.txt", "removed", 0) in publish(kb, f"file:{out}").changes
     assert list(files(out)) == FILES
@@ -262,9 +283,10 @@ def test_a_folder_that_cannot_be_written(kb: Path, tmp_path: Path, gen: Gen) -> 
     )
     done = gen("publish", kb, f"file:{tmp_path / 'file' / 'out'}")
     assert (done.returncode, done.stderr) == (
-        2, f"gen: cannot write {tmp_path / 'file'}: it is a file, not a folder. What was finished "
+        2,
+        f"gen: cannot write {tmp_path / 'file'}: it is a file, not a folder. What was finished "
         "before is kept: choose another folder and run the same command again.\n",
-    )  # fmt: skip
+    )
 
 
 def test_a_changed_run_is_refused_and_force_says_so_in_the_card(
@@ -401,10 +423,14 @@ def test_personal_data_and_secrets_are_named_before_anything_is_written(
 ) -> None:
     report = json.loads((kb / "report.json").read_text())
     report["findings"] = [
-        {"rule": "personal-data", "severity": "warning", "ids": ["a"],
-         "message": "document a holds an e-mail address"},
+        {
+            "rule": "personal-data",
+            "severity": "warning",
+            "ids": ["a"],
+            "message": "document a holds an e-mail address",
+        },
         {"rule": "near-duplicate", "severity": "warning", "ids": ["a"], "message": "no matter"},
-    ]  # fmt: skip
+    ]
     (kb / "report.json").write_text(json.dumps(report))
     done = gen("publish", kb, f"file:{tmp_path / 'out'}", "--dry-run")
     assert done.stderr == (

@@ -29,10 +29,18 @@ qrels = load_dataset("kb_here", split="test")
 @pytest.mark.parametrize(
     "address",
     [
-        "kb", "//bucket", "//bucket/", "/bucket/kb", "//b/kb", "//bucket//kb", "//bucket/a/../b",
-        "//bucket/a b", "//bucket/k*", "//bucket/k?versionId=1",
+        "kb",
+        "//bucket",
+        "//bucket/",
+        "/bucket/kb",
+        "//b/kb",
+        "//bucket//kb",
+        "//bucket/a/../b",
+        "//bucket/a b",
+        "//bucket/k*",
+        "//bucket/k?versionId=1",
     ],
-)  # fmt: skip
+)
 def test_places_that_cannot_be(gen: Gen, address: str) -> None:
     done = gen("publish", "outputs/kb", f"s3:{address}")
     assert done.returncode == 2

@@ -10,6 +10,7 @@ import shutil
 import subprocess
 import sys
 import threading
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -19,7 +20,17 @@ from retgen.errors import EndpointFailed, UsageError
 from retgen.publishing.destinations import FileChange, Standing, Tree, destination
 from retgen.write import file_info
 from tests.conftest import Gen
-from tests.publishing.s3_server import BUCKET, KEY, SECRET, SESSION, Fault, State, calm
+from tests.publishing.s3_server import (
+    BUCKET,
+    KEY,
+    SECRET,
+    SESSION,
+    Fault,
+    State,
+    calm,
+    serving,
+    settings,
+)
 from tests.publishing.test_hub import change
 from tests.publishing.test_publish import FILES, files
 from tests.publishing.test_s3 import READ
@@ -31,15 +42,41 @@ CHANGED = ("README.md", "croissant.json", "manifest.json", "mteb/task.py", "publ
 IN_ORDER = [*(path for path in FILES if path != "published.json"), "published.json"]
 # of a first publish, in order: what is there, the files, the pointer
 FIRST = [
-    "GET list", "GET list",
+    "GET list",
+    "GET list",
     *(f"{method} {HERE}revisions/REV/{p}" for p in IN_ORDER for method in ("HEAD", "PUT")),
     f"PUT {HERE}current.json",
-]  # fmt: skip
+]
 UNCHANGED = [
-    "GET list", f"HEAD {HERE}current.json", f"GET {HERE}current.json",
-    f"HEAD {HERE}revisions/REV/published.json", f"GET {HERE}revisions/REV/published.json",
+    "GET list",
+    f"HEAD {HERE}current.json",
+    f"GET {HERE}current.json",
+    f"HEAD {HERE}revisions/REV/published.json",
+    f"GET {HERE}revisions/REV/published.json",
     *(f"HEAD {HERE}revisions/REV/{path}" for path in FILES),
-]  # fmt: skip
+]
+
+
+@pytest.fixture(scope="module")
+def s3_server() -> Iterator[State]:
+    """A real S3 server on loopback."""
+    with serving() as state:
+        yield state
+
+
+@pytest.fixture
+def s3(s3_server: State, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[State]:
+    """The server with an empty bucket, in the environment; of a machine's settings nothing else."""
+    for name in [name for name in os.environ if name.startswith("AWS_")]:
+        monkeypatch.delenv(name)
+    for name, value in settings(s3_server.url, tmp_path).items():
+        monkeypatch.setenv(name, value)
+    s3_server.client().create_bucket(Bucket=BUCKET)
+    s3_server.requests.clear()
+    yield s3_server
+    calm(s3_server)
+    s3_server.empty()
+    s3_server.client().delete_bucket(Bucket=BUCKET)
 
 
 @pytest.fixture(autouse=True)
@@ -80,8 +117,9 @@ def test_the_same_tree_as_a_folder_and_an_unchanged_run_writes_nothing(
     s3.requests.clear()
     done = gen("publish", kb, f"{TO}/")
     assert (done.returncode, done.stdout) == (
-        0, f"unchanged: {len(FILES)} files\n{TO}/ holds all of it already: nothing to do\n",
-    )  # fmt: skip
+        0,
+        f"unchanged: {len(FILES)} files\n{TO}/ holds all of it already: nothing to do\n",
+    )
     assert s3.requests == UNCHANGED
 
 
@@ -114,11 +152,11 @@ def test_a_change_is_a_new_revision_and_the_old_one_stays(
     # what is the same is not sent again
     assert s3.writes() == [
         *(
-            f"{'PUT' if path in CHANGED else 'COPY'} "
-            f"{HERE}revisions/REV/{path}" for path in IN_ORDER
+            f"{'PUT' if path in CHANGED else 'COPY'} {HERE}revisions/REV/{path}"
+            for path in IN_ORDER
         ),
         f"PUT {HERE}current.json",
-    ]  # fmt: skip
+    ]
     assert read(s3) == tree_of(kb, tmp_path / "out") != tree
     objects = s3.objects()
     old = first.removeprefix(f"s3://{BUCKET}/")
@@ -152,6 +190,16 @@ def test_a_network_that_ends_at_any_request_leaves_nothing_half_and_a_repeat_com
         assert read(s3) == tree
         assert not sent & set(s3.writes())  # what had been uploaded is not sent again
         s3.empty()
+
+
+def test_a_store_without_conditional_writes(kb: Path, s3: State, gen: Gen) -> None:
+    s3.fault = lambda number, request: 501 if request == f"PUT {HERE}current.json" else None
+    done = gen("publish", kb, TO)
+    assert (done.returncode, done.stderr) == (
+        2,
+        f"gen: {TO}: the store cannot write an object on a condition, which this needs. Nothing was "
+        "published\n",
+    )
 
 
 def once(requests: list[str]) -> list[str]:
@@ -195,9 +243,13 @@ def test_an_update_that_ends_at_any_request_is_the_old_or_the_new(
 @pytest.mark.parametrize("fault", ["late", "drop after"])
 @pytest.mark.parametrize("attempts", ["1", "2"])
 def test_an_answer_that_is_lost_at_the_pointer(
-    kb: Path, tmp_path: Path, s3: State, monkeypatch: pytest.MonkeyPatch, fault: Fault,
+    kb: Path,
+    tmp_path: Path,
+    s3: State,
+    monkeypatch: pytest.MonkeyPatch,
+    fault: Fault,
     attempts: str,
-) -> None:  # fmt: skip
+) -> None:
     """It is there, whether or not the client asked again and was refused for that."""
     monkeypatch.setenv("AWS_MAX_ATTEMPTS", attempts)
     s3.fault = lambda n, request: fault if n == len(FIRST) else None
@@ -247,7 +299,7 @@ def test_of_two_that_switch_at_once_one_is_told(kb: Path, tmp_path: Path, s3: St
 
         def wait(request: str, gate: threading.Barrier = gate) -> None:
             if request == f"PUT {HERE}current.json":
-                gate.wait(30)
+                gate.wait(120)
 
         def one(run: Path, told: list[str] = told) -> None:
             try:
@@ -326,23 +378,31 @@ def test_keys_and_rights(kb: Path, s3: State, gen: Gen, monkeypatch: pytest.Monk
     iam = s3.client("iam")
     iam.create_user(UserName="reader")
     iam.put_user_policy(
-        UserName="reader", PolicyName="read",
-        PolicyDocument=json.dumps({
-            "Version": "2012-10-17",
-            "Statement": [
-                {"Effect": "Allow", "Action": ["s3:ListBucket", "s3:GetObject"], "Resource": "*"}
-            ],
-        }),
-    )  # fmt: skip
+        UserName="reader",
+        PolicyName="read",
+        PolicyDocument=json.dumps(
+            {
+                "Version": "2012-10-17",
+                "Statement": [
+                    {
+                        "Effect": "Allow",
+                        "Action": ["s3:ListBucket", "s3:GetObject"],
+                        "Resource": "*",
+                    }
+                ],
+            }
+        ),
+    )
     reader = iam.create_access_key(UserName="reader")["AccessKey"]
     for key, secret, said in [
         (KEY, SECRET, "S3 does not take the keys (InvalidAccessKeyId 403): look at AWS_PROFILE, "),
         (reader["AccessKeyId"], SECRET, "S3 does not take the keys (SignatureDoesNotMatch 403): "),
         (
-            reader["AccessKeyId"], reader["SecretAccessKey"],
+            reader["AccessKeyId"],
+            reader["SecretAccessKey"],
             "the keys may not do that (AccessDenied 403). They need s3:ListBucket of the bucket, ",
         ),
-    ]:  # fmt: skip
+    ]:
         monkeypatch.setenv("AWS_ACCESS_KEY_ID", key)
         monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", secret)
         with enable_iam_authentication():
@@ -436,9 +496,13 @@ def test_a_fresh_process_downloads_and_loads_it(kb: Path, tmp_path: Path, s3: St
     )
     env = {**os.environ, "HF_HOME": str(tmp_path / "home")}
     done = subprocess.run(
-        [sys.executable, "-c", program], env=env, cwd=tmp_path, capture_output=True, text=True,
+        [sys.executable, "-c", program],
+        env=env,
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
         timeout=120,
-    )  # fmt: skip
+    )
     first = json.loads((kb / "dataset" / "queries.jsonl").read_text().splitlines()[0])
     del first["metadata"]  # in a configuration of its own
     assert (done.stdout, done.returncode) == (f"15 100 200 {first}\n", 0), done.stderr

@@ -107,10 +107,13 @@ def test_spectral_values() -> None:
     small, large, plane, official, equal = (
         {bound.kind: bound for bound in spectral_bounds(matrix)}
         for matrix in (
-            patterns.hadamard(64), patterns.hadamard(256), patterns.projective(43), OFFICIAL,
+            patterns.hadamard(64),
+            patterns.hadamard(256),
+            patterns.projective(43),
+            OFFICIAL,
             QrelMatrix.from_rows([[0, 1], [0, 1]], 2),
         )
-    )  # fmt: skip
+    )
     assert small["forster"].sign_rank == 8
     assert large["forster"].sign_rank == 16
     assert 256 <= large["forster"].norm < Fraction(256_001, 1000)

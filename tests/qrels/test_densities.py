@@ -108,5 +108,7 @@ def test_too_large_is_left_out_and_said(monkeypatch: pytest.MonkeyPatch) -> None
     reason = "1,000 x 46: the exact count would take too long, and is not estimated"
     assert result.left_out["query graph density"] == reason
     assert list(result.left_out) == [
-        "document graph density", "query graph density", "average query strength",
-    ]  # fmt: skip
+        "document graph density",
+        "query graph density",
+        "average query strength",
+    ]

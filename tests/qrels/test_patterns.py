@@ -256,8 +256,10 @@ def test_matrix() -> None:
     assert matrix.dense().tolist() == [[1, 0, 1, 0], [0, 0, 0, 0], [0, 0, 1, 0]]
     play, columns, kept = matrix.positives_only()
     assert (play.dense().tolist(), columns.tolist(), kept.tolist()) == (
-        [[1, 1], [0, 1]], [0, 2], [0, 2],
-    )  # fmt: skip
+        [[1, 1], [0, 1]],
+        [0, 2],
+        [0, 2],
+    )
     indptr, queries = matrix.columns()
     assert (indptr.tolist(), queries.tolist()) == ([0, 1, 1, 3, 3], [0, 0, 2])
     again = QrelMatrix.from_rows([[1], [0, 2], [], [1], [0, 2]], 3)

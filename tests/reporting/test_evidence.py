@@ -72,13 +72,29 @@ def test_the_best_of_each_measure_is_kept() -> None:
     [
         ["limit_small"],
         ["limit_dense", "--set", "params.docs=1000", "--set", "params.queries=100"],
-        ["capretrieval_album", "--set", "params.captions=300", "--set", "params.queries=60",
-         "--set", "params.training=0"],
-        ["world_small", "--set", "params.documents=300", "--set", "params.answer_sizes=[1]",
-         "--set", "params.operators=[eq, and]", "--set", "params.queries_per_cell=3"],
+        [
+            "capretrieval_album",
+            "--set",
+            "params.captions=300",
+            "--set",
+            "params.queries=60",
+            "--set",
+            "params.training=0",
+        ],
+        [
+            "world_small",
+            "--set",
+            "params.documents=300",
+            "--set",
+            "params.answer_sizes=[1]",
+            "--set",
+            "params.operators=[eq, and]",
+            "--set",
+            "params.queries_per_cell=3",
+        ],
     ],
     ids=lambda words: words[0],
-)  # fmt: skip
+)
 def test_terminal_card_page_and_report_agree(recipe: list[str], gen: Gen, tmp_path: Path) -> None:
     done = gen("run", *recipe, "--out", "out")
     assert done.returncode == 0, done.stderr
@@ -117,10 +133,12 @@ def test_own_documents_are_no_balanced_set_that_an_order_could_solve(
     [
         (["one_hop"], "needles that share no word with their question,"),
         (["literal"], "needles that repeat words of their question,"),
-        (["one_hop", "literal"], "needles that share no word with their question, and literal "
-         "ones that do,"),
+        (
+            ["one_hop", "literal"],
+            "needles that share no word with their question, and literal ones that do,",
+        ),
     ],
-)  # fmt: skip
+)
 def test_what_the_set_is_follows_its_needles(needles: list[str], said: str) -> None:
     recipe = load_recipe("niah", {"params.needles": needles})
     assert recipe.family.about(recipe.job) == f"{said} in haystacks of exact lengths"
@@ -143,8 +161,14 @@ def test_card_and_report_say_what_a_score_is_of(tmp_path: Path) -> None:
     assert "<b>What a score is of.</b> How far texts that answer a question" in page
     assert "but the texts are put together from them and the queries are synthetic" in page
     for text in (card, page):
-        for absent in ("Query-blind baselines", "dimensions needed", "How hard for a single",
-                       "Certificate", "The texts are synthetic", "recall@"):  # fmt: skip
+        for absent in (
+            "Query-blind baselines",
+            "dimensions needed",
+            "How hard for a single",
+            "Certificate",
+            "The texts are synthetic",
+            "recall@",
+        ):
             assert absent not in text
     # they are measured all the same
     report = json.loads((made / "report.json").read_text())

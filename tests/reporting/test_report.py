@@ -103,9 +103,19 @@ def content() -> dict[str, Any]:
             "qrels": 12,
             "positives": 12,
             "relevant_documents": 4,
-            "words_per_document": {"min": 9, "mean": 9.5, "max": 10, "histogram": {"9": 600, "10": 600}},
+            "words_per_document": {
+                "min": 9,
+                "mean": 9.5,
+                "max": 10,
+                "histogram": {"9": 600, "10": 600},
+            },
             "relevant_per_query": {"min": 2, "mean": 2.0, "max": 2, "histogram": {"2": 6}},
-            "queries_per_relevant_document": {"min": 3, "mean": 3.0, "max": 3, "histogram": {"3": 4}},
+            "queries_per_relevant_document": {
+                "min": 3,
+                "mean": 3.0,
+                "max": 3,
+                "histogram": {"3": 4},
+            },
         },
         "floors": baselines,
         "certificate": {
@@ -117,7 +127,13 @@ def content() -> dict[str, Any]:
             "lower": 2,
             "upper": 3,
             "lower_bounds": [
-                {"dimension": 2, "notion": "row order", "theorem": "T1", "reference": "R1", "sign_rank": 2.5}
+                {
+                    "dimension": 2,
+                    "notion": "row order",
+                    "theorem": "T1",
+                    "reference": "R1",
+                    "sign_rank": 2.5,
+                }
             ],
             "upper_bounds": [
                 {"dimension": 4, "notion": "row order", "theorem": "T2", "reference": "R2"},
@@ -130,14 +146,22 @@ def content() -> dict[str, Any]:
             "queries": [
                 {
                     "query": "Who likes Walks in the Park?",
-                    "relevant": ["Jo Li likes Tea, walks in the park and Parks.", "Al Po likes Jam and Walks in the Park."],
+                    "relevant": [
+                        "Jo Li likes Tea, walks in the park and Parks.",
+                        "Al Po likes Jam and Walks in the Park.",
+                    ],
                 }
             ],
             "documents": ["Di Ng likes Tea and Jam."],
             "positions": [4] + [0] * 49,
         },
-        "picture": {"queries": 6, "documents": 4, "matrix": ["1100", "0011"], "shared": ["01", "10"]},
-    }  # fmt: skip
+        "picture": {
+            "queries": 6,
+            "documents": 4,
+            "matrix": ["1100", "0011"],
+            "shared": ["01", "10"],
+        },
+    }
 
 
 def test_a_proven_run(tmp_path: Path, content: dict[str, Any]) -> None:
@@ -222,9 +246,20 @@ def test_several_asked_attributes_are_found_apart(content: dict[str, Any]) -> No
     content["samples"]["documents"] = ["B likes Rye and Oats."]
     assert examples(content)[0] == MarkedRecord(
         [("Who likes ", False), ("Tea", True), (" and ", False), ("Jam", True), ("?", False)],
-        [("", False,
-          [("A likes ", False), ("Jam", True), (", Rye and ", False), ("Tea", True), (".", False)])],
-    )  # fmt: skip
+        [
+            (
+                "",
+                False,
+                [
+                    ("A likes ", False),
+                    ("Jam", True),
+                    (", Rye and ", False),
+                    ("Tea", True),
+                    (".", False),
+                ],
+            )
+        ],
+    )
 
 
 def test_a_long_document_is_cut_around_what_is_asked(content: dict[str, Any]) -> None:
@@ -321,9 +356,24 @@ def test_an_empty_report_is_a_page(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    "key", ["manifest", "statistics", "certificate", "floors", "samples", "picture", "recipe", "card",
-            "findings", "switched_off", "seconds", "solved_blindly", "summary", "proven_qrels"],
-)  # fmt: skip
+    "key",
+    [
+        "manifest",
+        "statistics",
+        "certificate",
+        "floors",
+        "samples",
+        "picture",
+        "recipe",
+        "card",
+        "findings",
+        "switched_off",
+        "seconds",
+        "solved_blindly",
+        "summary",
+        "proven_qrels",
+    ],
+)
 def test_any_key_may_be_missing(tmp_path: Path, content: dict[str, Any], key: str) -> None:
     del content[key]
     Page(render(tmp_path, content))
@@ -362,10 +412,11 @@ def test_labels_that_are_traced_are_not_called_proven(content: dict[str, Any]) -
     }
     page = run_page(content)
     assert page.verdicts[0][:3] == (
-        "good", "Every label traced to its text",
+        "good",
+        "Every label traced to its text",
         "12 of 12 test qrels: rebuilt from the words of the documents, as a check by other code "
         "found; whether people would call it relevant, a review (gen review) shows",
-    )  # fmt: skip
+    )
     assert page.tiles[2] == ("12", "test qrels", "12 traced")
 
 
@@ -405,8 +456,9 @@ def test_ten_thousand_findings_stay_small_and_add_up(
     assert len(render(tmp_path, content).encode()) < 400_000
     found = section(content, "Findings")
     assert [(one.title, len(one.table().rows)) for one in found.tables[:2]] == [
-        ("error: limit-proof/extra (5,000)", 5), ("error: limit-proof/missing (5,000)", 5),
-    ]  # fmt: skip
+        ("error: limit-proof/extra (5,000)", 5),
+        ("error: limit-proof/missing (5,000)", 5),
+    ]
     assert [(one.title, len(one.tables[0].table().rows)) for one in found.folded] == [
         ("limit-proof/extra: 245 more, and 4,750 more in report.json", 245),
         ("limit-proof/missing: 245 more, and 4,750 more in report.json", 245),
@@ -439,9 +491,18 @@ def collected(folder: Path, rows: list[set[str]]) -> dict[str, Any]:
     ]
     (folder / "dataset" / "qrels.jsonl").write_bytes(b"\n".join(map(orjson.dumps, qrels)))
     manifest: dict[str, Any] = dict.fromkeys(
-        ("created", "versions", "counts", "complete", "evidence", "timings", "licences",
-         "word_lists", "files")
-    )  # fmt: skip
+        (
+            "created",
+            "versions",
+            "counts",
+            "complete",
+            "evidence",
+            "timings",
+            "licences",
+            "word_lists",
+            "files",
+        )
+    )
     result = Validation(
         [], {"positives": len(qrels)}, {"random": {}, "rankings": {}, "best": None}, {}
     )

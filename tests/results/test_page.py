@@ -37,12 +37,21 @@ def test_small_print_is_a_table_where_there_is_no_page() -> None:
 
 def test_a_page_of_results(tmp_path: Path) -> None:
     section = Section(
-        "Scores", ["Means."], [SCORES],
-        [Bars(file="bars", title="t", caption="a <picture>", groups=[], series={})], ["a note"],
+        "Scores",
+        ["Means."],
+        [SCORES],
+        [Bars(file="bars", title="t", caption="a <picture>", groups=[], series={})],
+        ["a note"],
         [Fold("By style", [SCORES])],
-    )  # fmt: skip
-    html = Page("set", "retgen evaluation", "46 documents.", ["One.", "Two <i>."], [section],
-                "gen eval 'a b'").html(tmp_path / "figures")  # fmt: skip
+    )
+    html = Page(
+        "set",
+        "retgen evaluation",
+        "46 documents.",
+        ["One.", "Two <i>."],
+        [section],
+        "gen eval 'a b'",
+    ).html(tmp_path / "figures")
     assert {one.name for one in (tmp_path / "figures").iterdir()} == {"bars.svg"}
     page = Read(html)
     assert page.tags.count("table") == 2
@@ -65,14 +74,24 @@ def test_what_a_page_may_have() -> None:
     """First a verdict, counts and statements; code between backticks, and marks of either kind."""
     marked = [("a ", False), ("<b>", True)]
     section = Section(
-        "One: two", ["Run `gen x` ` now."], code=["gen <x>"], folded=[Fold("All", code="a: <1>")],
+        "One: two",
+        ["Run `gen x` ` now."],
+        code=["gen <x>"],
+        folded=[Fold("All", code="a: <1>")],
         changes=[MarkedRecord(marked, [("before", True, marked), ("", False, marked)])],
-    )  # fmt: skip
+    )
     html = Page(
-        "x", "retgen", "", [], [section] * 5, "gen x", [Verdict("good", "YES", "All of it.", "0 off")],
-        [Tile("46", "documents", "of all"), Tile("1", "query")], [Box("It shows", "fair", [("A.", "B.")])],
+        "x",
+        "retgen",
+        "",
+        [],
+        [section] * 5,
+        "gen x",
+        [Verdict("good", "YES", "All of it.", "0 off")],
+        [Tile("46", "documents", "of all"), Tile("1", "query")],
+        [Box("It shows", "fair", [("A.", "B.")])],
         "The end.",
-    ).html()  # fmt: skip
+    ).html()
     for text in (
         '<div class="verdict good"><b>YES</b><span>All of it.</span>\n'
         '<span class="counts">0 off</span></div>',
@@ -108,9 +127,15 @@ def test_what_a_command_prints() -> None:
 
 def test_markdown_has_what_the_page_has() -> None:
     sections = [
-        Section("Scores", ["Means."], [replace(SCORES, title="Scores")], notes=["a *note*"],
-                folded=[Fold("By style", [SCORES])], printed=False),
-    ]  # fmt: skip
+        Section(
+            "Scores",
+            ["Means."],
+            [replace(SCORES, title="Scores")],
+            notes=["a *note*"],
+            folded=[Fold("By style", [SCORES])],
+            printed=False,
+        ),
+    ]
     page = Page("x", "retgen evaluation", "46 documents.", ["It won."], sections, "gen eval x")
     lines = page.markdown().splitlines()
     assert [line for line in lines if line.startswith("#")] == ["# x", "## Scores", "### By style"]

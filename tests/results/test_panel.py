@@ -23,10 +23,17 @@ ROWS = [
     Measurement("oracle", "recall@2", {}, 1.0),
 ]
 PANEL = Panel(
-    "Scores", ROWS, [Column("queries", RECALL, count=True), Column("recall", RECALL),
-                     Column("seconds", LATENCY), *columns_by(RECALL, "wording", ["literal"])],
-    baselines=frozenset({"oracle"}), chance="random order",
-)  # fmt: skip
+    "Scores",
+    ROWS,
+    [
+        Column("queries", RECALL, count=True),
+        Column("recall", RECALL),
+        Column("seconds", LATENCY),
+        *columns_by(RECALL, "wording", ["literal"]),
+    ],
+    baselines=frozenset({"oracle"}),
+    chance="random order",
+)
 
 
 def test_rows_and_columns() -> None:
@@ -72,12 +79,23 @@ def test_factors_tell_rows_apart_and_the_best_is_theirs() -> None:
         for system, value in of.items()
     ]
     rows.append(Measurement("a", "recall@2", {}, 0.5))
-    panel = Panel("", rows, [Column("recall", RECALL)], ["split", "system"],
-                  best_within="split", below=[["note", "x"]])  # fmt: skip
+    panel = Panel(
+        "",
+        rows,
+        [Column("recall", RECALL)],
+        ["split", "system"],
+        best_within="split",
+        below=[["note", "x"]],
+    )
     table = panel.table()
     assert [row[:2] for row in table.rows] == [
-        ["dev", "a"], ["dev", "b"], ["test", "a"], ["test", "b"], ["all", "a"], ["note", "x"],
-    ]  # fmt: skip
+        ["dev", "a"],
+        ["dev", "b"],
+        ["test", "a"],
+        ["test", "b"],
+        ["all", "a"],
+        ["note", "x"],
+    ]
     assert table.best == {(1, 2), (2, 2)}
     assert table.faint == [5]
 

@@ -30,19 +30,35 @@ def one(value: float, low: float | None = None, high: float | None = None) -> Me
 
 
 def test_pictures_follow_the_theme_of_their_page(tmp_path: Path) -> None:
-    lines = [Line(f"system {i}", [1.0, 2.0], [0.1 * i, 0.2], [0.0, 0.1], [0.3, 0.4])
-             for i in range(9)]  # fmt: skip
+    lines = [
+        Line(f"system {i}", [1.0, 2.0], [0.1 * i, 0.2], [0.0, 0.1], [0.3, 0.4]) for i in range(9)
+    ]
     hollow = lines[0]._replace(name="cut short", hollow=[1])
     noted = lines[1]._replace(name="not read", beside=["", "40% cut"])
     pictures: list[Picture] = [
-        Lines(file="lines", curves=[*lines, hollow, noted], fraction=True, title="t",
-              levels=[Level("a", 0.5), Level("b", 0.4, True)]),
-        Bars(file="bars", groups=["a", "b"], series={"r": [one(0.5, 0.4, 0.6), None]}, y="r",
-             levels=[Level("baseline", 0.1, True)]),
-        HeatMap(file="heat_map", rows=["1", "2"], columns=["a", "b"], title="t",
-                values=[[0.25, 1.0], [None, 0.0]]),
+        Lines(
+            file="lines",
+            curves=[*lines, hollow, noted],
+            fraction=True,
+            title="t",
+            levels=[Level("a", 0.5), Level("b", 0.4, True)],
+        ),
+        Bars(
+            file="bars",
+            groups=["a", "b"],
+            series={"r": [one(0.5, 0.4, 0.6), None]},
+            y="r",
+            levels=[Level("baseline", 0.1, True)],
+        ),
+        HeatMap(
+            file="heat_map",
+            rows=["1", "2"],
+            columns=["a", "b"],
+            title="t",
+            values=[[0.25, 1.0], [None, 0.0]],
+        ),
         Matrix(file="matrix", rows=["01", "10"], x="documents"),
-    ]  # fmt: skip
+    ]
     style = (Path(retgen.__file__).parent / "page.css").read_text()
     light, dark = style.split("@media (prefers-color-scheme: dark)", 1)
     for picture in pictures:
@@ -95,8 +111,12 @@ def test_a_long_title_is_wrapped_and_whole(title: str) -> None:
 
 
 def test_names_of_points_that_are_close_stand_above_each_other() -> None:
-    svg = Lines(curves=[Line("bm25", [0.2, 0.21], [0.5, 0.6])], joined=False, log_x=True,
-                names=[(0.2, "random"), (0.21, "cycle")]).draw()  # fmt: skip
+    svg = Lines(
+        curves=[Line("bm25", [0.2, 0.21], [0.5, 0.6])],
+        joined=False,
+        log_x=True,
+        names=[(0.2, "random"), (0.21, "cycle")],
+    ).draw()
     heights = [float(y) for y in re.findall(r'y="(-[\d.]+)"[^>]*>(?:random|cycle)<', svg)]
     assert heights == [-5.0, -17.0]
 
@@ -147,14 +167,22 @@ def test_bins_of_equal_width() -> None:
 
 def test_bins_double_where_few_values_are_far_above_the_median() -> None:
     assert bins({"0": 1, "1": 90, "3": 4, "64": 1}) == {
-        "0": 1, "1": 90, "2–3": 4, "4–7": 0, "8–15": 0, "16–31": 0, "32–63": 0, "64–127": 1,
-    }  # fmt: skip
+        "0": 1,
+        "1": 90,
+        "2–3": 4,
+        "4–7": 0,
+        "8–15": 0,
+        "16–31": 0,
+        "32–63": 0,
+        "64–127": 1,
+    }
 
 
 def histogram(counts: dict[str, int], **more: object) -> str:
     series = {"documents": [one(count) for count in counts.values()]}
-    return Bars(groups=[*counts], series=series, counts=True, x="<words>", y="documents",
-                **more).draw()  # type: ignore[arg-type]  # fmt: skip
+    return Bars(
+        groups=[*counts], series=series, counts=True, x="<words>", y="documents", **more
+    ).draw()  # type: ignore[arg-type]
 
 
 def test_counts_of_ranges() -> None:
@@ -182,8 +210,9 @@ def test_ticks_of_an_axis_share_a_unit(highest: int, labels: list[str]) -> None:
 
 
 def test_the_level_of_chance_is_in_the_legend() -> None:
-    svg = histogram({str(i): 46 * (i == 49) for i in range(50)},
-                    levels=[Level("by chance 0.92 each", 0.92)])  # fmt: skip
+    svg = histogram(
+        {str(i): 46 * (i == 49) for i in range(50)}, levels=[Level("by chance 0.92 each", 0.92)]
+    )
     assert texts(svg)[-2:] == ["by chance 0.92 each", "documents"]
     assert hints(svg) == ["documents, 49: 46"]
 

@@ -30,11 +30,13 @@ class Counted:
                 "AND v.decision <> 'undo' ORDER BY v.number"
             ).fetchall()
             self.weights = {
-                name: np.array(base.execute(
-                    "SELECT weight FROM pairs WHERE population = ? ORDER BY place", (name,)
-                ).fetchall())[:, 0]
+                name: np.array(
+                    base.execute(
+                        "SELECT weight FROM pairs WHERE population = ? ORDER BY place", (name,)
+                    ).fetchall()
+                )[:, 0]
                 for name in ("positives", "others")
-            }  # fmt: skip
+            }
             row = base.execute("SELECT value FROM settings WHERE key = 'review'").fetchone()
         self.settings = json.loads(row[0])
 

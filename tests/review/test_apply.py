@@ -63,15 +63,33 @@ def reviewed_by(
         name = item_id(query_id, doc_id)
         items.append(
             Item(
-                name, "positives" if label else "others", place, "test", query_id, doc_id, label,
-                shown.digest(), planted=0 if doc_id == planted else None,
+                name,
+                "positives" if label else "others",
+                place,
+                "test",
+                query_id,
+                doc_id,
+                label,
+                shown.digest(),
+                planted=0 if doc_id == planted else None,
             )
-        )  # fmt: skip
+        )
         for who, decision, relevance, edits in given:
             verdicts.append(
-                Verdict(0, name, who, "first", decision, relevance, shown.digest(), label,
-                        "off topic" if relevance == 0 else "", "", edits)
-            )  # fmt: skip
+                Verdict(
+                    0,
+                    name,
+                    who,
+                    "first",
+                    decision,
+                    relevance,
+                    shown.digest(),
+                    label,
+                    "off topic" if relevance == 0 else "",
+                    "",
+                    edits,
+                )
+            )
     store.add_items(items, texts)
     store.add(verdicts)
     return parent / "verdicts.sqlite"
@@ -145,8 +163,10 @@ def test_what_was_settled_holds_and_nothing_else_changes(parent: Path) -> None:
 
 def test_what_was_dealt_out_is_settled_by_whom_it_was_dealt_to_then(parent: Path) -> None:
     pairs = pairs_of(parent)
-    said = {pair: [("ann", "0" if pair == pairs[1] else "1", int(pair != pairs[1]), {})]
-            for pair in pairs[:6]}  # fmt: skip
+    said = {
+        pair: [("ann", "0" if pair == pairs[1] else "1", int(pair != pairs[1]), {})]
+        for pair in pairs[:6]
+    }
     path = reviewed_by(parent, said, ("ann",))
     Store(path).keep_settings(Settings(annotators=("ann", "bob"), split="test", overlap=0.0))
     manifest = apply_review(parent).manifest
@@ -239,16 +259,22 @@ def test_texts_are_edited_and_vouch_only_for_the_pair_that_was_looked_at(parent:
     assert queries[query_id] == "Who is it?"
     touched = sum(q == query_id or d == doc_id for q, d in pairs)
     assert result.manifest["evidence"] == {
-        "structural": len(pairs) - touched, "judged": 0, "human": 1, "edited": touched - 1,
-    }  # fmt: skip
+        "structural": len(pairs) - touched,
+        "judged": 0,
+        "human": 1,
+        "edited": touched - 1,
+    }
     assert validate(result.path).ok
 
 
 def test_a_text_that_people_wrote_in_two_ways_stays(parent: Path) -> None:
     pairs = pairs_of(parent)
-    reviewed_by(parent, {
-        pairs[0]: [("ann", "fix", 1, {"query": "One?"}), ("bob", "fix", 1, {"query": "Two?"})],
-    })  # fmt: skip
+    reviewed_by(
+        parent,
+        {
+            pairs[0]: [("ann", "fix", 1, {"query": "One?"}), ("bob", "fix", 1, {"query": "Two?"})],
+        },
+    )
     result = apply_review(parent)
     assert result.manifest["lineage"][0]["changes"]["disputed"] == 1
     assert (result.path / "dataset/queries.jsonl").read_bytes() == (
@@ -262,8 +288,11 @@ def test_a_query_without_any_positive_left_is_taken_out(parent: Path) -> None:
     result = apply_review(parent)
     query_id = pairs[0][0]
     assert result.manifest["counts"] == {
-        "documents": 60, "queries": 19, "qrels": 38, "rejected": 3,
-    }  # fmt: skip
+        "documents": 60,
+        "queries": 19,
+        "qrels": 38,
+        "rejected": 3,
+    }
     assert query_id not in {q for q, _ in qrels(result.path)}
     last = rejected(result.path)[-1]
     assert last["reason"] == "no relevant document is left: people rejected what it had"

@@ -25,7 +25,7 @@ from tests.command import in_process
 from tests.conftest import Gen
 from tests.review.counted import PEOPLE, Counted
 from tests.with_agents.conftest import environment
-from tests.with_agents.test_multiconir import ships
+from tests.with_agents.families import ships
 
 LOOKS = 120
 
@@ -54,9 +54,13 @@ def judged(
     """
     path = limit_run if request.param == "proven" else limit_run / "dataset"
     review = open_review(
-        path, annotators=PEOPLE, overlap=0.6, plants=0.2, second=0.15,
+        path,
+        annotators=PEOPLE,
+        overlap=0.6,
+        plants=0.2,
+        second=0.15,
         out=tmp_path_factory.mktemp("review"),
-    )  # fmt: skip
+    )
     for annotator in PEOPLE:
         judge(review, annotator, LOOKS)
     for item in review.open_items()[::2]:
@@ -194,13 +198,18 @@ def test_certificates(judged: Judged) -> None:
     )
     assert wrong["corrected"] > wrong["upper"] > wrong["lower"] > 0
     assert wrong["by"] == {
-        name: len({
-            row["item_id"] for row in counted.verdicts
-            if row["annotator"] == name and row["population"] == "positives"
-            and row["planted"] is None and row["part"] != "second"
-        })
+        name: len(
+            {
+                row["item_id"]
+                for row in counted.verdicts
+                if row["annotator"] == name
+                and row["population"] == "positives"
+                and row["planted"] is None
+                and row["part"] != "second"
+            }
+        )
         for name in PEOPLE
-    }  # fmt: skip
+    }
 
 
 @pytest.mark.slow
@@ -251,9 +260,10 @@ def test_what_a_review_asks_of_people_and_would_show(dataset: Any, tmp_path: Pat
 def test_who_overlooks_planted_errors_gets_no_certificate(dataset: Any, tmp_path: Path) -> None:
     corpus = {f"d{i}": f"fig{i} number{i}" for i in range(600)}
     path = dataset(
-        corpus, {f"q{i}": f"fig{i}" for i in range(300)},
+        corpus,
+        {f"q{i}": f"fig{i}" for i in range(300)},
         [(f"q{i}", f"d{i}", 1) for i in range(300)],
-    )  # fmt: skip
+    )
 
     def certified(name: str, seen: int, plants: float = 0.15) -> tuple[dict[str, Any], int]:
         """Of labels that are all right, by somebody who sees the first `seen` planted errors."""
@@ -341,12 +351,23 @@ def test_the_command_prints_it(judged: Judged, gen: Gen) -> None:
 
 def test_a_certificate_in_words() -> None:
     given: dict[str, Any] = {
-        "goal": "wrong <= 2% at 95%", "question": "wrong", "rate": 0.02, "level": 0.95,
-        "size": {"positives": 1200}, "looked_at": {"positives": 147}, "wrong": {"positives": 1},
-        "unsure": {"positives": 0}, "lower": 0.0212, "upper": 0.031201, "holds": None,
-        "corrected": 0.04, "more": {"positives": 31}, "by": {"anna": 147}, "assumes": [],
+        "goal": "wrong <= 2% at 95%",
+        "question": "wrong",
+        "rate": 0.02,
+        "level": 0.95,
+        "size": {"positives": 1200},
+        "looked_at": {"positives": 147},
+        "wrong": {"positives": 1},
+        "unsure": {"positives": 0},
+        "lower": 0.0212,
+        "upper": 0.031201,
+        "holds": None,
+        "corrected": 0.04,
+        "more": {"positives": 31},
+        "by": {"anna": 147},
+        "assumes": [],
         "reason": "",
-    }  # fmt: skip
+    }
     looked = "Settled: 147 of 1,200 positives, 1 label found wrong; judged by anna (147)."
     assert in_words(given) == (
         "wrong <= 2% at 95%: OPEN. At most 3.13% of the positives are not relevant, at 95% "
@@ -383,9 +404,17 @@ def test_a_judge_against_people(tmp_path: Path) -> None:
 
     with serving(ladder_mind) as server:
         done = in_process(
-            "run", ships(tmp_path, count=1), "--model", "openai:gpt-5-mini", "--out", "run",
-            "--set", "params.singles=false", cwd=tmp_path, env=environment(server),
-        )  # fmt: skip
+            "run",
+            ships(tmp_path, count=1),
+            "--model",
+            "openai:gpt-5-mini",
+            "--out",
+            "run",
+            "--set",
+            "params.singles=false",
+            cwd=tmp_path,
+            env=environment(server),
+        )
     assert done.returncode == 0, done.stderr
     run = tmp_path / "run"
     shutil.rmtree(run / "tables")

@@ -49,10 +49,14 @@ def test_agreement_is_counted_by_family(tmp_path: Path) -> None:
         name: (one["agree"], one["unsure"], one["missed"], one["false"])
         for name, one in told.items()
     } == {
-        "album": (42, 1, 0, 0), "capretrieval": (43, 0, 0, 0), "limit": (43, 0, 0, 0),
-        "multiconir": (43, 0, 0, 0), "niah": (41, 0, 2, 0), "world": (42, 0, 0, 1),
+        "album": (42, 1, 0, 0),
+        "capretrieval": (43, 0, 0, 0),
+        "limit": (43, 0, 0, 0),
+        "multiconir": (43, 0, 0, 0),
+        "niah": (41, 0, 2, 0),
+        "world": (42, 0, 0, 1),
         "world_twins": (42, 0, 0, 0),
-    }  # fmt: skip
+    }
     text = report_text(result, tmp_path / "review.html")
     (line,) = (one for one in text.splitlines() if one.startswith("niah "))
     assert line.split() == ["niah", "43", "43", "0", "95.3%", "[84.2%,", "99.4%]", "2", "0"]

@@ -31,9 +31,17 @@ def test_what_was_kept_is_read_back(tmp_path: Path) -> None:
     assert store.settings() is None
     store.keep_settings(Settings(annotators=("a", "b"), goals=("wrong <= 2% at 95%",)))
     item = Item(
-        item_id("q1", "d1"), "positives", 0, "test", "q1", "d1", 1.0, SHOWN.digest(),
-        {"evidence": "judged"}, 0.5,
-    )  # fmt: skip
+        item_id("q1", "d1"),
+        "positives",
+        0,
+        "test",
+        "q1",
+        "d1",
+        1.0,
+        SHOWN.digest(),
+        {"evidence": "judged"},
+        0.5,
+    )
     store.add_items([item], {SHOWN.digest(): SHOWN})
     assert store.add([verdict(item.item_id), verdict(item.item_id, "b", None)]) == [1, 2]
 
@@ -240,10 +248,11 @@ def test_a_report_of_a_review_that_is_lost(gen: Gen, limit_run: Path, lost: str)
         (there / "verdicts.sqlite").touch()
     done = gen("review", limit_run, "--out", there, "--report")
     assert (done.returncode, done.stdout, done.stderr) == (
-        2, "",
+        2,
+        "",
         f"gen: {there / 'verdicts.sqlite'} is not there, or empty, so there is nothing to report: "
         f"put it back, or begin a review with `gen review {limit_run}`\n",
-    )  # fmt: skip
+    )
 
 
 def test_an_empty_file_is_not_begun_anew(gen: Gen, limit_run: Path) -> None:
@@ -252,6 +261,8 @@ def test_an_empty_file_is_not_begun_anew(gen: Gen, limit_run: Path) -> None:
     file.touch()
     done = gen("review", limit_run, "--out", file.parent, "--export", "csv", "--to", "x.csv")
     assert (done.returncode, done.stdout, done.stderr) == (
-        2, "", f"gen: {file} is empty: put a copy in its place, or delete it to begin anew\n",
-    )  # fmt: skip
+        2,
+        "",
+        f"gen: {file} is empty: put a copy in its place, or delete it to begin anew\n",
+    )
     assert file.stat().st_size == 0

@@ -4,12 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-import os
 import shutil
-import signal
-import subprocess
-import sys
-import time
 from pathlib import Path
 
 import pytest
@@ -17,6 +12,7 @@ import pytest
 from retgen import make_sealed, reveal_sealed, run, verify_sealed
 from retgen.errors import RetgenError, RunDirectoryError, SealBroken, UsageError
 from tests.conftest import Gen, read_jsonl
+from tests.killed import gen_killed_at
 from tests.sealed.conftest import RECIPE, sha256
 
 
@@ -28,13 +24,16 @@ def tiny(tmp_path: Path) -> Path:
 
 def test_what_a_sealed_set_holds(sealed_once: Path) -> None:
     assert sorted(path.name for path in sealed_once.iterdir()) == [
-        "commitment.json", "private", "public",
-    ]  # fmt: skip
+        "commitment.json",
+        "private",
+        "public",
+    ]
     private = sealed_once / "private"
     assert sorted(path.name for path in private.iterdir()) == [".lock", "reveal.json", "run"]
     assert (private.stat().st_mode & 0o777, (private / "reveal.json").stat().st_mode & 0o777) == (
-        0o700, 0o600,
-    )  # fmt: skip
+        0o700,
+        0o600,
+    )
 
 
 def test_anybody_checks_a_commitment_without_retgen(sealed_once: Path) -> None:
@@ -52,9 +51,11 @@ def test_anybody_checks_a_commitment_without_retgen(sealed_once: Path) -> None:
         data = (sealed_once / "private" / "run" / "tiny" / name).read_bytes()
         assert info == {"bytes": len(data), "sha256": hashlib.sha256(data).hexdigest()}
     assert sorted(reveal["files"]) == [
-        "dataset/README.md", "dataset/corpus.jsonl", "dataset/qrels.jsonl",
+        "dataset/README.md",
+        "dataset/corpus.jsonl",
+        "dataset/qrels.jsonl",
         "dataset/queries.jsonl",
-    ]  # fmt: skip
+    ]
     for name, info in reveal["public"].items():
         data = (sealed_once / "public" / name).read_bytes()
         assert info == {"bytes": len(data), "sha256": hashlib.sha256(data).hexdigest()}
@@ -140,12 +141,16 @@ def test_rounds_are_linked(tiny: Path, tmp_path: Path) -> None:
 
 
 REFUSED = [
-    ({"seed": 7},
-     "--set seed: the seed of a sealed set is drawn here, and known to nobody; leave it out"),
-    ({"output.format": "parquet"},
-     "tiny cannot be sealed: the bytes of Parquet depend on Arrow's version; use --set "
-     "output.format=jsonl"),
-]  # fmt: skip
+    (
+        {"seed": 7},
+        "--set seed: the seed of a sealed set is drawn here, and known to nobody; leave it out",
+    ),
+    (
+        {"output.format": "parquet"},
+        "tiny cannot be sealed: the bytes of Parquet depend on Arrow's version; use --set "
+        "output.format=jsonl",
+    ),
+]
 
 
 @pytest.mark.parametrize(("overrides", "message"), REFUSED)
@@ -192,14 +197,8 @@ def test_documents_of_ones_own_are_refused(tmp_path: Path) -> None:
 @pytest.mark.slow
 def test_a_killed_make_goes_on_with_the_seed_it_had(tiny: Path, tmp_path: Path) -> None:
     """Nobody draws seeds until one pleases by killing: what was drawn stays drawn."""
-    words = [sys.executable, "-m", "retgen.cli", "sealed", "make", "tiny.yaml", "--out", "out"]
     recipe = tmp_path / "out/round-1/private/run/tiny/recipe.yaml"
-    process = subprocess.Popen(words, cwd=tmp_path, stdout=subprocess.DEVNULL)
-    until = time.monotonic() + 60
-    while not recipe.exists() and time.monotonic() < until:
-        time.sleep(0.001)
-    os.kill(process.pid, signal.SIGKILL)
-    process.wait()
+    gen_killed_at("corpus", 1, "sealed", "make", "tiny.yaml", "--out", "out", cwd=tmp_path)
     drawn = recipe.read_text()
     assert not (tmp_path / "out/round-1/commitment.json").exists()
     made = Path(make_sealed(tiny, out=tmp_path / "out").path)
@@ -207,8 +206,10 @@ def test_a_killed_make_goes_on_with_the_seed_it_had(tiny: Path, tmp_path: Path) 
     seed = json.loads((made / "private/reveal.json").read_text())["recipe"]["seed"]
     assert seed in drawn
     assert sorted(one.name for one in (made / "private").iterdir()) == [
-        ".lock", "reveal.json", "run",
-    ]  # fmt: skip
+        ".lock",
+        "reveal.json",
+        "run",
+    ]
 
 
 @pytest.mark.slow
@@ -246,9 +247,10 @@ def test_reveal_of_a_changed_private_file(sealed: Path) -> None:
 def test_folders_that_are_none(sealed: Path, tmp_path: Path, gen: Gen) -> None:
     (tmp_path / "empty").mkdir()
     shown = gen("sealed", "reveal", "empty")
-    assert (shown.returncode, shown.stderr) == (2, (
-        "gen: empty is no sealed set: it holds no commitment.json. `gen sealed make` makes one\n"
-    ))  # fmt: skip
+    assert (shown.returncode, shown.stderr) == (
+        2,
+        ("gen: empty is no sealed set: it holds no commitment.json. `gen sealed make` makes one\n"),
+    )
     shutil.copytree(sealed, sealed.with_name("round-2"))
     with pytest.raises(RetgenError) as error:
         reveal_sealed(sealed.parent)

@@ -15,10 +15,12 @@ from tests.conftest import read_jsonl
 
 SETS: dict[str, tuple[str, dict[str, Any]]] = {
     "limit": ("limit_small", {"params.docs": 46, "params.queries": 1000}),
-    "album": ("capretrieval_album", {"params.captions": 600, "params.queries": 80,
-                                     "params.training": 0}),
+    "album": (
+        "capretrieval_album",
+        {"params.captions": 600, "params.queries": 80, "params.training": 0},
+    ),
     "twins": ("world_twins", {"params.triples_per_cell": 4}),
-}  # fmt: skip
+}
 
 
 @pytest.fixture(scope="module", params=SETS)
@@ -48,11 +50,13 @@ def test_ids_do_not_tell_the_labels(made: Path) -> None:
     doc_ids = [row["_id"] for row in read_jsonl(made / "public" / "corpus.jsonl")]
     query_ids = [row["_id"] for row in read_jsonl(made / "public" / "queries.jsonl")]
     place = {name: at for ids in (doc_ids, query_ids) for at, name in enumerate(ids)}
-    positives = np.array([
-        (place[row["query-id"]], place[row["corpus-id"]])
-        for row in map(json.loads, (run / "qrels.jsonl").read_text().splitlines())
-        if row["score"] > 0
-    ])  # fmt: skip
+    positives = np.array(
+        [
+            (place[row["query-id"]], place[row["corpus-id"]])
+            for row in map(json.loads, (run / "qrels.jsonl").read_text().splitlines())
+            if row["score"] > 0
+        ]
+    )
     positives = positives[np.argsort(positives[:, 0], kind="stable")]
     queries, docs = positives.T
     same = queries[1:] == queries[:-1]

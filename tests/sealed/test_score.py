@@ -33,14 +33,22 @@ def test_holder_and_stranger_agree(sealed: Path, tmp_path: Path, gen: Gen) -> No
     assert (holder.pop("revealed"), other.pop("revealed")) == (False, True)
     assert holder == other
     assert sorted(holder) == [
-        "commitment", "dataset", "documents", "floors", "queries", "results", "round", "split",
-    ]  # fmt: skip
+        "commitment",
+        "dataset",
+        "documents",
+        "floors",
+        "queries",
+        "results",
+        "round",
+        "split",
+    ]
     assert (
         holder["commitment"] == json.loads((stranger / "commitment.json").read_text())["commitment"]
     )
     assert [(one["model"], one["metrics"]["recall@2"]) for one in holder["results"]] == [
-        ("bm25", 1.0), ("mine", 1.0),
-    ]  # fmt: skip
+        ("bm25", 1.0),
+        ("mine", 1.0),
+    ]
     assert not (stranger / "outputs" / "eval_tiny").exists()
     name = f"eval_tiny-{holder['commitment'][:16]}"
     assert (stranger / "outputs" / name / "eval.json").is_file()
@@ -49,8 +57,11 @@ def test_holder_and_stranger_agree(sealed: Path, tmp_path: Path, gen: Gen) -> No
 @pytest.mark.slow
 def test_what_is_printed_tells_no_qrel(sealed: Path, gen: Gen) -> None:
     run = submission(sealed / "public", sealed.parent / "mine.trec")
-    ids = {row["_id"] for name in ("corpus", "queries")
-           for row in read_jsonl(sealed / "public" / f"{name}.jsonl")}  # fmt: skip
+    ids = {
+        row["_id"]
+        for name in ("corpus", "queries")
+        for row in read_jsonl(sealed / "public" / f"{name}.jsonl")
+    }
     for more in ((), ("--json",)):
         shown = gen("eval", sealed, "--sealed", "--run", run, *more)
         assert shown.returncode == 0, shown.stderr
@@ -63,8 +74,10 @@ def test_what_is_printed_tells_no_qrel(sealed: Path, gen: Gen) -> None:
         "qrels"
     )
     assert sorted(path.name for path in sealed.iterdir()) == [
-        "commitment.json", "private", "public",
-    ]  # fmt: skip
+        "commitment.json",
+        "private",
+        "public",
+    ]
 
 
 @pytest.mark.parametrize(
@@ -98,16 +111,19 @@ def test_submissions_that_are_refused(
 def test_a_submission_that_is_no_text(sealed: Path) -> None:
     run = sealed.parent / "mine.trec"
     run.write_bytes(b"\xff\xfe")
-    with pytest.raises(DatasetError, match="cannot be read as a UTF-8 text"):
+    with pytest.raises(DatasetError, match="is not a UTF-8 text file"):
         evaluate_sealed(sealed, runs=[run])
 
 
 def test_options_that_would_tell(sealed: Path, gen: Gen) -> None:
     shown = gen("eval", sealed, sealed, "--sealed", "--misses", "--by", "kind")
-    assert (shown.returncode, shown.stderr) == (2, (
-        "gen: --sealed prints the measures of one set, and nothing that tells of its qrels: leave "
-        "out --by, --misses, the second PATH\n"
-    ))  # fmt: skip
+    assert (shown.returncode, shown.stderr) == (
+        2,
+        (
+            "gen: --sealed prints the measures of one set, and nothing that tells of its qrels: leave "
+            "out --by, --misses, the second PATH\n"
+        ),
+    )
 
 
 def test_a_holder_who_changes_the_set(sealed: Path) -> None:
@@ -126,14 +142,20 @@ def test_a_holder_who_changes_the_set(sealed: Path) -> None:
 def test_without_the_private_part(sealed: Path, gen: Gen) -> None:
     shutil.rmtree(sealed / "private")
     shown = gen("eval", "holder", "--sealed", cwd=sealed.parent.parent)
-    assert (shown.returncode, shown.stderr) == (2, (
-        "gen: holder/round-1 holds neither private/ nor reveal.json: until it is revealed, its "
-        "holder alone can score\n"
-    ))  # fmt: skip
+    assert (shown.returncode, shown.stderr) == (
+        2,
+        (
+            "gen: holder/round-1 holds neither private/ nor reveal.json: until it is revealed, its "
+            "holder alone can score\n"
+        ),
+    )
     shown = gen("eval", "nowhere", "--sealed")
-    assert (shown.returncode, shown.stderr) == (2, (
-        "gen: nowhere is no sealed set: it holds no commitment.json. `gen sealed make` makes one\n"
-    ))  # fmt: skip
+    assert (shown.returncode, shown.stderr) == (
+        2,
+        (
+            "gen: nowhere is no sealed set: it holds no commitment.json. `gen sealed make` makes one\n"
+        ),
+    )
 
 
 @pytest.mark.slow
@@ -143,8 +165,9 @@ def test_candidate_sets_are_scored_as_gen_eval_does(tmp_path: Path, gen: Gen) ->
     shown = gen("eval", made, "--sealed", "--model", "bm25", "--json")
     assert shown.returncode == 0, shown.stderr
     sealed = json.loads(shown.stdout)
-    plain = json.loads(gen("eval", made / "private" / "run" / "world_twins", "--model", "bm25",
-                           "--json").stdout)  # fmt: skip
+    plain = json.loads(
+        gen("eval", made / "private" / "run" / "world_twins", "--model", "bm25", "--json").stdout
+    )
     for one in plain["results"]:
         one.pop("details", None)
     assert sealed["results"] == plain["results"]

@@ -19,6 +19,7 @@ from retgen.errors import RetgenError, SealBroken, SealUnchecked, UsageError
 from retgen.sealed.statements import check_pair
 from retgen.version import __version__
 from tests.conftest import Gen, read_jsonl
+from tests.programs import git
 from tests.sealed.conftest import RECIPE, sha256
 
 Forged = Callable[[Callable[[dict[str, Any]], object]], tuple[Path, Path]]
@@ -30,22 +31,31 @@ def test_yes(pair: Path, sealed: Path, gen: Gen) -> None:
     size = sum(info["bytes"] for info in stated["files"].values())
     words = ["sealed", "verify", "commitment.json", "reveal.json", "--public", sealed / "public"]
     shown = gen(*words, "--out", "kept", cwd=pair)
-    assert (shown.returncode, shown.stdout) == (0, (
-        f"yes: tiny, round 1, is what was committed to: 4 files made again, {size:,} bytes, all "
-        "the same\nThe set is in kept\n"
-    ))  # fmt: skip
+    assert (shown.returncode, shown.stdout) == (
+        0,
+        (
+            f"yes: tiny, round 1, is what was committed to: 4 files made again, {size:,} bytes, all "
+            "the same\nThe set is in kept\n"
+        ),
+    )
     for name in stated["files"]:
         made = (sealed / "private" / "run" / "tiny" / name).read_bytes()
         assert (pair / "kept" / name).read_bytes() == made
     shown = gen(*words, "--json", cwd=pair)
     assert json.loads(shown.stdout) == {
-        "ok": True, "name": "tiny", "round": 1, "files": 4, "bytes": size, "path": None,
+        "ok": True,
+        "name": "tiny",
+        "round": 1,
+        "files": 4,
+        "bytes": size,
+        "path": None,
         "commitment": sha256((pair / "reveal.json").read_bytes()),
-    }  # fmt: skip
+    }
     shown = gen(*words, "--out", "kept", cwd=pair)
     assert (shown.returncode, shown.stderr) == (
-        2, "gen: --out kept: is not empty, and the set must be made anew; name another\n"
-    )  # fmt: skip
+        2,
+        "gen: --out kept: is not empty, and the set must be made anew; name another\n",
+    )
 
 
 # --- another byte -------------------------------------------------------------------------------
@@ -98,13 +108,16 @@ def test_a_cut_reveal(pair: Path) -> None:
         ("commitment.json", "{", "sealed/commitment: {path} is no JSON: "),
         ("commitment.json", "[1]", "sealed/commitment: {path} is no commitment of a sealed set"),
         ("commitment.json", "{}", "sealed/commitment: {path} is no commitment of a sealed set"),
-        ("commitment.json", '{"format_version": 2}',
-         "sealed/format: {path} is in format 2, this version of retgen reads 1: install the "
-         "version that wrote it"),
+        (
+            "commitment.json",
+            '{"format_version": 2}',
+            "sealed/format: {path} is in format 2, this version of retgen reads 1: install the "
+            "version that wrote it",
+        ),
         ("commitment.json", '{"format_version": 1}', "sealed/hash: "),
         ("commitment.json", '{"format_version": true}', "sealed/commitment: "),
     ],
-)  # fmt: skip
+)
 def test_what_is_no_statement(pair: Path, name: str, text: str, message: str) -> None:
     (pair / name).write_text(text)
     with pytest.raises((SealBroken, SealUnchecked)) as error:
@@ -191,10 +204,7 @@ def test_a_changed_line_of_code_is_seen(tmp_path: Path, pair: Path) -> None:
 
 
 def test_the_commit_is_found(sealed_once: Path) -> None:
-    root = Path(retgen.__file__).parent
-    head = subprocess.run(
-        ["git", "-C", root, "rev-parse", "HEAD"], capture_output=True, text=True, check=True
-    ).stdout.strip()
+    head = git("rev-parse", "HEAD").strip()
     assert json.loads((sealed_once / "commitment.json").read_text())["package"]["commit"] == head
 
 
@@ -227,9 +237,11 @@ def test_another_seed_than_that_of_the_data(forged: Forged) -> None:
     with pytest.raises(SealBroken) as error:
         verify_sealed(*forged(other))
     assert [line.split(":")[0].strip() for line in str(error.value).splitlines()[1:]] == [
-        "dataset/README.md", "dataset/corpus.jsonl", "dataset/qrels.jsonl",
+        "dataset/README.md",
+        "dataset/corpus.jsonl",
+        "dataset/qrels.jsonl",
         "dataset/queries.jsonl",
-    ]  # fmt: skip
+    ]
 
 
 def test_submitters_were_given_something_else(forged: Forged, pair: Path, sealed: Path) -> None:
@@ -292,34 +304,51 @@ def _set(key: str, value: object) -> Callable[[dict[str, Any]], None]:
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        (_set("inputs", {"inputs/../../x": "text"}),
-         "sealed/reveal: {path}: 'inputs.inputs/../../x.[key]': value error, 'inputs/../../x' is no "
-         "file in inputs/"),
+        (
+            _set("inputs", {"inputs/../../x": "text"}),
+            "sealed/reveal: {path}: 'inputs.inputs/../../x.[key]': value error, 'inputs/../../x' is no "
+            "file in inputs/",
+        ),
         (_set("inputs", {"inputs/..": "text"}), "sealed/reveal: "),
-        (_set("recipe/name", "../../home"), "sealed/reveal: {path}: 'recipe': value error, has no "
-         "name"),
-        (_set("files", {"dataset/../../secret": {"bytes": 1, "sha256": "0" * 64}}),
-         "sealed/reveal: "),
+        (
+            _set("recipe/name", "../../home"),
+            "sealed/reveal: {path}: 'recipe': value error, has no name",
+        ),
+        (
+            _set("files", {"dataset/../../secret": {"bytes": 1, "sha256": "0" * 64}}),
+            "sealed/reveal: ",
+        ),
         (_set("package/version", "1\x1b[2J"), "sealed/reveal: "),
         (_set("package/name", "other"), "sealed/reveal: "),
         (_set("further", 1), "sealed/reveal: {path}: 'further': extra inputs are not permitted"),
         (_set("nonce", "1"), "sealed/reveal: "),
-        (_set("round", 2), "sealed/reveal: {path}: 'previous': value error, every round but the "
-         "first follows on another"),
+        (
+            _set("round", 2),
+            "sealed/reveal: {path}: 'previous': value error, every round but the "
+            "first follows on another",
+        ),
         (_set("previous", "0" * 64), "sealed/reveal: {path}: 'previous': "),
-        (_set("recipe/model", "openai:gpt-5-mini"),
-         "sealed/recipe: no set follows from the reveal: a model is asked ("),
-        (_set("recipe/params/catalogue/file", "/etc/hostname"),
-         "sealed/recipe: no set follows from the reveal: it names files that the reveal does not "
-         "hold"),
-        (_set("recipe/params/catalogue/file", "inputs/none.txt"),
-         "sealed/recipe: no set follows from the reveal: "),
-        (_set("recipe/output/format", "parquet"), "sealed/recipe: no set follows from the reveal: "
-         "the bytes of Parquet"),
+        (
+            _set("recipe/model", "openai:gpt-5-mini"),
+            "sealed/recipe: no set follows from the reveal: a model is asked (",
+        ),
+        (
+            _set("recipe/params/catalogue/file", "/etc/hostname"),
+            "sealed/recipe: no set follows from the reveal: it names files that the reveal does not "
+            "hold",
+        ),
+        (
+            _set("recipe/params/catalogue/file", "inputs/none.txt"),
+            "sealed/recipe: no set follows from the reveal: ",
+        ),
+        (
+            _set("recipe/output/format", "parquet"),
+            "sealed/recipe: no set follows from the reveal: the bytes of Parquet",
+        ),
         (_set("recipe/family", "nobody"), "sealed/recipe: no set follows from the reveal: "),
         (_set("recipe/params/queries", 10**6), "sealed/recipe: no set follows from the reveal: "),
     ],
-)  # fmt: skip
+)
 def test_harmful_reveals(
     forged: Forged, change: Callable[[dict[str, Any]], None], message: str, tmp_path: Path
 ) -> None:
@@ -379,8 +408,10 @@ def test_a_round_follows_on_the_one_it_names(tmp_path: Path) -> None:
     assert done.round == 2
     with pytest.raises(SealBroken) as error:
         verify_sealed(*words, previous=other / "commitment.json")
-    found = [sha256((folder / "commitment.json").read_bytes())
-             for folder in (other, tmp_path / "round-1")]  # fmt: skip
+    found = [
+        sha256((folder / "commitment.json").read_bytes())
+        for folder in (other, tmp_path / "round-1")
+    ]
     assert str(error.value) == (
         f"sealed/round: round 2 does not follow on {other / 'commitment.json'}: SHA-256 of that "
         f"file is {found[0]}, of the one that the round follows on {found[1]}"

@@ -7,6 +7,7 @@ import json
 import lzma
 import os
 from pathlib import Path
+from unicodedata import normalize
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -38,6 +39,28 @@ def test_what_a_command_wrote_is_no_source(tmp_path: Path) -> None:
     ]
 
 
+def test_decomposed_files_are_read_as_composed_ones(tmp_path: Path) -> None:
+    """Text, title, places and targets of links, front matter: as macOS writes them."""
+    text = (
+        "---\ndescription: Größe und Öl\n---\n# Süße Äpfel\n\nSiehe [die Öfen](öfen.md#große-öfen)"
+        " für Gebäck.\n\n## Große Öfen\n\nDort glüht es.\n"
+    )
+    rows = "title,text\nÄpfel,Süße Öfen\n"
+    read = []
+    for form in ("NFC", "NFD"):
+        folder = tmp_path / form
+        folder.mkdir()
+        (folder / normalize(form, "äpfel.md")).write_text(normalize(form, text), "utf-8")
+        (folder / "apfel.csv").write_text(normalize(form, rows), "utf-8")
+        read.append(list(read_sources(folder, Columns(), structure=True)))
+    assert read[1] == read[0]
+    row, page = (one for one in read[1] if isinstance(one, SourceDocument))
+    assert (row.title, row.text) == ("Äpfel", "Süße Öfen")
+    (link,) = page.links
+    assert (page.text[link.start : link.stop], link.target) == ("die Öfen", "öfen.md#große-öfen")
+    assert page.blocks[-2][3:] == (2, "große-öfen")
+
+
 def test_a_folder_of_texts(tmp_path: Path) -> None:
     (tmp_path / "b.txt").write_text("Second text.")
     (tmp_path / "a.txt").write_bytes("\ufeffFirst  text.\n".encode())
@@ -57,11 +80,13 @@ def test_a_folder_of_texts(tmp_path: Path) -> None:
         SourceDocument("g", "", "Fifth text."),
         SourceDocument("h", "", "Sixth text."),
         RefusedRow(
-            "i.md.xz", "source/unreadable",
+            "i.md.xz",
+            "source/unreadable",
             "is not a whole .xz file (Compressed file ended before the end-of-stream marker was "
-            "reached); compress it again", "i",
+            "reached); compress it again",
+            "i",
         ),
-    ]  # fmt: skip
+    ]
     assert list(read_sources(tmp_path, Columns())) == read
     (tmp_path / "z.odt").write_bytes(b"x")
     (tmp_path / "deep" / "LICENSE").write_bytes(b"x")
@@ -70,8 +95,9 @@ def test_a_folder_of_texts(tmp_path: Path) -> None:
     (tmp_path / ".hidden.txt").write_text("Hidden text.")
     kind = f"a file of this kind is not read, only {KINDS}"
     unread = [
-        RefusedRow("deep/LICENSE", "source/format", kind), RefusedRow("z.odt", "source/format", kind),
-    ]  # fmt: skip
+        RefusedRow("deep/LICENSE", "source/format", kind),
+        RefusedRow("z.odt", "source/format", kind),
+    ]
     assert list(read_sources(tmp_path, Columns())) == unread + read
     assert list(read_sources(tmp_path, Columns(), limit=2)) == unread + read[:2]
 
@@ -80,8 +106,9 @@ def test_files_of_one_name_keep_their_kind(tmp_path: Path) -> None:
     (tmp_path / "a.txt").write_text("First text.")
     (tmp_path / "a.md").write_text("Second text.")
     assert list(read_sources(tmp_path, Columns())) == [
-        SourceDocument("a.md", "", "Second text."), SourceDocument("a.txt", "", "First text."),
-    ]  # fmt: skip
+        SourceDocument("a.md", "", "Second text."),
+        SourceDocument("a.txt", "", "First text."),
+    ]
 
 
 def test_tables_among_texts(tmp_path: Path) -> None:
@@ -106,10 +133,11 @@ def test_tables_among_texts(tmp_path: Path) -> None:
         SourceDocument("posts/old/row-2", "", "Unnamed."),
         RefusedRow("posts/old.jsonl:3", "source/json", "the line is not JSON"),
         RefusedRow(
-            "prices.tsv", "source/columns",
+            "prices.tsv",
+            "source/columns",
             "has no column of texts; name one (source.columns.text). Its columns: id, price",
         ),
-    ]  # fmt: skip
+    ]
     torn = read[-1]
     assert isinstance(torn, RefusedRow)
     assert (torn.where, torn.rule) == ("torn.parquet", "source/unreadable")

@@ -71,7 +71,12 @@ def test_blocks_and_links(ends: str) -> None:
         ("boilerplate", 0, "", "<!-- a note -->"),
         ("title", 1, "the-first-one", "The *first* `one`"),
         ("boilerplate", 0, "", "[![Build](https://e.org/a.svg)](https://e.org) [![x](y.svg)](z)"),
-        ("paragraph", 0, "", "Some text with a [link *to*\nit](../guide/x.md#y), [a ref][r] and `code`."),
+        (
+            "paragraph",
+            0,
+            "",
+            "Some text with a [link *to*\nit](../guide/x.md#y), [a ref][r] and `code`.",
+        ),
         ("boilerplate", 0, "", "[A page](a.md)"),
         ("item", 0, "", "item two\n  goes on"),
         ("item", 0, "", "and on"),
@@ -93,7 +98,7 @@ def test_blocks_and_links(ends: str) -> None:
         ("boilerplate", 0, "", "{% include x %}"),
         ("boilerplate", 0, "", "https://e.org/alone"),
         ("code", 0, "", "code too"),
-    ]  # fmt: skip
+    ]
     assert [(text[one.start : one.stop].replace(ends, "\n"), one.target) for one in links] == [
         ("link *to*\nit", "docs/guide/x.md#y"),
         ("a ref", "docs/p/b.md"),
@@ -110,6 +115,7 @@ def test_blocks_and_links(ends: str) -> None:
         ("..", "docs"),
         ("/", "index"),
         ("my%20page.md#x", "docs/p/my page.md#x"),
+        ("c.md#%E0%A4%B6%E0%A5%81%E0%A4%B0%E0%A5%82-में", "docs/p/c.md#शुरू-में"),
         ("b.md?raw=1", "docs/p/b.md"),
         ("../../../out.md", ""),
         ("a.md#here", ""),
@@ -130,8 +136,9 @@ def test_front_matter_that_is_left_in_a_row() -> None:
     text = "---\ntitle: T\ndescription: D\n---\n# H\n"
     blocks, _ = markdown_blocks(text, "")
     assert [(one.kind, text[one.start : one.stop]) for one in blocks] == [
-        ("boilerplate", text[:-5].rstrip()), ("title", "H"),
-    ]  # fmt: skip
+        ("boilerplate", text[:-5].rstrip()),
+        ("title", "H"),
+    ]
 
 
 @pytest.mark.parametrize(
@@ -152,10 +159,15 @@ def test_the_title_of_a_markdown_page(text: str, title: str) -> None:
 @pytest.mark.parametrize(
     ("text", "is_markdown"),
     [
-        ("# Heading", True), ("a\n```\nx", True), ("See [a](b.md).", True), ("| a | b |", True),
-        ("#hashtag and - dash", False), ("- item", False), ("[1] (see below)", False),
+        ("# Heading", True),
+        ("a\n```\nx", True),
+        ("See [a](b.md).", True),
+        ("| a | b |", True),
+        ("#hashtag and - dash", False),
+        ("- item", False),
+        ("[1] (see below)", False),
     ],
-)  # fmt: skip
+)
 def test_texts_that_look_like_markdown(text: str, is_markdown: bool) -> None:
     assert looks_like_markdown(text) == is_markdown
 
@@ -177,3 +189,8 @@ def test_words_without_marks() -> None:
 )
 def test_comments_are_no_headings(text: str, is_markdown: bool) -> None:
     assert looks_like_markdown(text) is is_markdown
+
+
+def test_anchors_keep_vowel_signs() -> None:
+    blocks, _ = markdown_blocks("# शुरू में!\n\nपाठ।\n", "a.md")
+    assert blocks[0].anchor == "शुरू-में"

@@ -41,12 +41,20 @@ def pdf(pages: Sequence[Sequence[str]]) -> bytes:
 
 
 MANUAL = [
-    ["Harbour manual", "Sails", "A sail is a piece of cloth that catches the wind and moves the",
-     "ship. Its infor-", "mation stands well-", "known elsewhere, the information.",
-     "- It is hoisted.", "- It is lowered.", "page 1"],
+    [
+        "Harbour manual",
+        "Sails",
+        "A sail is a piece of cloth that catches the wind and moves the",
+        "ship. Its infor-",
+        "mation stands well-",
+        "known elsewhere, the information.",
+        "- It is hoisted.",
+        "- It is lowered.",
+        "page 1",
+    ],
     ["Harbour manual", "Ropes", "A rope is long.", "page 2"],
     ["Harbour manual", "Knots", "A knot holds a rope.", "page 3"],
-]  # fmt: skip
+]
 
 
 def written(path: Path, pages: Sequence[Sequence[str]], password: str = "") -> Path:
@@ -67,30 +75,53 @@ def test_a_pdf(tmp_path: Path) -> None:
     parsed = read_pdf(written(tmp_path / "a.pdf", MANUAL).read_bytes())
     assert parsed.title == "The manual"
     assert parsed.short_forms == (ShortForm("subject", "Sails and ropes"),)
-    assert [
-        (one.kind, one.level, parsed.text[one.start : one.stop]) for one in parsed.blocks
-    ] == [
-        ("boilerplate", 0, "Harbour manual"), ("heading", 1, "Sails"),
-        ("paragraph", 0, "A sail is a piece of cloth that catches the wind and moves the ship. "
-                         "Its information stands well-known elsewhere, the information."),
-        ("item", 0, "- It is hoisted."), ("item", 0, "- It is lowered."),
+    assert [(one.kind, one.level, parsed.text[one.start : one.stop]) for one in parsed.blocks] == [
+        ("boilerplate", 0, "Harbour manual"),
+        ("heading", 1, "Sails"),
+        (
+            "paragraph",
+            0,
+            "A sail is a piece of cloth that catches the wind and moves the ship. "
+            "Its information stands well-known elsewhere, the information.",
+        ),
+        ("item", 0, "- It is hoisted."),
+        ("item", 0, "- It is lowered."),
         ("boilerplate", 0, "page 1"),
-        ("boilerplate", 0, "Harbour manual"), ("heading", 1, "Ropes"),
-        ("paragraph", 0, "A rope is long."), ("boilerplate", 0, "page 2"),
-        ("boilerplate", 0, "Harbour manual"), ("heading", 1, "Knots"),
-        ("paragraph", 0, "A knot holds a rope."), ("boilerplate", 0, "page 3"),
-    ]  # fmt: skip
+        ("boilerplate", 0, "Harbour manual"),
+        ("heading", 1, "Ropes"),
+        ("paragraph", 0, "A rope is long."),
+        ("boilerplate", 0, "page 2"),
+        ("boilerplate", 0, "Harbour manual"),
+        ("heading", 1, "Knots"),
+        ("paragraph", 0, "A knot holds a rope."),
+        ("boilerplate", 0, "page 3"),
+    ]
 
 
 PAGES = [
     ["Contents", "1 Sails 2", "2 Ropes 3", "3 Anchors 4", "4 Oars 4", "i"],
-    ["1.2. Sails", "Of cloth", "A sail is a piece of cloth that catches the wind, all day.",
-     "The crew hoists it.", "2 Chapter 1. Rigging"],
-    ["2.1. Ropes 3", "Of hemp", "A rope is long and strong, and a good one holds for ten years.",
-     "The crew coils it.", "5 knots are enough."],
-    ["3 Anchors", "Of iron", "An anchor holds the ship where the water is not too deep for it.",
-     "The crew weighs it.", "4 Chapter 2. Iron"],
-]  # fmt: skip
+    [
+        "1.2. Sails",
+        "Of cloth",
+        "A sail is a piece of cloth that catches the wind, all day.",
+        "The crew hoists it.",
+        "2 Chapter 1. Rigging",
+    ],
+    [
+        "2.1. Ropes 3",
+        "Of hemp",
+        "A rope is long and strong, and a good one holds for ten years.",
+        "The crew coils it.",
+        "5 knots are enough.",
+    ],
+    [
+        "3 Anchors",
+        "Of iron",
+        "An anchor holds the ship where the water is not too deep for it.",
+        "The crew weighs it.",
+        "4 Chapter 2. Iron",
+    ],
+]
 
 
 def test_page_numbers_beside_names_that_change() -> None:
@@ -98,9 +129,14 @@ def test_page_numbers_beside_names_that_change() -> None:
     parsed = read_pdf(pdf(PAGES))
     shown = [(one.kind, parsed.text[one.start : one.stop]) for one in parsed.blocks]
     assert [text for kind, text in shown if kind == "boilerplate"] == [
-        "1 Sails 2", "2 Ropes 3", "3 Anchors 4", "4 Oars 4", "2 Chapter 1. Rigging",
-        "2.1. Ropes 3", "4 Chapter 2. Iron",
-    ]  # fmt: skip
+        "1 Sails 2",
+        "2 Ropes 3",
+        "3 Anchors 4",
+        "4 Oars 4",
+        "2 Chapter 1. Rigging",
+        "2.1. Ropes 3",
+        "4 Chapter 2. Iron",
+    ]
     assert [text for kind, text in shown if kind == "heading"] == ["1.2. Sails", "3 Anchors"]
     assert ("paragraph", "5 knots are enough.") in shown
 
@@ -140,9 +176,10 @@ def test_a_pdf_that_cannot_be_read(content: bytes, message: str) -> None:
 def test_a_pdf_with_a_password(tmp_path: Path) -> None:
     written(tmp_path / "a.pdf", MANUAL, password="open")
     assert list(read_sources(tmp_path, Columns())) == [
-        RefusedRow("a.pdf", "source/unreadable",
-                   "the PDF is encrypted; save it without its password", "a"),
-    ]  # fmt: skip
+        RefusedRow(
+            "a.pdf", "source/unreadable", "the PDF is encrypted; save it without its password", "a"
+        ),
+    ]
 
 
 def word(path: Path, title: str = "") -> Path:
@@ -179,14 +216,17 @@ def test_a_word_document(tmp_path: Path, title: str, shown: str) -> None:
     parsed = read_docx(word(tmp_path / "a.docx", title).read_bytes())
     assert parsed.title == shown
     assert parsed.short_forms == (ShortForm("subject", "Sails and ropes"),)
-    assert [
-        (one.kind, one.level, parsed.text[one.start : one.stop]) for one in parsed.blocks
-    ] == [
-        ("title", 1, "Harbour manual"), ("heading", 1, "Sails"),
-        ("paragraph", 0, "A sail catches the wind."), ("item", 0, "It is hoisted."),
-        ("table", 0, "a | b\nc | d"), ("caption", 0, "Table 1"), ("heading", 2, "Jib"),
-        ("paragraph", 0, "sail --up"), ("boilerplate", 0, "Copyright 2020 by the harbour"),
-    ]  # fmt: skip
+    assert [(one.kind, one.level, parsed.text[one.start : one.stop]) for one in parsed.blocks] == [
+        ("title", 1, "Harbour manual"),
+        ("heading", 1, "Sails"),
+        ("paragraph", 0, "A sail catches the wind."),
+        ("item", 0, "It is hoisted."),
+        ("table", 0, "a | b\nc | d"),
+        ("caption", 0, "Table 1"),
+        ("heading", 2, "Jib"),
+        ("paragraph", 0, "sail --up"),
+        ("boilerplate", 0, "Copyright 2020 by the harbour"),
+    ]
 
 
 def test_documents_of_a_folder(tmp_path: Path) -> None:
@@ -195,9 +235,12 @@ def test_documents_of_a_folder(tmp_path: Path) -> None:
     (tmp_path / "c.docx").write_bytes(b"PK nothing")
     (tmp_path / "d.pdf").write_bytes(b"\0" * 100)
     read = list(read_sources(tmp_path, Columns(), structure=True))
-    assert [(one.id, one.place, len(one.blocks)) for one in read if isinstance(one, SourceDocument)] == [
-        ("a", "a.docx", 9), ("b", "b.pdf", 14),
-    ]  # fmt: skip
+    assert [
+        (one.id, one.place, len(one.blocks)) for one in read if isinstance(one, SourceDocument)
+    ] == [
+        ("a", "a.docx", 9),
+        ("b", "b.pdf", 14),
+    ]
     refused = [one for one in read if isinstance(one, RefusedRow)]
     assert [(one.id, one.rule) for one in refused] == [
         ("c", "source/unreadable"),

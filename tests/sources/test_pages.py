@@ -44,8 +44,15 @@ def test_a_page_as_it_is_shown() -> None:
     page = read_page(PAGE)
     assert page.title == "Ships & boats"
     assert page.text.split("\n") == [
-        "Ships", "", "A ship is large.", "", "keep", "  this", "  * sail", "  * שלום 🙂",
-    ]  # fmt: skip
+        "Ships",
+        "",
+        "A ship is large.",
+        "",
+        "keep",
+        "  this",
+        "  * sail",
+        "  * שלום 🙂",
+    ]
 
 
 @pytest.mark.parametrize(
@@ -139,9 +146,7 @@ def test_pages_of_other_kinds(html: str, title: str, text: str) -> None:
 def test_an_index_is_no_prose(entries: int, kind: str) -> None:
     items = "".join(f"<dt>word {n}, <a href='p{n}'>Pages {n}</a></dt>" for n in range(entries))
     page = read_page(f"<h1>Index</h1><p>Of words.</p><h2>A</h2><dl>{items}</dl>", "index.html")
-    assert [one.kind for one in page.blocks] == [
-        "title", "paragraph", "heading", *[kind] * entries
-    ]  # fmt: skip
+    assert [one.kind for one in page.blocks] == ["title", "paragraph", "heading", *[kind] * entries]
     assert len(page.links) == entries
 
 
@@ -180,8 +185,10 @@ def test_blocks_and_links() -> None:
     ]
     assert shown[9][3].split() == ["Sail", "Area", "Jib", "12"]
     assert [(page.text[one.start : one.stop], one.target) for one in page.links] == [
-        ("the knots", "rope/knots.html#bend"), ("rig", "sail/rig"), ("Masts", "sail/mast.html"),
-    ]  # fmt: skip
+        ("the knots", "rope/knots.html#bend"),
+        ("rig", "sail/rig"),
+        ("Masts", "sail/mast.html"),
+    ]
 
 
 def test_cells_are_not_as_wide_as_their_column() -> None:
@@ -192,9 +199,13 @@ def test_cells_are_not_as_wide_as_their_column() -> None:
     )
     page = read_page(html, "here.html")
     assert [line.strip() for line in page.text.splitlines() if line.strip()] == [
-        "Before.", "Name  Meaning", f"a  {('long ' * 30).strip()}", "b  short", "x     y",
+        "Before.",
+        "Name  Meaning",
+        f"a  {('long ' * 30).strip()}",
+        "b  short",
+        "x     y",
         "After, see the other page.",
-    ]  # fmt: skip
+    ]
     shown = [page.text[one.start : one.stop].split() for one in page.blocks]
     assert [one.kind for one in page.blocks] == ["paragraph", "table", "code", "paragraph"]
     assert shown[1][:3] == ["Name", "Meaning", "a"]

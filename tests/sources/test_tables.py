@@ -106,10 +106,17 @@ def test_a_compressed_table(tmp_path: Path, name: str, suffix: str) -> None:
 def test_rows_that_are_no_documents_are_refused_and_reading_goes_on(tmp_path: Path) -> None:
     path = tmp_path / "a.jsonl"
     lines = [
-        b'{"_id": "a", "text": "G\xc3\xbct\xc3\xa4."}', b'{"_id": "a", "text": "Twice."}', b'{"_id": 7}', b"[1]",
-        b'{"_id": "b", "text": 5}', b'{"_id": "c", "text": "caf\xe9"}', b"{", b"",
-        b'{"_id": "d", "text": "\\ud800"}', b'{"_id": 8, "title": "T", "text": "Last."}',
-    ]  # fmt: skip
+        b'{"_id": "a", "text": "G\xc3\xbct\xc3\xa4."}',
+        b'{"_id": "a", "text": "Twice."}',
+        b'{"_id": 7}',
+        b"[1]",
+        b'{"_id": "b", "text": 5}',
+        b'{"_id": "c", "text": "caf\xe9"}',
+        b"{",
+        b"",
+        b'{"_id": "d", "text": "\\ud800"}',
+        b'{"_id": 8, "title": "T", "text": "Last."}',
+    ]
     path.write_bytes(b"\n".join(lines) + b"\n")
     assert list(read_sources(path, Columns())) == [
         SourceDocument("a", "", "Gütä."),
@@ -171,9 +178,12 @@ def test_tables_in_other_encodings(tmp_path: Path, name: str, encoding: str) -> 
     [
         ([{"text": "One."}, 7, {"text": "Two."}], ["One.", "is no JSON object", "Two."]),
         ({"count": 1, "tags": ["a"], "rows": [{"text": "One."}]}, ["One."]),
-        ([{"doc": {"body": "One.", "id": 9}}, {"doc": None}], ["One.", "the column 'doc.body' is empty"]),
+        (
+            [{"doc": {"body": "One.", "id": 9}}, {"doc": None}],
+            ["One.", "the column 'doc.body' is empty"],
+        ),
     ],
-)  # fmt: skip
+)
 def test_json(tmp_path: Path, content: Any, texts: list[str]) -> None:
     (tmp_path / "a.json").write_text(json.dumps(content))
     read = read_sources(tmp_path / "a.json", Columns())
@@ -203,10 +213,13 @@ def test_json_that_is_no_table(tmp_path: Path, content: str, message: str) -> No
 @pytest.mark.parametrize("columns", [Columns(), Columns(text="doc.body", id="doc.id")])
 def test_nested_columns(tmp_path: Path, name: str, columns: Columns) -> None:
     rows = [
-        {"kind": "post", "author": {"id": 1, "name": "A"},
-         "doc": {"id": f"d{n}", "title": "T", "body": f"Text {n}", "summary": "S"}}
+        {
+            "kind": "post",
+            "author": {"id": 1, "name": "A"},
+            "doc": {"id": f"d{n}", "title": "T", "body": f"Text {n}", "summary": "S"},
+        }
         for n in range(2)
-    ]  # fmt: skip
+    ]
     path = tmp_path / name
     if name == "a.parquet":
         pq.write_table(pa.Table.from_pylist(rows), path)
@@ -215,8 +228,9 @@ def test_nested_columns(tmp_path: Path, name: str, columns: Columns) -> None:
     notes = SourceNotes({}, {})
     read = list(read_sources(path, columns, notes=notes, structure=True))
     assert [one.row() for one in read if isinstance(one, SourceDocument)] == [
-        {"id": "d0", "title": "T", "text": "Text 0"}, {"id": "d1", "title": "T", "text": "Text 1"},
-    ]  # fmt: skip
+        {"id": "d0", "title": "T", "text": "Text 0"},
+        {"id": "d1", "title": "T", "text": "Text 1"},
+    ]
     assert notes.columns[name] == TableColumns(
         "doc.body", ("doc.id",), "doc.title", ("doc.summary",)
     )
@@ -234,15 +248,20 @@ def test_the_structure_of_rows(tmp_path: Path) -> None:
     read = list(read_sources(tmp_path, Columns(), structure=True))
     assert read == [
         SourceDocument(
-            "a/row-1", "How do I sail?", "# Sail\n\n- Hoist it.",
-            (Block("title", 2, 6, 1, "sail"), Block("item", 10, 19)), (),
+            "a/row-1",
+            "How do I sail?",
+            "# Sail\n\n- Hoist it.",
+            (Block("title", 2, 6, 1, "sail"), Block("item", 10, 19)),
+            (),
             (ShortForm("question", "How do I sail?"),),
         ),
         SourceDocument(
-            "a/row-2", "", "A line.\n\nAnother.",
+            "a/row-2",
+            "",
+            "A line.\n\nAnother.",
             (Block("paragraph", 0, 7), Block("paragraph", 9, 17)),
         ),
-    ]  # fmt: skip
+    ]
 
 
 def test_a_data_set_of_the_datasets_library(tmp_path: Path) -> None:
@@ -262,11 +281,15 @@ def test_a_data_set_of_the_datasets_library(tmp_path: Path) -> None:
         ([{"text": "", "content": "c"}], "content", None),
         ([{"text": 7, "notes": "n"}], "notes", None),
         ([{"text": 7}], "text", None),
-        ([{"url": "u" * 40, "s": "x"}, {"url": "u", "s": "xx"}, {"url": "u", "s": "xxx"}], "s", None),
+        (
+            [{"url": "u" * 40, "s": "x"}, {"url": "u", "s": "xx"}, {"url": "u", "s": "xxx"}],
+            "s",
+            None,
+        ),
         ([{"_id": "an id of great length", "name": "short"}], "name", None),
         ([{"subject": "S", "heading": "H", "story": "A story."}], "story", "heading"),
     ],
-)  # fmt: skip
+)
 def test_columns_that_are_left_out_are_guessed(
     rows: list[dict[str, Any]], text: str, title: str | None
 ) -> None:
@@ -300,8 +323,9 @@ def test_columns_are_guessed_from_the_first_hundred_rows_that_are_rows(tmp_path:
     path.write_text("\n".join([*lines, '{"a": "a last one"}']))
     read = list(read_sources(path, Columns()))
     assert [one for one in read if isinstance(one, SourceDocument)] == [
-        SourceDocument("row-151", "", "long text"), SourceDocument("row-251", "", "a last one"),
-    ]  # fmt: skip
+        SourceDocument("row-151", "", "long text"),
+        SourceDocument("row-251", "", "a last one"),
+    ]
     assert len(read) == 251
 
 
@@ -325,8 +349,9 @@ def test_a_thousand_copies_and_one_long_text(tmp_path: Path) -> None:
     rules = Counter(one.rule for one in read if isinstance(one, RefusedRow))
     assert rules == {"source/duplicate-text": 999}
     assert read[1000:1002] == [
-        SourceDocument("row-1001", "", "x" * 1_000_000), SourceDocument("row-1001#part-2", "", "x"),
-    ]  # fmt: skip
+        SourceDocument("row-1001", "", "x" * 1_000_000),
+        SourceDocument("row-1001#part-2", "", "x"),
+    ]
     assert len(read) == 1003
     assert (
         len(

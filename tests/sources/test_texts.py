@@ -81,9 +81,10 @@ def test_a_long_file_is_cut_where_a_section_begins(tmp_path: Path) -> None:
 def test_parts_are_no_longer_than_is_allowed(tmp_path: Path, name: str, text: str) -> None:
     (tmp_path / name).write_text(f"<pre>{text}</pre>" if name == "a.html" else text)
     parts = [
-        one.text for one in read_sources(tmp_path, Columns(), longest=10)
+        one.text
+        for one in read_sources(tmp_path, Columns(), longest=10)
         if isinstance(one, SourceDocument)
-    ]  # fmt: skip
+    ]
     assert "".join("".join(parts).split()) == "".join(text.split())
     assert len(parts) > 1
     assert max(map(len, parts)) <= 10
@@ -115,14 +116,15 @@ def test_front_matter_is_parsed_off(tmp_path: Path) -> None:
         "f.md": "---\ntitle: never closed\n\nText of F.",
         "g.md": "---\n\nA rule.\n\n---\n\nText of G.",
         "h.md": "---\ntitle: H\n---\n",
-    }  # fmt: skip
+    }
     for name, text in front.items():
         (tmp_path / name).write_bytes(text.encode())
     read = {
         one.id: (one.title, one.text, [tuple(form) for form in one.short_forms])
-        if isinstance(one, SourceDocument) else one.reason
+        if isinstance(one, SourceDocument)
+        else one.reason
         for one in read_sources(tmp_path, Columns(), structure=True)
-    }  # fmt: skip
+    }
     assert read == {
         "a": ("A: one", "Text.", [("description", "Two words.")]),
         "b": ("Heading", "# Heading\n", [("subtitle", "Sub")]),
@@ -158,10 +160,15 @@ def test_encodings_are_told_and_noted(tmp_path: Path) -> None:
         name.removesuffix(".txt"): text for name, (_, text) in texts.items()
     }
     assert notes.encodings == {
-        "latin.txt": "cp1252", "quotes.txt": "cp1252", "polish.txt": "cp1250",
-        "russian.txt": "koi8_r", "chinese.txt": "gb18030", "greek.txt": "cp1253",
-        "late.txt": "cp1252", "code.txt": "cp1252",
-    }  # fmt: skip
+        "latin.txt": "cp1252",
+        "quotes.txt": "cp1252",
+        "polish.txt": "cp1250",
+        "russian.txt": "koi8_r",
+        "chinese.txt": "gb18030",
+        "greek.txt": "cp1253",
+        "late.txt": "cp1252",
+        "code.txt": "cp1252",
+    }
 
 
 @pytest.mark.parametrize(

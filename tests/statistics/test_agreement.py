@@ -17,12 +17,37 @@ from retgen.statistics.agreement import (
 
 N = None
 FOUR = [  # 30 items, four reviewers, grades 0 to 3
-    [N, 2, 2, N], [3, N, 3, 1], [N, N, N, N], [1, 2, 3, 3], [N, 1, 1, N], [2, 2, 2, 2],
-    [2, 2, N, 2], [1, 3, 1, 1], [3, 3, 3, 3], [2, N, 2, N], [N, 1, 1, N], [N, 1, N, 1],
-    [2, N, 2, 2], [N, N, 1, 1], [3, 0, N, 0], [2, N, 3, N], [0, 1, 2, N], [0, 0, 1, 0],
-    [0, 0, 0, N], [0, 3, 3, 2], [0, 3, 0, 0], [2, 1, 1, 2], [N, 3, 3, 3], [0, N, 0, N],
-    [1, 1, 1, 1], [N, 0, 1, 1], [N, 0, N, 2], [N, N, N, N], [0, N, 0, N], [N, N, 3, 3],
-]  # fmt: skip
+    [N, 2, 2, N],
+    [3, N, 3, 1],
+    [N, N, N, N],
+    [1, 2, 3, 3],
+    [N, 1, 1, N],
+    [2, 2, 2, 2],
+    [2, 2, N, 2],
+    [1, 3, 1, 1],
+    [3, 3, 3, 3],
+    [2, N, 2, N],
+    [N, 1, 1, N],
+    [N, 1, N, 1],
+    [2, N, 2, 2],
+    [N, N, 1, 1],
+    [3, 0, N, 0],
+    [2, N, 3, N],
+    [0, 1, 2, N],
+    [0, 0, 1, 0],
+    [0, 0, 0, N],
+    [0, 3, 3, 2],
+    [0, 3, 0, 0],
+    [2, 1, 1, 2],
+    [N, 3, 3, 3],
+    [0, N, 0, N],
+    [1, 1, 1, 1],
+    [N, 0, 1, 1],
+    [N, 0, N, 2],
+    [N, N, N, N],
+    [0, N, 0, N],
+    [N, N, 3, 3],
+]
 
 
 def test_many_reviewers_with_missing_verdicts():
@@ -56,9 +81,19 @@ def test_fleiss_by_hand():
 def test_the_published_example():
     """Krippendorff, "Computing Krippendorff's alpha-reliability" (2011); AC1 of it in irrCAC."""
     ratings = [
-        [1, 1, N, 1], [2, 2, 3, 2], [3, 3, 3, 3], [3, 3, 3, 3], [2, 2, 2, 2], [1, 2, 3, 4],
-        [4, 4, 4, 4], [1, 1, 2, 1], [2, 2, 2, 2], [N, 5, 5, 5], [N, N, 1, 1], [N, N, 3, N],
-    ]  # fmt: skip
+        [1, 1, N, 1],
+        [2, 2, 3, 2],
+        [3, 3, 3, 3],
+        [3, 3, 3, 3],
+        [2, 2, 2, 2],
+        [1, 2, 3, 4],
+        [4, 4, 4, 4],
+        [1, 1, 2, 1],
+        [2, 2, 2, 2],
+        [N, 5, 5, 5],
+        [N, N, 1, 1],
+        [N, N, 3, N],
+    ]
     nominal, ordinal = (agreement(ratings, ordinal=o, resamples=0) for o in (False, True))
     assert round(nominal["krippendorff"].value, 3) == 0.743
     assert round(ordinal["krippendorff"].value, 3) == 0.815

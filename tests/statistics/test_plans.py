@@ -101,8 +101,17 @@ def test_the_lines_of_a_sequential_plan():  # Duncan, figure 49
     plan = SequentialPlan(0.01, 0.08, 0.05, 0.10)
     numbers = [plan.limits(n) for n in (2, 19, 20, 30, 31, 48, 49, 60, 61, 70)]
     assert numbers == [
-        (-1, 2), (-1, 2), (-1, 3), (-1, 3), (0, 3), (0, 3), (0, 4), (0, 4), (1, 4), (1, 4),
-    ]  # fmt: skip
+        (-1, 2),
+        (-1, 2),
+        (-1, 3),
+        (-1, 3),
+        (0, 3),
+        (0, 3),
+        (0, 4),
+        (0, 4),
+        (1, 4),
+        (1, 4),
+    ]
 
 
 def test_a_sequential_plan_as_it_is_played():

@@ -145,8 +145,9 @@ def test_wrong_cells(cell: dict[str, Any], message: str | None) -> None:
 def test_where_the_user_chose_what_is_measured_an_unknown_measure_is_no_error() -> None:
     result = outcome({"measure": "ratio"}, above=0, strict=False)
     assert (result.came_out, result.here) == (
-        "not measured", "no measure is called ratio. There are auc, slope",
-    )  # fmt: skip
+        "not measured",
+        "no measure is called ratio. There are auc, slope",
+    )
 
 
 def test_the_table_and_the_json() -> None:
@@ -158,11 +159,19 @@ def test_the_table_and_the_json() -> None:
     assert table.head == ["effect", "paper", "claim holds", "here", "came out"]
     assert table.rows[1] == ["It falls.", "0.81 to 0.66", "< 0.5", "0.800 (0.700 to 0.900)", "no"]
     assert json.loads(json.dumps(result.keys))["effects"][0] == {
-        "claim": "It falls.", "paper": "0.81 to 0.66",
-        "cell": {"system": "minilm", "measure": "auc", "length": 128}, "less": {},
-        "above": 0.5, "below": None,
-        "values": [0.8], "value": 0.8, "low": 0.7, "high": 0.9, "came_out": "yes", "note": None,
-    }  # fmt: skip
+        "claim": "It falls.",
+        "paper": "0.81 to 0.66",
+        "cell": {"system": "minilm", "measure": "auc", "length": 128},
+        "less": {},
+        "above": 0.5,
+        "below": None,
+        "values": [0.8],
+        "value": 0.8,
+        "low": 0.7,
+        "high": 0.9,
+        "came_out": "yes",
+        "note": None,
+    }
 
 
 HEAD = (

@@ -261,5 +261,6 @@ def test_the_commands(gen, recipe_file: Write) -> None:  # type: ignore[no-untyp
     )
     bad = gen("eval", path, "--split", "dev")
     assert (bad.returncode, bad.stderr) == (
-        2, "gen: --run and --split are about data sets; a study makes its own\n",
-    )  # fmt: skip
+        2,
+        "gen: --run and --split are about data sets; a study makes its own\n",
+    )

@@ -43,24 +43,16 @@ def findings(validation: Validation) -> list[tuple[str, str]]:
     return [(one.rule, one.message) for one in validation.findings if one.rule != "origin"]
 
 
-def in_json(name: str, change: Callable[[dict[str, Any]], Any]) -> Change:
+def manifest(change: Callable[[dict[str, Any]], Any]) -> Change:
     def work(folder: Path) -> None:
-        content = json.loads((folder / name).read_text())
+        content = json.loads((folder / "manifest.json").read_text())
         change(content)
-        (folder / name).write_text(dump_json(content))
+        (folder / "manifest.json").write_text(dump_json(content))
 
     return work
 
 
-def manifest(change: Callable[[dict[str, Any]], Any]) -> Change:
-    return in_json("manifest.json", change)
-
-
-def report(change: Callable[[dict[str, Any]], Any]) -> Change:
-    return in_json("report.json", change)
-
-
-def stating(dotted: str, value: Any, name: str = "manifest.json") -> Change:
+def stating(dotted: str, value: Any) -> Change:
     """One key of the manifest, with another value."""
 
     def change(content: dict[str, Any]) -> None:
@@ -70,7 +62,7 @@ def stating(dotted: str, value: Any, name: str = "manifest.json") -> Change:
         assert content[last] != value
         content[last] = value
 
-    return in_json(name, change)
+    return manifest(change)
 
 
 def jsonl(name: str, change: Callable[[Rows], Any]) -> Change:

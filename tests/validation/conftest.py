@@ -17,9 +17,11 @@ def finished(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
     folder = tmp_path_factory.mktemp("finished")
     small = {"params.docs": 300, "params.attributes_per_doc": 20}
     conditions = {
-        "params.relevant_docs": 20, "params.queries": 60, "params.catalogue.split": "train",
+        "params.relevant_docs": 20,
+        "params.queries": 60,
+        "params.catalogue.split": "train",
         "params.form.hard_negatives": 2,
-    }  # fmt: skip
+    }
     (folder / "ships.jsonl").write_text("".join(json.dumps(d) + "\n" for d in stories(4)))
     ships = {"path": str(folder / "ships.jsonl")}
     made = {

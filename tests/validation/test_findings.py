@@ -79,8 +79,15 @@ def test_a_rule_switched_off_for_a_call(gen: Gen, foreign: Path) -> None:
 
 
 def test_another_severity_for_a_call(gen: Gen, foreign: Path) -> None:
-    shown = gen("validate", foreign, "--severity", "duplicate-text=warning", "--severity",
-                "empty-text=info", "--json")  # fmt: skip
+    shown = gen(
+        "validate",
+        foreign,
+        "--severity",
+        "duplicate-text=warning",
+        "--severity",
+        "empty-text=info",
+        "--json",
+    )
     assert shown.returncode == 0
     content = json.loads(shown.stdout)
     assert (content["ok"], content["errors"], content["warnings"]) == (True, 0, 1)
@@ -92,29 +99,43 @@ def test_another_severity_for_a_call(gen: Gen, foreign: Path) -> None:
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        (["--off", "duplicate-text"], "--off duplicate-text: write --off RULE=REASON, with the reason: --off "
-         'duplicate-text="kept as it is"'),
-        (["--off", "duplicate-text= "], "--off duplicate-text= : write --off RULE=REASON, with the reason: "
-         '--off duplicate-text="kept as it is"'),
-        (["--off", "duplicate-text=x"],
-         '--off duplicate-text=x: the reason is too short to tell anybody why (3 characters at least), '
-         'for example --off duplicate-text="kept as it is"'),
-        (["--off", "duplicate_text=known"],
-         "--off: there is no rule 'duplicate_text'; did you mean duplicate-text? Rules: "
-         "answer-leak, boilerplate, byte-order-mark, dangling-qrel, duplicate-id, "
-         "duplicate-qrel, duplicate-query, duplicate-query-id, duplicate-text, "
-         "empty-query, empty-text, encoding, graded-qrels, language, length-outlier, "
-         "lexical-ambiguity, near-duplicate, near-duplicate-query, normalised-duplicate, "
-         "normalised-duplicate-query, order-leak, origin, overlap, personal-data, "
-         "query-encoding, query-without-qrels, schema, score-range, secrets, "
-         "split-overlap, word-places"),
-        (["--severity", "encoding=warn"],
-         "--severity encoding: there is no severity 'warn'; did you mean warning? There are: error, "
-         "warning, info"),
-        (["--severity", "encoding"], "--severity encoding: write --severity "
-         "RULE=error|warning|info"),
+        (
+            ["--off", "duplicate-text"],
+            "--off duplicate-text: write --off RULE=REASON, with the reason: --off "
+            'duplicate-text="kept as it is"',
+        ),
+        (
+            ["--off", "duplicate-text= "],
+            "--off duplicate-text= : write --off RULE=REASON, with the reason: "
+            '--off duplicate-text="kept as it is"',
+        ),
+        (
+            ["--off", "duplicate-text=x"],
+            "--off duplicate-text=x: the reason is too short to tell anybody why (3 characters at least), "
+            'for example --off duplicate-text="kept as it is"',
+        ),
+        (
+            ["--off", "duplicate_text=known"],
+            "--off: there is no rule 'duplicate_text'; did you mean duplicate-text? Rules: "
+            "answer-leak, boilerplate, byte-order-mark, dangling-qrel, duplicate-id, "
+            "duplicate-qrel, duplicate-query, duplicate-query-id, duplicate-text, "
+            "empty-query, empty-text, encoding, graded-qrels, language, length-outlier, "
+            "lexical-ambiguity, near-duplicate, near-duplicate-query, normalised-duplicate, "
+            "normalised-duplicate-query, order-leak, origin, overlap, personal-data, "
+            "query-encoding, query-without-qrels, schema, score-range, secrets, "
+            "split-overlap, word-places",
+        ),
+        (
+            ["--severity", "encoding=warn"],
+            "--severity encoding: there is no severity 'warn'; did you mean warning? There are: error, "
+            "warning, info",
+        ),
+        (
+            ["--severity", "encoding"],
+            "--severity encoding: write --severity RULE=error|warning|info",
+        ),
     ],
-)  # fmt: skip
+)
 def test_what_cannot_be_asked_for(
     gen: Gen, foreign: Path, options: list[str], message: str
 ) -> None:
@@ -134,7 +155,7 @@ def test_what_vouches_for_a_run_stays(limit_run: Path, name: str) -> None:
 def test_a_recipe_changed_after_the_run_switches_no_proof_off(small: Path, tmp_path: Path) -> None:
     folder = run(small, out=tmp_path / "out").path
     recipe = folder / "recipe.yaml"
-    recipe.write_text(recipe.read_text().replace("off: {}", "off: {limit-proof: not needed}"))
+    recipe.write_text(recipe.read_text().replace("'off': {}", "off: {limit-proof: not needed}"))
     queries = folder / "dataset" / "qrels.jsonl"
     queries.write_text("".join(queries.read_text().splitlines(keepends=True)[1:]))
     validation = validate(folder)
@@ -173,9 +194,12 @@ def test_rows_that_are_no_json(foreign: Path) -> None:
     path.write_text("\n".join([*(f"<p>{row}" for row in rows * 7), '{"_id": "d5", "text": "x"}']))
     validation = validate(foreign)
     assert [(f.rule, f.severity, f.message) for f in validation.findings] == [
-        ("schema", "error", "42 rows of corpus.jsonl are not JSON (lines 1, 2, 3, 4, 5, 6, 7, 8, 9, "
-         "10, ...)"),
-    ]  # fmt: skip
+        (
+            "schema",
+            "error",
+            "42 rows of corpus.jsonl are not JSON (lines 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, ...)",
+        ),
+    ]
     assert validation.findings[0].ids == [f"corpus.jsonl:{row}" for row in range(1, 43)]
 
 

@@ -9,10 +9,10 @@ from pathlib import Path
 import pytest
 
 from retgen import validate
-from retgen.engines import Local
 from retgen.progress import no_progress
 from retgen.recipe import load_recipe
 from retgen.validation.validate import prove
+from retgen.work import Local
 from tests.validation.changes import QUERIES, findings, forged
 
 
@@ -59,7 +59,7 @@ def test_without_a_manifest_a_run_is_not_finished(
     assert [(one.rule, one.severity, one.message) for one in validation.findings] == [
         ("manifest", "error", message)
     ]
-    assert prove(copy, load_recipe(copy).at(copy), {}, Local(1), no_progress).findings == []
+    assert prove(copy, load_recipe(copy).at(copy), Local(1), no_progress).findings == []
 
 
 @pytest.mark.parametrize("content", ["{}", "[]", '{"files": {"x": 1}}', '{"files": []}', "no"])

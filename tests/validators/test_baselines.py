@@ -13,11 +13,11 @@ import pytest
 import retgen.validators.baselines as baselines
 import retgen.validators.containment as containment
 from retgen.data import Qrel, Query
-from retgen.engines import Local, engine
 from retgen.tokenizer import STOPWORDS, tokens
 from retgen.validators.baselines import WordTerms, query_blind_baselines, query_blind_rankings
 from retgen.validators.rule import Batch, Judgements
 from retgen.validators.rules.lexical import LexicalAmbiguity
+from retgen.work import Local, engine
 
 WORDS = [f"w{i}" for i in range(40)]
 
@@ -71,9 +71,14 @@ def by_definition(texts: Sequence[str], judgements: Judgements, depth: int) -> d
         ],
     }
     return {
-        name: [f"d{i}" for _, _, i in sorted(((v, f"d{i}", i) for i, v in enumerate(values)), reverse=True)[:depth]]
+        name: [
+            f"d{i}"
+            for _, _, i in sorted(((v, f"d{i}", i) for i, v in enumerate(values)), reverse=True)[
+                :depth
+            ]
+        ]
         for name, values in scores.items()
-    }  # fmt: skip
+    }
 
 
 @pytest.fixture(params=["as it is", "small pieces"])
@@ -104,9 +109,12 @@ def test_processes_change_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
     two = Local(2)
     assert query_blind_baselines(rule.state, rule.query_terms(), judgements, (5,), two) == alone
     assert list(alone["random"].items()) == [
-        ("recall@2", 0.005), ("recall@5", 0.0125), ("recall@10", 0.025), ("recall@20", 0.05),
+        ("recall@2", 0.005),
+        ("recall@5", 0.0125),
+        ("recall@10", 0.025),
+        ("recall@20", 0.05),
         ("recall@100", 0.25),
-    ]  # fmt: skip
+    ]
 
 
 @pytest.mark.slow

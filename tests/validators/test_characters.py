@@ -79,9 +79,19 @@ def test_what_is_not(text: str) -> None:
 @pytest.mark.parametrize("encoding", ["cp1252", "latin-1"])
 @pytest.mark.parametrize(
     "text",
-    ["Größe über alles", "déjà vu à la carte", "пример текста", "γειά σου", "日本語の文章", "한국어 문장",
-     "zażółć gęślą", "שלום עולם", "ไทยภาษา", "“quotes”"],
-)  # fmt: skip
+    [
+        "Größe über alles",
+        "déjà vu à la carte",
+        "пример текста",
+        "γειά σου",
+        "日本語の文章",
+        "한국어 문장",
+        "zażółć gęślą",
+        "שלום עולם",
+        "ไทยภาษา",
+        "“quotes”",
+    ],
+)
 def test_mojibake_of_any_script(text: str, encoding: str) -> None:
     broken = text.encode().decode(encoding, "ignore")
     assert broken_characters(f"some words {broken} and more") is not None

@@ -24,7 +24,7 @@ from retgen.validators.decontamination import (
     read_test_set,
 )
 from tests.conftest import Write
-from tests.engines.work import Eager
+from tests.work.work import Eager
 
 NEARLY = 0.9999  # equal texts are above it, and no others
 EIGHT = "the cat sat on the old red mat"
@@ -312,9 +312,11 @@ def test_an_empty_text_is_like_nothing() -> None:
     ("make", "scorer"), [(english, REFERENCE), (mixed, ANY_SCRIPT)], ids=["english", "chinese"]
 )
 def test_the_pairs_are_those_of_all_pairs(
-    make: Callable[[random.Random], str], scorer: RougeScorer, threshold: float,
+    make: Callable[[random.Random], str],
+    scorer: RougeScorer,
+    threshold: float,
     monkeypatch: pytest.MonkeyPatch,
-) -> None:  # fmt: skip
+) -> None:
     texts, others = near(random.Random(2), make, 120), near(random.Random(2), make, 60)[::-1]
     expected = best(texts, others, scorer, threshold)
     assert alike(texts, others, threshold) == expected

@@ -27,12 +27,21 @@ def with_one(text: str) -> dict[str, str]:
     [
         (GERMAN, "German (de)"),
         (RUSSIAN, "Russian (ru)"),
-        ("Le vieux pont a été reconstruit par les gens qui habitaient tout près de la rivière, et "
-         "ils racontent encore à leurs enfants comment il était avant.", "French (fr)"),
-        ("这座古老的桥是由住在附近的人们重新修建的，他们至今仍向孩子们讲述它过去的样子，以及火灾之前的街道。", "Chinese (zh)"),
-        ("古い橋は近くに住む人々によって再建され、彼らは今でも子供たちに火事の前の様子を語り続けています。", "Japanese (ja)"),
+        (
+            "Le vieux pont a été reconstruit par les gens qui habitaient tout près de la rivière, et "
+            "ils racontent encore à leurs enfants comment il était avant.",
+            "French (fr)",
+        ),
+        (
+            "这座古老的桥是由住在附近的人们重新修建的，他们至今仍向孩子们讲述它过去的样子，以及火灾之前的街道。",
+            "Chinese (zh)",
+        ),
+        (
+            "古い橋は近くに住む人々によって再建され、彼らは今でも子供たちに火事の前の様子を語り続けています。",
+            "Japanese (ja)",
+        ),
     ],
-)  # fmt: skip
+)
 def test_a_foreign_document_is_named(tmp_path: Path, text: str, what: str) -> None:
     why = f"40 of 41 documents{WHY.removeprefix('40 of 40 documents')}"
     message = f"document odd seems to be in {what}; {why}"
@@ -97,8 +106,13 @@ def test_what_the_card_states_is_what_counts(tmp_path: Path) -> None:
 
 def test_codes() -> None:
     assert [code_of(code) for code in ("en", "eng", "eng-Latn", "en_GB", "zho-Hans", "nob")] == [
-        "en", "en", "en", "en", "zh", "no"
-    ]  # fmt: skip
+        "en",
+        "en",
+        "en",
+        "en",
+        "zh",
+        "no",
+    ]
     assert code_of("tlh") is None
     assert len(LANGUAGES) == 83
 

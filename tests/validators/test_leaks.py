@@ -77,10 +77,14 @@ def test_nothing_tells(tables: Tables, tmp_path: Path) -> None:
         (lambda i: str(1 + i), "the numbers of ids", "5.0%", "a ranking by id"),
         (lambda i: f"doc-{400 - i}", "ids as strings", "78.2%", "trec_eval breaks ties by id"),
         (lambda i: f"\u00e9{i:03}", "ids as strings", "5.0%", "trec_eval breaks ties by id"),
-        (lambda i: f"{chr(97 + i // 20)}-{chr(97 + i % 20)}", "ids as strings", "5.0%",
-         "trec_eval breaks ties by id"),
+        (
+            lambda i: f"{chr(97 + i // 20)}-{chr(97 + i % 20)}",
+            "ids as strings",
+            "5.0%",
+            "trec_eval breaks ties by id",
+        ),
     ],
-)  # fmt: skip
+)
 def test_ids_in_order(
     tables: Tables,
     tmp_path: Path,
@@ -212,13 +216,23 @@ def test_a_list_of_candidates_tells_nothing(tables: Tables, tmp_path: Path) -> N
 @pytest.mark.parametrize(
     ("of_query", "of_document", "columns"),
     [
-        (lambda n: {"source_url": f"https://host/{n}.html"}, lambda n: {"url": f"https://host/{n}.html"},
-         ("source_url", "url")),
-        (lambda n: {"metadata": {"uuid": f"{n:032x}"}}, lambda n: {"metadata": {"made": {"of": f"{n:032x}"}}},
-         ("metadata.uuid", "metadata.made.of")),
-        (lambda n: {"page": f"The {n}th page"}, lambda n: {"title": f"The {n}th page"}, ("page", "title")),
+        (
+            lambda n: {"source_url": f"https://host/{n}.html"},
+            lambda n: {"url": f"https://host/{n}.html"},
+            ("source_url", "url"),
+        ),
+        (
+            lambda n: {"metadata": {"uuid": f"{n:032x}"}},
+            lambda n: {"metadata": {"made": {"of": f"{n:032x}"}}},
+            ("metadata.uuid", "metadata.made.of"),
+        ),
+        (
+            lambda n: {"page": f"The {n}th page"},
+            lambda n: {"title": f"The {n}th page"},
+            ("page", "title"),
+        ),
     ],
-)  # fmt: skip
+)
 def test_a_key_that_a_query_shares_with_its_document(
     tables: Tables, tmp_path: Path, of_query: Any, of_document: Any, columns: tuple[str, str]
 ) -> None:
@@ -229,11 +243,15 @@ def test_a_key_that_a_query_shares_with_its_document(
     findings = tables.findings_in(tmp_path)
     ids = [row["_id"] for pair in tables.pairs() for row in pair]
     query, document = ids[:2]
-    assert ("answer-leak", ids, (
-        f"40 of 40 queries share a value of their column {columns[0]} with the column {columns[1]} of "
-        f"relevant documents, and with that of 0 others ({query} and {document}, for one): leave both "
-        "columns out of what a retriever or a model is shown"
-    )) in findings  # fmt: skip
+    assert (
+        "answer-leak",
+        ids,
+        (
+            f"40 of 40 queries share a value of their column {columns[0]} with the column {columns[1]} of "
+            f"relevant documents, and with that of 0 others ({query} and {document}, for one): leave both "
+            "columns out of what a retriever or a model is shown"
+        ),
+    ) in findings
     assert {rule for rule, *_ in findings} == {"answer-leak"}
 
 

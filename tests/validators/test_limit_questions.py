@@ -67,27 +67,34 @@ def test_questions_are_read(
     ("text", "why"),
     [
         ("Who likes Tea and Rain", "its text is no question"),
-        ("Who likes Tea and Snow?",
-         "'snow' is neither an attribute that the recipe uses nor a word of asking"),
-        ("Who likes Tea nor Rain?",
-         "'nor' is neither an attribute that the recipe uses nor a word of asking"),
+        (
+            "Who likes Tea and Snow?",
+            "'snow' is neither an attribute that the recipe uses nor a word of asking",
+        ),
+        (
+            "Who likes Tea nor Rain?",
+            "'nor' is neither an attribute that the recipe uses nor a word of asking",
+        ),
         ("Likes Tea and Rain?", "its text does not ask who likes something"),
         ("Who Tea and Rain?", "its text does not ask who likes something"),
         ("Who likes Tea and Tea?", "it names an attribute twice"),
         ("Who likes Tea, Rain?", "no word joins its attributes"),
-        ("Who likes Tea and Rain and?",
-         "nothing may stand behind its last attribute, 'and' does"),
+        ("Who likes Tea and Rain and?", "nothing may stand behind its last attribute, 'and' does"),
         ("Who likes Tea and Rain or both?", "it says both 'and' and 'or'"),
         ("Who likes Tea but not without liking Rain?", "it denies one thing twice"),
         ("Who likes Tea but not Rain and Salt?", "it does not say how far 'not' reaches"),
         ("Who likes Tea?", "no operator asks for all of 1 attributes and rules out 0"),
         ("Who does not like Tea?", "no operator asks for all of 0 attributes and rules out 1"),
-        ("Who likes Tea and Rain and Salt?",
-         "no operator asks for all of 3 attributes and rules out 0"),
-        ("Who likes Tea or Rain but not Salt?",
-         "no operator asks for one of 2 attributes and rules out 1"),
+        (
+            "Who likes Tea and Rain and Salt?",
+            "no operator asks for all of 3 attributes and rules out 0",
+        ),
+        (
+            "Who likes Tea or Rain but not Salt?",
+            "no operator asks for one of 2 attributes and rules out 1",
+        ),
     ],
-)  # fmt: skip
+)
 def test_what_cannot_be_read(text: str, why: str) -> None:
     assert QuestionReader(THINGS).read(text) == why
 
@@ -284,10 +291,17 @@ def test_a_violator_passed_off_as_an_answer(planted: Planted) -> None:
             row["score"] = 1
     found = planted.found()
     both = [query["_id"], violator]
-    assert ("limit-proof/qrels", both, f"qrels says that document {violator} is relevant to query "
-            f"{query['_id']}, but its text does not hold what the query asks for") in found  # fmt: skip
-    assert ("limit-proof/hard-negatives", both, f"document {violator} is a hard negative of query "
-            f"{query['_id']} but is not judged 0") in found  # fmt: skip
+    assert (
+        "limit-proof/qrels",
+        both,
+        f"qrels says that document {violator} is relevant to query "
+        f"{query['_id']}, but its text does not hold what the query asks for",
+    ) in found
+    assert (
+        "limit-proof/hard-negatives",
+        both,
+        f"document {violator} is a hard negative of query {query['_id']} but is not judged 0",
+    ) in found
 
 
 def test_a_lost_answer_and_a_lost_hard_negative(planted: Planted) -> None:
@@ -298,10 +312,17 @@ def test_a_lost_answer_and_a_lost_hard_negative(planted: Planted) -> None:
     gone = {(query["_id"], lost), (other["_id"], missing)}
     planted.qrels = [q for q in planted.qrels if (q["query-id"], q["corpus-id"]) not in gone]
     found = planted.found()
-    assert ("limit-proof/qrels", [query["_id"], lost], f"document {lost} holds what query "
-            f"{query['_id']} asks for, but qrels does not say that it is relevant") in found  # fmt: skip
-    assert ("limit-proof/hard-negatives", [other["_id"], missing], f"document {missing} is a hard "
-            f"negative of query {other['_id']} but is not judged 0") in found  # fmt: skip
+    assert (
+        "limit-proof/qrels",
+        [query["_id"], lost],
+        f"document {lost} holds what query "
+        f"{query['_id']} asks for, but qrels does not say that it is relevant",
+    ) in found
+    assert (
+        "limit-proof/hard-negatives",
+        [other["_id"], missing],
+        f"document {missing} is a hard negative of query {other['_id']} but is not judged 0",
+    ) in found
 
 
 def test_a_document_too_many_is_judged_0(planted: Planted) -> None:
@@ -310,8 +331,12 @@ def test_a_document_too_many_is_judged_0(planted: Planted) -> None:
     strange = next(d["_id"] for d in planted.corpus if d["_id"] not in named)
     place = next(i for i, q in enumerate(planted.qrels) if q["query-id"] == query["_id"])
     planted.qrels.insert(place, {"query-id": query["_id"], "corpus-id": strange, "score": 0})
-    assert ("limit-proof/hard-negatives", [query["_id"], strange], f"document {strange} is judged 0 "
-            f"for query {query['_id']}, but its text makes it no hard negative") in planted.found()  # fmt: skip
+    assert (
+        "limit-proof/hard-negatives",
+        [query["_id"], strange],
+        f"document {strange} is judged 0 "
+        f"for query {query['_id']}, but its text makes it no hard negative",
+    ) in planted.found()
 
 
 @pytest.mark.slow
@@ -325,7 +350,7 @@ def test_a_document_too_many_is_judged_0(planted: Planted) -> None:
         ("and", "Who likes ", lambda t: t.replace(" and ", " but not "), "and-not"),
         ("or", "Who likes ", lambda t: t.replace(" or ", " and ", 1), "and"),
     ],
-)  # fmt: skip
+)
 def test_another_operator_in_the_words(
     planted: Planted, operator: str, begins: str, change: Callable[[str], str], says: str
 ) -> None:

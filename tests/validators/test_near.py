@@ -110,8 +110,13 @@ def test_the_join_leaves_no_pair_out(
     make: Callable[[random.Random], list[str]], bits: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """In small steps, and with many words in a bucket."""
-    for name, value in (("CHUNK", 7), ("BLOCK", 32), ("PAIRS_A_WORD", 1 << 20),
-                        ("BUCKET_BITS", bits), ("BUCKETS", (1 << bits) - 1)):  # fmt: skip
+    for name, value in (
+        ("CHUNK", 7),
+        ("BLOCK", 32),
+        ("PAIRS_A_WORD", 1 << 20),
+        ("BUCKET_BITS", bits),
+        ("BUCKETS", (1 << bits) - 1),
+    ):
         monkeypatch.setattr(similar, name, value)
     draw = random.Random(7)
     made = [make(draw) for _ in range(70)]
@@ -190,11 +195,15 @@ def test_case_and_punctuation_have_a_rule_of_their_own(dataset: Write) -> None:
         ("libflac++", "libflac", False),
         ("C# in depth", "C++ in depth", False),
         ("a loss of 5%", "a loss of $5", False),
-        ("\u0939\u093f\u0928\u094d\u0926\u0940", "\u0939\u0928\u0926", False),  # marks are letters' parts
+        (
+            "\u0939\u093f\u0928\u094d\u0926\u0940",
+            "\u0939\u0928\u0926",
+            False,
+        ),  # marks are letters' parts
         ("UTF-8, (really)", "utf 8 really!", True),
         ("na\u00efve \u2014 \u201cyes\u201d", "NA\u00cfVE yes", True),
     ],
-)  # fmt: skip
+)
 def test_signs_that_tell_names_apart(dataset: Write, one: str, other: str, same: bool) -> None:
     assert (normalise_text(one) == normalise_text(other)) is same
     folder = dataset({"a": one, "b": other, "c": "else"}, {"q": "else"}, [("q", "c", 1)])
@@ -240,13 +249,19 @@ OTHERS = [
     "\u6771\u4eac\u306e\u5929\u6c17",
 ]
 TEMPLATES = {
-    "en": ("authors, homepage, origin, version, licence, priority and maintainer of package {}",
-           ["libalpha", "libbeta", "zlib", "tar"]),
-    "zh": ("\u8bf7\u95ee\u8f6f\u4ef6\u5305{}\u7684\u8bb8\u53ef\u8bc1\u548c\u7248\u6743\u6240\u6709\u8005\u4ee5\u53ca\u4e3b\u9875\u5730\u5740\u548c\u7ef4\u62a4\u4eba\u5458\u540d\u5355\u5728\u54ea\u91cc",
-           ["\u706b\u72d0", "\u96f7\u9e1f", "\u6d77\u8c5a", "\u5929\u7a7a"]),
-    "ja": ("{}\u306e\u8a2d\u5b9a\u30d5\u30a1\u30a4\u30eb\u306e\u66f8\u5f0f\u3068\u5834\u6240\u306b\u3064\u3044\u3066\u306e\u8aac\u660e",
-           ["apt", "vsftpd", "dhcpd", "cron"]),
-}  # fmt: skip
+    "en": (
+        "authors, homepage, origin, version, licence, priority and maintainer of package {}",
+        ["libalpha", "libbeta", "zlib", "tar"],
+    ),
+    "zh": (
+        "\u8bf7\u95ee\u8f6f\u4ef6\u5305{}\u7684\u8bb8\u53ef\u8bc1\u548c\u7248\u6743\u6240\u6709\u8005\u4ee5\u53ca\u4e3b\u9875\u5730\u5740\u548c\u7ef4\u62a4\u4eba\u5458\u540d\u5355\u5728\u54ea\u91cc",
+        ["\u706b\u72d0", "\u96f7\u9e1f", "\u6d77\u8c5a", "\u5929\u7a7a"],
+    ),
+    "ja": (
+        "{}\u306e\u8a2d\u5b9a\u30d5\u30a1\u30a4\u30eb\u306e\u66f8\u5f0f\u3068\u5834\u6240\u306b\u3064\u3044\u3066\u306e\u8aac\u660e",
+        ["apt", "vsftpd", "dhcpd", "cron"],
+    ),
+}
 
 
 @pytest.mark.parametrize("language", TEMPLATES)
@@ -272,7 +287,7 @@ def test_queries_of_one_template_ask_for_different_things(language: str) -> None
             "\u5317\u4eac\u5927\u5b66\u56fe\u4e66\u9986\u5468\u672b\u5f00\u653e\u65f6\u95f4\u662f\u51e0\u70b9\u5230\u51e0\u70b9\uff1f",
         ),
     ],
-)  # fmt: skip
+)
 def test_the_same_in_other_words_is_found_beside_a_template(pair: tuple[str, str]) -> None:
     template, names = TEMPLATES["en"]
     made = [template.format(name) for name in names]
@@ -337,11 +352,17 @@ def test_against_another_data_set(
             "message": f"1 of {message.format(bench)}, for one)",
         }
         for ids, message in (
-            (["d0"], "3 documents are also in {}, apart from case, punctuation and white space (d0 is b0 there"),
+            (
+                ["d0"],
+                "3 documents are also in {}, apart from case, punctuation and white space (d0 is b0 there",
+            ),
             (["d1"], "3 documents are also in {}, to four fifths of their words (d1 is b1 there"),
-            (["q0"], "2 queries are also in {}, apart from case, punctuation and white space (q0 is p0 there"),
+            (
+                ["q0"],
+                "2 queries are also in {}, apart from case, punctuation and white space (q0 is p0 there",
+            ),
         )
-    ]  # fmt: skip
+    ]
     done = gen("validate", own, "--against", bench, "--against", own.parent / "nowhere")
     assert done.returncode == 2
     assert "nowhere does not exist" in done.stderr

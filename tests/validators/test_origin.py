@@ -24,8 +24,11 @@ from retgen.validators.origin import (
 )
 from tests.validators.sets import findings_of, write_set
 
-WORDS = [f"{a}{b}" for a in "ba ke li mo nu ra se ti vo zu".split() for b in
-         "bel dor fin gam hol kar lin mer nas pol rut sam tor vik wen".split()]  # fmt: skip
+WORDS = [
+    f"{a}{b}"
+    for a in "ba ke li mo nu ra se ti vo zu".split()
+    for b in "bel dor fin gam hol kar lin mer nas pol rut sam tor vik wen".split()
+]
 Texts = dict[str, str]
 Spoil = Callable[[str, np.random.Generator], str]
 
@@ -215,12 +218,12 @@ def test_the_same_figures_on_any_number_of_workers(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     import retgen.data
-    import retgen.engines.engine
     import retgen.validation.scan
+    import retgen.work.engine
 
     folder = judged(tmp_path)
     alone = validate(folder, workers=1)
-    monkeypatch.setattr(retgen.engines.engine, "START", 0.0)
+    monkeypatch.setattr(retgen.work.engine, "START", 0.0)
     monkeypatch.setattr(retgen.validation.scan, "MOST", 7)
     monkeypatch.setattr(retgen.data.TableFiles.chunks, "__defaults__", (20_000,))
     together = validate(folder, workers=2)

@@ -26,14 +26,17 @@ def secret(text: str) -> list[tuple[str, str]]:
         ("e-mail:mary.hall@brunel.ac.uk", "an e-mail address", "m…@b….uk"),
         ("tel. +49 30 901820", "a phone number", "+49 and 8 digits"),
         ("call us at (617) 495-1000 today", "a phone number", "+1 and 10 digits"),
-        ("pay to DE02 1203 0000 0000 2020 51", "a bank account number (IBAN)",
-         "DE… of 22 characters"),
+        (
+            "pay to DE02 1203 0000 0000 2020 51",
+            "a bank account number (IBAN)",
+            "DE… of 22 characters",
+        ),
         ("my card 4716 2545 1234 5679 expires", "a card number", "47… of 16 characters"),
         ("Visa: 4716254512345679", "a card number", "47… of 16 characters"),
         ("SSN 536-90-4399", "a national identity number", "53… of 9 characters"),
         ("CPF 390.533.447-05", "a national identity number", "39… of 11 characters"),
     ],
-)  # fmt: skip
+)
 def test_personal_data(text: str, kind: str, masked: str) -> None:
     assert personal(text) == [(kind, masked)]
 
@@ -78,7 +81,7 @@ PRIVATE = f"-----BEGIN RSA PRIVATE KEY-----\n{BODY}\n{BODY[::-1]}\n-----END RSA 
         (f"https://bot:{GITHUB}@git.firm.net", "a secret (GitHub Token)", "ghp_…"),
         (OPENAI, "a secret (OpenAI Project Key)", "sk-proj-…"),
     ],
-)  # fmt: skip
+)
 def test_secrets(text: str, kind: str, masked: str) -> None:
     assert secret(text) == [(kind, masked)]
 

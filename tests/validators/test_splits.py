@@ -90,7 +90,7 @@ def test_a_split_that_names_what_does_not_exist(folder: Path) -> None:
             "score-range",
             "error",
             ["q5", "d1"],
-            "the score of (q5, d1) of split train is 0.5; relevance is a whole number from 0",
+            "the score of (q5, d1) of split train is 0.5; relevance is a whole number from 0 to 1,000",
         ),
         (
             "duplicate-qrel",

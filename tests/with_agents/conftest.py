@@ -3,7 +3,14 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator
+import signal
+import sqlite3
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -30,8 +37,7 @@ params:
 
 @pytest.fixture
 def server() -> Iterator[Server]:
-    with serving(mind) as result:
-        result.usage = USAGE
+    with serving(mind, usage=USAGE) as result:
         yield result
 
 
@@ -63,9 +69,14 @@ def environment(server: Server | None) -> dict[str, str]:
 @pytest.fixture
 def ask(tmp_path: Path, server: Server) -> Gen:
     """Run `gen ARGS` in tmp_path against the server."""
+    return gen_at(server, tmp_path)
 
-    def call(*args: str | Path, **options: Any) -> Done:
-        return in_process(*args, **{"cwd": tmp_path, "env": environment(server), **options})
+
+def gen_at(server: Server, folder: Path) -> Gen:
+    """`gen ARGS` in a folder, where the server is the provider."""
+
+    def call(*args: str | Path, env: Mapping[str, str] | None = None) -> Done:
+        return in_process(*args, cwd=folder, env=environment(server) if env is None else env)
 
     return call
 
@@ -77,3 +88,65 @@ def contents(folder: Path) -> dict[str, bytes]:
         for path in sorted(folder.rglob("*"))
         if path.is_file()
     }
+
+
+# --- a run that is interrupted --------------------------------------------------------------------
+
+
+@contextmanager
+def holding(free: int = 0) -> Iterator[tuple[Server, threading.Event, threading.Event]]:
+    """A server that answers so many requests, and the others when the second event is set.
+
+    The first event tells that one of the others has come.
+    """
+    full, released = threading.Event(), threading.Event()
+
+    def say(asked: dict[str, Any]) -> str:
+        if len(held.requests) > free and not released.is_set():
+            full.set()
+            released.wait(120)
+        return mind(asked)
+
+    with serving(say, delay=0.05) as held:
+        try:
+            yield held, full, released
+        finally:
+            released.set()
+
+
+def begin(
+    recipe: Path, server: Server, number: int = signal.SIGINT, action: Any = signal.SIG_DFL
+) -> subprocess.Popen[str]:
+    """A run in a process; `action`: what the shell has said of a signal."""
+    return subprocess.Popen(
+        [sys.executable, "-m", "retgen.cli", "run", str(recipe), "--out", "runs/a"],
+        env=environment(server),
+        cwd=recipe.parent,
+        stderr=subprocess.PIPE,
+        text=True,
+        preexec_fn=lambda: signal.signal(number, action),
+    )
+
+
+def read_to(process: subprocess.Popen[str], words: str) -> str:
+    """What a process says, to the line with some words."""
+    assert process.stderr is not None
+    message = ""
+    while words not in message:
+        line = process.stderr.readline()
+        assert line, message
+        message += line
+    return message
+
+
+def arrived(server: Server, ledger: Path) -> int:
+    """Wait until a stopped run's requests, which its ledger counts, have reached the server.
+
+    Return how many have. One that was cancelled on its way never does, so not for ever.
+    """
+    until = time.monotonic() + 10
+    with closing(sqlite3.connect(ledger)) as database:
+        (sent,) = database.execute("select count(*) from calls").fetchone()
+    while len(server.requests) < sent and time.monotonic() < until:
+        time.sleep(0.01)
+    return len(server.requests)

@@ -58,37 +58,75 @@ def test_the_same_data_at_half_the_price(server: Any, recipe: Path) -> None:
 def test_without_the_flag_what_is_in_batches_is_not_paid_for_again(recipe: Path) -> None:
     with batch_server.serving("openai", mind) as server:
         server.protocol, server.modes = "openai", ["never"]
-        done = gen(server, recipe, "--batch", "--batch-hours", "0")
-        assert done.returncode == 3
-        assert "gen: openai:gpt-5-mini: batch_0001 has not ended in 0 s of waiting (" in done.stderr
+        server.faults = [("poll", 401)]
+        done = gen(server, recipe, "--batch")
+        assert done.returncode == 4
+        assert "gen: openai:gpt-5-mini: its batch API fails: 401: not now. Batches" in done.stderr
         assert "Done so far: attributes: 0 of 40. Charged so far: $" in done.stderr
-        assert done.stderr.splitlines()[-1].endswith(" --batch --batch-hours 0")
+        assert done.stderr.splitlines()[-1].endswith(" --batch")
 
         done = gen(server, recipe)
         assert (done.returncode, server.direct) == (2, 0)
-        count = server.sizes[0]
-        assert done.stderr == (
-            f"gen: requests of this run in batches whose answers were not fetched: {count}. --batch "
-            "takes them up; --no-batch asks again, and pays for them twice\n"
-        )
+        assert (
+            "is in a batch whose answers were not fetched: --batch takes it up; --no-batch asks "
+            "again, and pays for it twice\n"
+        ) in done.stderr
         assert gen(server, recipe, "--no-batch").returncode == 0
         assert (len(server.sizes), server.paid_twice) == (1, 0)
+
+
+@pytest.mark.slow
+def test_a_queue_that_is_full_or_fails_is_waited_for(server: Any, recipe: Path) -> None:
+    """Faults of every kind of call, and requests that expire or fail: the same data."""
+    server.modes = ["done", "full", "expired", "faulty"]
+    server.unlisted = 1
+    server.faults = [
+        ("upload", 503),
+        ("created", 0),
+        ("list", b"<html>"),
+        ("poll", b"null"),
+        ("download", lambda data: data[: len(data) // 2]),
+        ("download", 404),
+    ]
+    done = gen(server, recipe, "--batch", "--max-usd", "1", "--out", "batched/run")
+    assert done.returncode == 0, done.stderr
+    assert (server.faults, server.direct, server.paid_twice) == ([], 0, 0)
+    assert gen(server, recipe, "--out", "direct/run").returncode == 0
+    batched, direct = recipe.parent / "batched" / "run", recipe.parent / "direct" / "run"
+    for part in ("dataset", "sources"):
+        assert contents(batched / part) == contents(direct / part)
+
+
+@pytest.mark.slow
+def test_the_cap_holds_what_a_batch_may_cost(server: Any, recipe: Path) -> None:
+    done = gen(server, recipe, "--batch", "--max-usd", "0.0015")
+    assert done.returncode == 3, done.stderr
+    (run,) = json.loads(
+        in_process(
+            "ledger", "--json", "--ledger", recipe.parent / "outputs" / "ledger.sqlite"
+        ).stdout
+    )["runs"]
+    assert 0 < run["usd"] <= 0.0015
+    assert run["calls"] == sum(server.sizes)
+    assert server.paid_twice == 0
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize(
     ("args", "message"),
     [
-        (("--model", "mistralai:mistral-small-latest"),
-         "--batch: mistralai:mistral-small-latest is asked through LangChain, which has no batch API; "
-         "models of google_genai and openai can be asked in batches. Leave --batch out, or name "
-         "another model"),
-        (("--set", "model={provider: openai, name: gpt-5-mini, via: langchain}"),
-         "--batch: openai:gpt-5-mini is asked through LangChain, which has no batch API; models of "
-         "google_genai and openai can be asked in batches. Leave --batch out, or name another model"),
-        (("--no-batch", "--batch-hours", "1"), "--batch-hours: goes with --batch"),
+        (
+            ("--model", "mistralai:mistral-small-latest"),
+            "--batch: mistralai:mistral-small-latest has no batch API; models of google_genai and "
+            "openai can be asked in batches. Leave --batch out, or name another model",
+        ),
+        (
+            ("--set", "model={provider: openai, name: gpt-5-mini, via: langchain}"),
+            "--batch: openai:gpt-5-mini has no batch API; models of google_genai and openai can be "
+            "asked in batches. Leave --batch out, or name another model",
+        ),
     ],
-)  # fmt: skip
+)
 def test_what_has_no_batches_is_refused_by_name(
     recipe: Path, args: tuple[str, ...], message: str
 ) -> None:

@@ -3,177 +3,264 @@
 from __future__ import annotations
 
 import json
-import os
-import re
-import subprocess
-import sys
-import threading
-import time
+import platform
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import NamedTuple
 
 import pytest
 
-from retgen.agents.models import ModelSettings
-from retgen.agents.prices import Prices
-from tests.agents.canned import Canned, Server, serving
 from tests.agents.minds import mind
-from tests.agents.test_outcomes import completion, error, page
-from tests.command import Done, in_process
+from tests.agents.server import (
+    FAULTS,
+    PRICE,
+    STATUS,
+    Fault,
+    Reply,
+    Worked,
+    by_bytes,
+    serving,
+    status,
+)
 from tests.conftest import read_jsonl
-from tests.with_agents.conftest import USAGE, contents, recipe_of
+from tests.with_agents.conftest import Gen, contents, environment, gen_at, holding, recipe_of
+from tests.with_agents.families import FAMILIES
+from tests.with_agents.processes import start
 
-Gen = Callable[..., Done]
-Answer = Callable[[dict[str, Any]], Canned]
-PRICE = Prices().of(ModelSettings(provider="openai", name="gpt-5-mini"))
-assert PRICE is not None
-USD = PRICE.of(*USAGE) / 1e9  # of an answer of `healthy`
-
-
-def healthy(body: dict[str, Any]) -> Canned:
-    result = completion(mind(body))
-    usage = dict(zip(("prompt_tokens", "completion_tokens"), USAGE, strict=True))
-    return result._replace(body={**result.body, "usage": usage})
+MODEL = (
+    "--set",
+    "model={provider: openai, name: m, outage_seconds: 0, outage_attempts: 5}",
+    "--price",
+    "1,4",
+)
+PARTS = ("dataset", "sources", "tables", "training")
 
 
-def about(body: dict[str, Any], text: str) -> bool:
-    return any(text in message["content"] for message in body["messages"])
+def spent(gen: Gen, folder: str) -> int:
+    """Nano-dollars that a ledger has charged."""
+    content = json.loads(gen("ledger", "--ledger", f"{folder}/ledger.sqlite", "--json").stdout)
+    return sum(round(1e9 * run["usd"]) for run in content["runs"])
 
 
-class Switch:
-    """A server whose behaviour can be changed while it runs."""
-
-    def __init__(self) -> None:
-        self.answer: Answer = healthy
-
-    def __call__(self, body: dict[str, Any]) -> Canned:
-        return self.answer(body)
+# --- outages --------------------------------------------------------------------------------------
 
 
-@pytest.fixture
-def switch() -> Switch:
-    return Switch()
+class Whole(NamedTuple):
+    """A run that nothing disturbed, and how many requests it took."""
+
+    path: Path
+    requests: int
 
 
-@pytest.fixture
-def server(switch: Switch) -> Iterator[Server]:
-    with serving(switch) as result:
-        yield result
+@pytest.fixture(scope="session")
+def whole(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], Whole]:
+    """The whole run of a family, made once."""
+    made: dict[str, Whole] = {}
+
+    def make(family: str) -> Whole:
+        if family not in made:
+            folder = tmp_path_factory.mktemp(family)
+            with serving(FAMILIES[family].say, usage=by_bytes) as server:
+                recipe = FAMILIES[family].write(folder)
+                done = gen_at(server, folder)("run", recipe, *MODEL, "--out", "a/run")
+                assert done.returncode == 0, done.stderr
+                made[family] = Whole(folder / "a" / "run", len(server.requests))
+        return made[family]
+
+    return make
 
 
-@pytest.fixture
-def gen(server: Server, tmp_path: Path) -> Gen:
-    (tmp_path / "asked.yaml").write_text(recipe_of(40, 70))
-    plain = {name: one for name, one in os.environ.items() if not name.startswith("OPENAI_")}
-    env = plain | {"OPENAI_API_KEY": "sk-planted-4f7a0c", "OPENAI_BASE_URL": f"{server.url}/v1"}
+class Outage:
+    """A fault of every request after so many answers, until it is over."""
 
-    def start(*args: str) -> subprocess.Popen[str]:
-        """In a process: what runs beside another one."""
-        return subprocess.Popen(
-            [sys.executable, "-m", "retgen.cli", *args], env=env, cwd=tmp_path, text=True,
-            stdout=subprocess.PIPE, stderr=subprocess.PIPE,
-        )  # fmt: skip
+    def __init__(self, fault: Fault, after: int) -> None:
+        self.fault, self.after, self.over = fault, after, False
+        self.answered = Counter[str]()
 
-    def call(*args: str) -> Done:
-        return in_process(*args, cwd=tmp_path, env=env)
-
-    call.start = start  # type: ignore[attr-defined]
-    return call
+    def __call__(self, worked: Worked) -> Reply | None:
+        if not self.over and len(self.answered) >= self.after:
+            return self.fault(worked)
+        self.answered[json.dumps(worked.asked, sort_keys=True)] += 1
+        return None
 
 
-def charged(gen: Gen, ledger: str) -> float:
-    content = json.loads(gen("ledger", "--ledger", f"{ledger}/ledger.sqlite", "--json").stdout)
-    return float(content["runs"][0]["usd"])
+HANG = "no answer in time"
+KINDS: dict[str, tuple[Fault, str]] = {
+    HANG: (lambda w: Reply(how="hang"), "no answer in time"),
+    **{
+        name: (FAULTS[name], words)
+        for name, words in {
+            "hung up": "the connection was lost before the answer came",
+            "429": "429: slow",
+            "500": "500: boom",
+            "503": "503: overloaded",
+            "502 page": "502: <html>Bad gateway</html>",
+            "a page": "200: <html>Bad gateway</html>",
+            "JSON cut": "200: ",
+            "nothing": "the answer broke off, or an error, a page or nothing stands in its place",
+            "an error in a 200": "200: upstream failed",
+        }.items()
+    },
+}
+
+
+@pytest.mark.parametrize(
+    ("kind", "family"),
+    [
+        ("500", "limit"),
+        *(pytest.param(kind, "limit", marks=pytest.mark.slow) for kind in KINDS if kind != "500"),
+        *(
+            pytest.param(kind, family, marks=pytest.mark.slow)
+            for kind, family in zip(
+                ("hung up", "429", "a page", "JSON cut"), [*FAMILIES][1:], strict=True
+            )
+        ),
+    ],
+)
+def test_an_outage_passes(
+    tmp_path: Path, whole: Callable[[str], Whole], kind: str, family: str
+) -> None:
+    """In the middle of a run: nobody is rejected, and the same command ends as if it had not been."""
+    path, calls = whole(family)
+    fault, words = KINDS[kind]
+    outage = Outage(fault, calls // 2)
+    recipe = FAMILIES[family].write(tmp_path)
+    timeout = ("--set", "model.timeout=2") if kind == HANG else ()
+    with serving(FAMILIES[family].say, outage, usage=by_bytes) as server:
+        gen = gen_at(server, tmp_path)
+        command = ("run", recipe, *MODEL, "--max-usd", "5", "--out", "ill/run")
+        done = gen(*command, *timeout)
+        assert done.returncode == 4, done.stderr
+        assert f": {words}" in done.stderr
+        assert " tries without an answer)" in done.stderr
+        assert (
+            "No record was rejected for it, and what was answered is kept; run the command again "
+            "to go on." in done.stderr
+        )
+        assert "Resume with:\n  gen run " in done.stderr
+        refused = read_jsonl(tmp_path / "ill" / "run" / "rejected.jsonl")
+        assert not [row for row in refused if row["rule"].endswith(("/refused", "/too_long"))]
+        assert server.bill <= spent(gen, "ill") <= 5 * 10**9
+        outage.over = True
+        assert gen(*command).returncode == 0
+        assert server.bill <= spent(gen, "ill") <= 5 * 10**9
+    for part in PARTS:
+        assert contents(tmp_path / "ill" / "run" / part) == contents(path / part)
+    assert read_jsonl(tmp_path / "ill/run/rejected.jsonl") == read_jsonl(path / "rejected.jsonl")
+    assert (len(outage.answered), sum(outage.answered.values())) == (calls, calls)
 
 
 @pytest.mark.slow
-def test_an_outage_passes(gen: Gen, server: Server, switch: Switch, tmp_path: Path) -> None:
-    """In the middle of a run: the same command ends as if it had not been.
+def test_what_passes_leaves_no_trace(tmp_path: Path, whole: Callable[[str], Whole]) -> None:
+    path, calls = whole("limit")
+    fault = STATUS["503"]
+    with serving(mind, lambda w: fault(w) if w.times == 1 else None) as server:
+        recipe = FAMILIES["limit"].write(tmp_path)
+        done = gen_at(server, tmp_path)("run", recipe, "--model", "openai:m", "--out", "a/run")
+    assert done.returncode == 0, done.stderr
+    assert set(server.worked.values()) == {2}
+    assert len(server.worked) == calls
+    assert contents(tmp_path / "a" / "run" / "dataset") == contents(path / "dataset")
 
-    A page in the place of answers; tests/agents/test_faults.py has the other kinds.
-    """
-    fault = page()
-    assert gen("run", "asked.yaml", "--out", "whole/run").returncode == 0
-    calls = len(server.requests)
-    server.requests.clear()
-    switch.answer = lambda body: healthy(body) if len(server.requests) < 40 else fault
-    done = gen("run", "asked.yaml", "--out", "ill/run")
-    assert done.returncode == 4, done.stderr
-    assert "tries), asked by " in done.stderr
-    assert "What was answered is kept; run the command again to go on." in done.stderr
-    assert done.stderr.endswith("Resume with:\n  gen run asked.yaml --out ill/run\n")
-    # pages say nothing of usage, so each stays charged at its most: at least its room
-    usd = charged(gen, "ill")
-    assert f"Charged so far: ${usd:.4f}." in done.stderr
-    pages = [body["max_tokens"] for body in server.requests[39:]]
-    assert usd > 39 * USD + PRICE.of(0, sum(pages)) / 1e9
-    assert not (tmp_path / "ill/run/rejected.jsonl").read_text().count("tries")
-    server.requests.clear()
-    switch.answer = healthy
-    assert gen("run", "asked.yaml", "--out", "ill/run").returncode == 0
-    assert len(server.requests) == calls - 39
-    assert contents(tmp_path / "ill/run/dataset") == contents(tmp_path / "whole/run/dataset")
+
+@pytest.mark.slow
+def test_a_server_that_is_gone_for_a_time(tmp_path: Path, whole: Callable[[str], Whole]) -> None:
+    """Nothing can be sent, so nothing is charged."""
+    path, calls = whole("limit")
+    recipe = FAMILIES["limit"].write(tmp_path)
+    command = ("run", recipe, *MODEL, "--max-usd", "5", "--out", "ill/run")
+
+    def go(worked: Worked) -> Reply:
+        server.shutdown()
+        server.server_close()
+        return STATUS["503"](worked) or Reply()
+
+    with serving(mind, Outage(go, calls // 2), usage=by_bytes) as server:
+        gen = gen_at(server, tmp_path)
+        done = gen(*command)
+        assert done.returncode == 4, done.stderr
+        assert " tries without an answer)" in done.stderr
+    with serving(mind, usage=by_bytes, port=server.server_port) as again:
+        assert gen(*command).returncode == 0
+        assert server.bill + again.bill <= spent(gen, "ill")
+    assert contents(tmp_path / "ill" / "run" / "dataset") == contents(path / "dataset")
+    # no connection was there for the other tries
+    assert len(server.requests) + len(again.requests) < calls + 16
+
+
+# --- refusals -------------------------------------------------------------------------------------
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize(
     ("fault", "rule", "reason"),
     [
-        (error(400, "Invalid prompt: it was flagged", "invalid_prompt"), "paraphrase_query/filtered",
-         "the request was filtered (400: invalid_prompt: Invalid prompt: it was flagged)"),
-        pytest.param(page(413), "paraphrase_query/too_long",
-         "the request is too large (413: <html>Bad gateway</html>)", marks=pytest.mark.slow),
-        pytest.param(
-            error(422, "no"), "paraphrase_query/refused", "422: no", marks=pytest.mark.slow
+        (
+            STATUS["400 filtered"],
+            "paraphrase_query/filtered",
+            "the request or its answer was filtered, or the model refused (400: flagged by our "
+            "usage policy)",
         ),
+        (
+            STATUS["400 too long"],
+            "paraphrase_query/too_long",
+            "the request is too long for the model (400: maximum context length is 9 tokens)",
+        ),
+        (STATUS["413"], "paraphrase_query/refused", "413: too large"),
+        (STATUS["422"], "paraphrase_query/refused", "422: cannot be processed"),
     ],
-)  # fmt: skip
+)
 def test_one_record_that_is_always_refused(
-    gen: Gen, server: Server, switch: Switch, tmp_path: Path, fault: Canned, rule: str, reason: str
+    tmp_path: Path, whole: Callable[[str], Whole], fault: Fault, rule: str, reason: str
 ) -> None:
-    assert gen("run", "asked.yaml", "--out", "whole/run").returncode == 0
-    descriptions = read_jsonl(tmp_path / "whole/run/sources/descriptions.jsonl")
-    victim = descriptions[7]["attribute"]
-    switch.answer = lambda body: fault if about(body, f'Describe "{victim}"') else healthy(body)
-    done = gen("run", "asked.yaml", "--out", "one/run")
-    assert done.returncode == 0, done.stderr
-    rows = read_jsonl(tmp_path / "one/run/rejected.jsonl")
-    (row,) = [row for row in rows if row["rule"] == rule]
-    assert (row["reason"], row["record"]["record"]) == (reason, victim)
-    others = [
-        row["attribute"] for row in read_jsonl(tmp_path / "one/run/sources/descriptions.jsonl")
-    ]
-    before = [row["attribute"] for row in descriptions]
-    assert others[:7] + others[7:39] == before[:7] + before[8:]
-    # nobody asks again: not even with a server that would answer now
-    server.requests.clear()
-    switch.answer = healthy
-    first = contents(tmp_path / "one/run/dataset")
-    assert gen("run", "asked.yaml", "--out", "one/run", "--fresh").returncode == 0
-    assert server.requests == []
-    assert contents(tmp_path / "one/run/dataset") == first
-    # nor does a replay
-    assert gen("ledger", "export", "answers.jsonl", "--run", "one/run").returncode == 0
-    done = gen("run", "asked.yaml", "--out", "again/run", "--replay", "answers.jsonl")
-    assert done.returncode == 0, done.stderr
-    assert contents(tmp_path / "again/run/dataset") == first
-    # until it is told to
-    done = gen("ledger", "forget", "--run", "one/run", "--state", "refused", "--yes")
-    assert done.returncode == 0, done.stderr
-    assert gen("run", "asked.yaml", "--out", "one/run", "--fresh").returncode == 0
-    assert contents(tmp_path / "one/run/dataset") == contents(tmp_path / "whole/run/dataset")
+    path, _ = whole("limit")
+    recipe = FAMILIES["limit"].write(tmp_path)
+    descriptions = [row["attribute"] for row in read_jsonl(path / "sources" / "descriptions.jsonl")]
+    victim = descriptions[7]
+
+    def refuse(worked: Worked) -> Reply | None:
+        return fault(worked) if f'Describe "{victim}"' in str(worked.asked) else None
+
+    with serving(mind, refuse) as server:
+        gen = gen_at(server, tmp_path)
+        command = ("run", recipe, *MODEL, "--out", "one/run")
+        done = gen(*command)
+        assert done.returncode == 0, done.stderr
+        run = tmp_path / "one" / "run"
+        (row,) = [row for row in read_jsonl(run / "rejected.jsonl") if row["rule"] == rule]
+        assert (row["reason"], row["record"]["record"]) == (reason, victim)
+        others = [row["attribute"] for row in read_jsonl(run / "sources" / "descriptions.jsonl")]
+        assert others[:11] == descriptions[:7] + descriptions[8:]
+        # nobody asks again: not even with a server that would answer now
+        server.fault, first = lambda worked: None, contents(run / "dataset")
+        server.requests.clear()
+        assert gen(*command, "--fresh").returncode == 0
+        assert server.requests == []
+        assert contents(run / "dataset") == first
+        # nor does a replay
+        assert gen("ledger", "export", "answers.jsonl", "--run", "one/run").returncode == 0
+        done = gen("run", recipe, *MODEL, "--out", "again/run", "--replay", "answers.jsonl")
+        assert done.returncode == 0, done.stderr
+        assert contents(tmp_path / "again" / "run" / "dataset") == first
+        # until it is told to
+        assert gen(*command, "--fresh", "--retry-refused").returncode == 0
+        assert len(server.requests) in (1, 2)  # a description, and who recognises it
+        assert contents(run / "dataset") == contents(path / "dataset")
 
 
-def test_a_server_without_json_schema(gen: Gen, server: Server, switch: Switch) -> None:
-    switch.answer = lambda body: error(400, "response_format json_schema is not supported")
-    done = gen("run", "asked.yaml", "--out", "runs/a")
+def test_a_server_without_json_schema(tmp_path: Path) -> None:
+    recipe = FAMILIES["limit"].write(tmp_path)
+    with serving(mind, status(400, "response_format json_schema is not supported")) as server:
+        done = gen_at(server, tmp_path)("run", recipe, *MODEL, "--out", "runs/a")
     assert done.returncode == 4
-    assert (
-        "400: response_format json_schema is not supported, asked by propose_attributes (category '"
-    ) in done.stderr
-    assert "Add `structured: prompt` to the recipe's model block" in done.stderr
+    assert ", asked by propose_attributes (" in done.stderr
+    assert "): 400: response_format json_schema is not supported. Add `structured: prompt` to" in (
+        done.stderr
+    )
+    assert "No record was rejected for it, and what was answered is kept; correct this" in (
+        done.stderr
+    )
     assert len(server.requests) <= 12
 
 
@@ -181,154 +268,139 @@ def test_a_server_without_json_schema(gen: Gen, server: Server, switch: Switch) 
 @pytest.mark.parametrize(
     ("model", "message"),
     [
-        ("upstage:solar", "gen: upstage:solar cannot be asked: Initializing ChatUpstage requires the "
-         "langchain-upstage package. Please install it with `pip install langchain-upstage`"),
-        ("{provider: openai, name: m, via: langchain, extra: {temperature: warm}}",
-         "gen: openai:m cannot be asked: temperature Input should be a valid number"),
+        (
+            "upstage:solar",
+            "gen: upstage:solar cannot be asked: Initializing ChatUpstage requires the "
+            "langchain-upstage package. Please install it with `pip install langchain-upstage`",
+        ),
+        (
+            "{provider: openai, name: m, via: langchain, extra: {temperature: warm}}",
+            "gen: openai:m cannot be asked: 1 validation error for ChatOpenAI temperature Input should be a",
+        ),
     ],
-)  # fmt: skip
+)
 def test_a_package_that_does_not_do_is_told_before(
-    gen: Gen, server: Server, tmp_path: Path, model: str, message: str
+    tmp_path: Path, model: str, message: str
 ) -> None:
-    done = gen("run", "asked.yaml", "--out", "runs/a", "--set", f"model={model}")
+    recipe = FAMILIES["limit"].write(tmp_path)
+    with serving(mind) as server:
+        done = gen_at(server, tmp_path)("run", recipe, "--out", "runs/a", "--set", f"model={model}")
     assert done.returncode == 2
     assert done.stderr.startswith(message), done.stderr
     assert server.requests == []
     assert not (tmp_path / "runs").exists()
 
 
+# --- answers that take more than they may ---------------------------------------------------------
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("hidden", [700, 1500])
-def test_a_model_that_reasons_wastes_little(
-    gen: Gen, server: Server, switch: Switch, tmp_path: Path, hidden: int
-) -> None:
-    """345 requests of four agents, each of which begins with less room than it turns out to need."""
+def test_a_model_that_reasons_wastes_little(tmp_path: Path, hidden: int) -> None:
+    """345 requests of four agents, each of which begins with fewer tokens than it turns out to need."""
     useful = wasted = 0
 
-    def reasons(body: dict[str, Any]) -> Canned:
+    def reasons(worked: Worked) -> Reply:
         nonlocal useful, wasted
-        text = mind(body)
-        needed = hidden + len(text) // 4
-        room = body["max_tokens"]
-        whole = room >= needed
-        usage = {"prompt_tokens": 200, "completion_tokens": min(room, needed)}
+        needed = hidden + len(worked.text) // 4
+        whole = worked.max_tokens >= needed
+        one = worked._replace(tokens_in=200, tokens_out=min(worked.max_tokens, needed))
         if whole:
-            useful += 200 * 250 + needed * 2000
-        else:
-            wasted += 200 * 250 + room * 2000
-        result = completion(text if whole else "", "stop" if whole else "length")
-        return result._replace(body={**result.body, "usage": usage})
+            useful += PRICE.of(200, needed)
+            return Reply(body=one.whole())
+        wasted += PRICE.of(200, worked.max_tokens)
+        return Reply(body=one.body("", ended="length", usage=one.usage()))
 
-    switch.answer = reasons
-    (tmp_path / "asked.yaml").write_text(recipe_of(130, 200))
-    done = gen("run", "asked.yaml", "--out", "runs/a", "--max-usd", "5")
-    assert done.returncode == 0, done.stderr
-    assert len(server.requests) >= 330
-    assert charged(gen, "runs") == pytest.approx((useful + wasted) / 1e9)
+    recipe = tmp_path / "asked.yaml"
+    recipe.write_text(recipe_of(130, 200))
+    with serving(mind, reasons) as server:
+        gen = gen_at(server, tmp_path)
+        done = gen("run", recipe, *MODEL, "--out", "runs/a", "--max-usd", "5")
+        assert done.returncode == 0, done.stderr
+        assert len(server.requests) >= 330
+        assert spent(gen, "runs") == useful + wasted
     assert wasted / (useful + wasted) <= 0.10
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(
-    ("texts", "larger", "reason"),
-    [
-        ([f"and then there are {chr(97 + n // 26)}{chr(97 + n % 26)} too" for n in range(26 * 60)],
-         {1024}, "the answer was cut off, even with room for 1,024 tokens"),
-        (["and then there are birds"], set(),
-         "the answer repeats itself, to the end of 512 tokens"),
-    ],
-)  # fmt: skip
-def test_a_small_model_that_rambles_is_told_of_at_once(
-    gen: Gen, server: Server, switch: Switch, tmp_path: Path, texts: list[str],
-    larger: set[int], reason: str,
-) -> None:  # fmt: skip
-    """Prose at first, then a repair without end, that says new things or the same over and over: no
-    answer gets much more room than it needs."""
+def test_a_small_model_that_rambles_is_told_of_at_once(tmp_path: Path) -> None:
+    """Prose at first, then a repair without end: no answer gets much more than it needs."""
 
-    def rambles(body: dict[str, Any]) -> Canned:
-        if len(body["messages"]) == 2:
-            return completion("Sure! Here are some things that people could like: music, trees")
-        things = range(body["max_tokens"])
-        return completion(" ".join(texts[number % len(texts)] for number in things), "length")
+    def rambles(worked: Worked) -> Reply:
+        if len(worked.asked["messages"]) == 2:
+            text = "Sure! Here are some things that people could like: music, trees"
+            return Reply(body=worked.body(text, usage=worked.usage()))
+        text = " ".join(f"and then there are {number} too" for number in range(worked.max_tokens))
+        return Reply(body=worked.body(text, ended="length", usage=worked.usage()))
 
-    switch.answer = rambles
-    done = gen("run", "asked.yaml", "--out", "runs/a")
+    recipe = FAMILIES["limit"].write(tmp_path)
+    with serving(mind, rambles) as server:
+        done = gen_at(server, tmp_path)("run", recipe, *MODEL, "--out", "runs/a")
     assert done.returncode == 1, done.stderr
-    told = [line for line in done.stderr.splitlines() if "cannot be used" in line]
-    assert len(told) == 1
-    first = (
-        "gen: the first 3 answers of openai:gpt-5-mini to propose_attributes cannot be used. The "
-    )
-    prose = (
-        "last one begins 'Sure! Here are some things that people could like: music, tr' and fails: "
-    )
-    endings = ("it is not JSON", reason)  # a repair may have come to its end before another answer
-    assert told[0].startswith(first)
-    assert any(f"fails: {one}. If the others are like these" in told[0] for one in endings)
-    assert reason in told[0] or prose in told[0]
-    rooms = Counter(body["max_tokens"] for body in server.requests)
-    assert rooms.keys() == {512} | larger  # a first answer, its repair, and that once with more
-    assert all(rooms[512] == 2 * rooms[room] for room in larger)
+    most = Counter(body["max_tokens"] for body in server.requests)
+    assert most.keys() == {512, 1024}  # a first answer, its repair, and that once with more
+    assert most[512] == 2 * most[1024]
     rows = read_jsonl(tmp_path / "runs/a/rejected.jsonl")
-    assert {row["reason"] for row in rows} == {reason}
+    assert {row["reason"] for row in rows} == {"the answer was cut off, even with 1,024 tokens"}
 
 
 @pytest.mark.slow
-def test_reasoning_beside_the_answer_cannot_pass_the_cap(
-    gen: Gen, server: Server, switch: Switch
-) -> None:
+def test_reasoning_beside_the_answer_cannot_pass_the_cap(tmp_path: Path) -> None:
     """As xAI states it: total = prompt + completion + reasoning."""
+    usage = {
+        "prompt_tokens": 100,
+        "completion_tokens": 20,
+        "total_tokens": 2120,
+        "completion_tokens_details": {"reasoning_tokens": 2000},
+    }
+    true = PRICE.of(100, 2020)
+    recipe = FAMILIES["limit"].write(tmp_path)
+    with serving(mind, lambda w: Reply(body=w.body(w.text, usage=usage))) as server:
+        gen = gen_at(server, tmp_path)
+        command = ("run", recipe, *MODEL, "--out", "runs/a", "--max-usd")
+        done = gen(*command, f"{20 * true / 1e9:.6f}")
+        while done.returncode == 4:
+            assert "an answer took more tokens than its request allowed" in done.stderr
+            assert "Nothing more is sent; the answer is kept. The same command goes on" in (
+                done.stderr
+            )
+            assert spent(gen, "runs") == len(server.requests) * true <= 20 * true
+            done = gen(*command, f"{20 * true / 1e9:.6f}")
+        assert done.returncode == 3, done.stderr
+        assert spent(gen, "runs") == len(server.requests) * true <= 20 * true
+        while (done := gen(*command, "10")).returncode == 4:
+            assert "Nothing more is sent; the answer is kept." in done.stderr
+        assert done.returncode == 0, done.stderr
+        assert spent(gen, "runs") == len(server.requests) * true
 
-    def beside(body: dict[str, Any]) -> Canned:
-        result = healthy(body)
-        usage = {"prompt_tokens": 100, "completion_tokens": 20, "total_tokens": 2120,
-                 "completion_tokens_details": {"reasoning_tokens": 2000}}  # fmt: skip
-        return result._replace(body={**result.body, "usage": usage})
 
-    switch.answer = beside
-    true = 100 * 0.25e-6 + 2020 * 2e-6
-    cap, command = 20 * true, ("run", "asked.yaml", "--out", "runs/a", "--max-usd")
-    done = gen(*command, f"{cap:.6f}")
-    while done.returncode == 4:  # each agent finds out once; nothing more is sent then
-        assert "Nothing more is sent; it is kept. The same command goes on" in done.stderr
+# --- two processes --------------------------------------------------------------------------------
+
+
+def test_a_second_process_is_told_who_writes(tmp_path: Path) -> None:
+    recipe = FAMILIES["limit"].write(tmp_path)
+    with holding() as (server, _, released):
+        gen, env = gen_at(server, tmp_path), environment(server)
+        first = start(tmp_path, env, "run", recipe, *MODEL, "--out", "runs/a", "-q")
+        while not server.requests:
+            first.join(0.01)
+            assert first.exitcode is None
         sent = len(server.requests)
-        assert charged(gen, "runs") == pytest.approx(sent * true)
-        assert sent * true <= cap
-        done = gen(*command, f"{cap:.6f}")
-    assert done.returncode == 3, done.stderr
-    assert charged(gen, "runs") == pytest.approx(len(server.requests) * true)
-    assert len(server.requests) * true <= cap
-    assert gen(*command, "10").returncode in (0, 4)
-
-
-@pytest.mark.slow
-def test_waiting_for_another_run_says_for_whom_and_how_long(
-    gen: Gen, server: Server, switch: Switch, tmp_path: Path
-) -> None:
-    """Two runs that share a ledger want the same answers; the second waits for the first."""
-    released = threading.Event()
-
-    def held(body: dict[str, Any]) -> Canned:
-        released.wait(30)
-        return healthy(body)
-
-    switch.answer = held
-    start = gen.start  # type: ignore[attr-defined]
-    first = start("run", "asked.yaml", "--out", "runs/a", "-q")
-    while not server.requests:
-        time.sleep(0.01)
-    second = start("run", "asked.yaml", "--out", "runs/b", "-q")
-    line = second.stderr.readline()
-    released.set()
-    for run in (first, second):
-        assert run.communicate(timeout=60) == ("", "")
-    assert first.returncode == 0
-    assert second.returncode == 0
-    assert re.fullmatch(
-        r"gen: waiting for process \d+ on this machine, which has sent a request that this run "
-        r"needs: until its answer comes, 6[56]\d seconds at most\n",
-        line,
-    )
-    asked = [json.dumps(body, sort_keys=True) for body in server.requests]
-    assert len(asked) == len(set(asked))
+        done = gen("run", recipe, *MODEL, "--out", "runs/b")
+        assert done.returncode == 2
+        assert done.stderr == (
+            f"gen: {tmp_path / 'runs' / 'ledger.sqlite'} is in use, and one process at a time uses "
+            "a ledger: wait until that ends, or name another file with --ledger FILE. It is process "
+            f"{first.pid} on {platform.node()}: gen run {recipe} --set '{MODEL[1]}' --price 1,4 "
+            "--out runs/a -q\n"
+        )
+        # it can be read all the same
+        content = json.loads(gen("ledger", "--ledger", "runs/ledger.sqlite", "--json").stdout)
+        assert sum(part["open"] for part in content["parts"]) >= sent
+        released.set()
+        first.join(120)
+        assert first.exitcode == 0
+        calls = len(server.requests)
+        assert gen("run", recipe, *MODEL, "--out", "runs/b").returncode == 0
+        assert len(server.requests) == calls
     assert contents(tmp_path / "runs/a/dataset") == contents(tmp_path / "runs/b/dataset")

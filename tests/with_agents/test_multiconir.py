@@ -1,14 +1,9 @@
-"""Ladders written through a model's protocol: the bytes of a run without one, and after kills."""
+"""Ladders written through a model's protocol: the bytes of a run without one, answers with faults."""
 
 from __future__ import annotations
 
 import json
 import os
-import random
-import signal
-import subprocess
-import sys
-import time
 from collections import Counter
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -18,12 +13,12 @@ import pytest
 
 from retgen.generators.multiconir.calibration import sheets
 from tests.agents.ladder_mind import ladder_mind
-from tests.agents.server import Server, serving
+from tests.agents.server import Server, counted, serving
 from tests.command import in_process
 from tests.conftest import read_jsonl
 from tests.generators.multiconir.stories import stories
-from tests.with_agents.conftest import Gen, contents, environment
-from tests.with_agents.test_kill import still_open
+from tests.with_agents.conftest import Gen, contents, gen_at
+from tests.with_agents.families import ships
 
 MODEL = ("--model", "openai:gpt-5-mini")
 
@@ -42,18 +37,6 @@ def asked_for(server: Server) -> dict[str, int]:
 CALIBRATION = 24  # calls
 
 
-def ships(folder: Path, count: int = 24, begin: int = 0, name: str = "ships") -> Path:
-    """A recipe on documents that the rules without a model can alter."""
-    rows = "".join(json.dumps(row) + "\n" for row in stories(begin + count)[begin:])
-    (folder / f"{name}.jsonl").write_text(rows)
-    path = folder / f"{name}.yaml"
-    path.write_text(
-        f"name: {name}\nfamily: multiconir\n"
-        f"params: {{domain: legal, source: {{path: {name}.jsonl}}}}\n"
-    )
-    return path
-
-
 @pytest.mark.slow
 def test_a_model_that_says_what_the_baselines_say(ask: Gen, server: Server, tmp_path: Path) -> None:
     """24 ladders of 5 calls each."""
@@ -64,10 +47,15 @@ def test_a_model_that_says_what_the_baselines_say(ask: Gen, server: Server, tmp_
     assert done.returncode == 0, done.stderr
     offline, asked = (contents(tmp_path / name) for name in ("offline", "asked"))
     assert {name for name in offline if name.startswith("tables/")} == {
-        "tables/task1.jsonl", "tables/task2_3.jsonl", "tables/task4_512.jsonl",
-        "tables/task4_1024.jsonl", "tables/position.jsonl", "tables/review_queries.jsonl",
-        "tables/review_labels.jsonl", "tables/verdicts.jsonl",
-    }  # fmt: skip
+        "tables/task1.jsonl",
+        "tables/task2_3.jsonl",
+        "tables/task4_512.jsonl",
+        "tables/task4_1024.jsonl",
+        "tables/position.jsonl",
+        "tables/review_queries.jsonl",
+        "tables/review_labels.jsonl",
+        "tables/verdicts.jsonl",
+    }
     same = [
         name
         for name in offline
@@ -75,8 +63,9 @@ def test_a_model_that_says_what_the_baselines_say(ask: Gen, server: Server, tmp_
     ]
     # who judged, and who wrote, is all that differs
     assert [name for name in same if offline[name] != asked[name]] == [
-        "dataset/README.md", "tables/verdicts.jsonl",
-    ]  # fmt: skip
+        "dataset/README.md",
+        "tables/verdicts.jsonl",
+    ]
     assert sorted(asked.keys() - offline.keys()) == ["sources/calibration.json"]
     judged = [json.loads(line) for line in asked["tables/verdicts.jsonl"].splitlines()]
     assert {row["model"] for row in judged} == {"openai:gpt-5-mini"}
@@ -92,15 +81,18 @@ def test_a_model_that_says_what_the_baselines_say(ask: Gen, server: Server, tmp_
     assert asked_for(server) == calls
     assert b["calls"] == len(server.requests)
     assert set(b["models"]) == {
-        "extract_conditions", "write_query", "write_hard_negatives", "verify_conditions",
+        "extract_conditions",
+        "write_query",
+        "write_hard_negatives",
+        "verify_conditions",
         "calibrate_judge",
-    }  # fmt: skip
+    }
 
 
 @pytest.mark.slow
 def test_plan_and_pilot_agree_with_what_is_paid(ask: Gen, server: Server, tmp_path: Path) -> None:
     """The middles lie within 30% of what is charged: they expect repairs, and none are needed."""
-    server.usage = None  # four bytes a token
+    server.usage = counted
     model = ("--model", "openai:gpt-4.1-mini")
     recipe = ships(tmp_path)
     planned = json.loads(ask("plan", recipe, *model, "--json").stdout)
@@ -134,35 +126,6 @@ def test_the_judge_is_calibrated_once_for_a_ledger(
     assert asked_for(server)["Verdicts"] <= 2 * 4
 
 
-@pytest.mark.slow
-def test_killed_and_resumed(tmp_path: Path) -> None:
-    recipe = ships(tmp_path)
-    recipe.write_text(f"model: openai:gpt-5-mini\nlimit: 6\n{recipe.read_text()}")
-    command = [sys.executable, "-m", "retgen.cli", "run", str(recipe), "-q", "--out"]
-    with serving(ladder_mind, delay=0.02) as server:
-        env = environment(server)
-        whole = tmp_path / "whole" / "run"
-        subprocess.run([*command, str(whole)], env=env, check=True, timeout=300)
-        unique = len(server.requests)
-        assert unique == len({json.dumps(one, sort_keys=True) for one in server.requests})
-        server.requests.clear()
-        run = tmp_path / "killed" / "run"
-        for moment in sorted(random.Random(5).sample(range(8, unique), 4)):
-            process = subprocess.Popen([*command, str(run)], env=env)
-            while len(server.requests) < moment:
-                assert process.poll() is None
-                time.sleep(0.002)
-            process.send_signal(signal.SIGKILL)
-            process.wait()
-            time.sleep(0.1)  # what was on its way still reaches the server
-        in_flight = still_open(run.parent / "ledger.sqlite")
-        subprocess.run([*command, str(run)], env=env, check=True, timeout=300)
-        for part in ("dataset", "tables", "training", "sources"):
-            assert contents(run / part) == contents(whole / part)
-        assert len(read_jsonl(run / "sources" / "ladders.jsonl")) == 6
-        assert unique < len(server.requests) <= unique + in_flight
-
-
 def test_a_judge_of_another_family_is_the_default(tmp_path: Path) -> None:
     """With keys of two providers the judge is of the one that does not write."""
     plain = {name: value for name, value in os.environ.items() if not name.startswith("OPENAI_")}
@@ -193,9 +156,10 @@ def test_a_judge_of_another_family_is_the_default(tmp_path: Path) -> None:
 # --- answers that are wrong in part -------------------------------------------------------------
 
 Mind = Callable[[dict[str, Any]], str]
+Change = Callable[[dict[str, Any], str], Any]
 
 
-def changed(title: str, change: Callable[[dict[str, Any], str], Any]) -> Mind:
+def changed(title: str, change: Change) -> Mind:
     """The baselines' answers; `change` sees those of one schema, and the prompt, and alters them."""
 
     def mind(body: dict[str, Any]) -> str:
@@ -226,9 +190,7 @@ def ladder_of(folder: Path, mind: Mind, text: str = STORY) -> tuple[dict[str, An
     """The ladder of one document, and the calls that it took beside the calibration."""
     recipe = recipe_of(folder, text)
     with serving(mind) as server:
-        done = in_process(
-            "run", recipe, "--out", "run", "--fresh", cwd=folder, env=environment(server)
-        )
+        done = gen_at(server, folder)("run", recipe, "--out", "run", "--fresh")
         assert done.returncode == 0, done.stderr
         calls = asked_for(server)
     for file in folder.glob("ledger.sqlite*"):
@@ -237,6 +199,9 @@ def ladder_of(folder: Path, mind: Mind, text: str = STORY) -> tuple[dict[str, An
     return ladder, calls | {"Verdicts": calls["Verdicts"] - CALIBRATION}
 
 
+# rules that reject a document
+SENTENCE, JUDGED = "verify_conditions/sentence", "write_hard_negatives/judged"
+REWRITES, EXTRACTED = "write_hard_negatives/check", "extract_conditions/sentences"
 PLAIN = {"Extracted": 1, "Rewrites": 1, "Verdicts": 2, "Written": 1}
 
 
@@ -251,11 +216,13 @@ def test_a_ladder_without_faults_takes_five_calls(tmp_path: Path) -> None:
     ("sentence", "reason"),
     [
         (LONG, "it is not a complete sentence of 5 to 60 words"),
-        ("Nothing of the kind stands there.",
-         "it does not stand in the document; copy it letter by letter"),
+        (
+            "Nothing of the kind stands there.",
+            "it does not stand in the document; copy it letter by letter",
+        ),
         (STORY[:300], "it is not a whole sentence of the document"),
     ],
-)  # fmt: skip
+)
 def test_one_sentence_that_does_not_do(tmp_path: Path, sentence: str, reason: str) -> None:
     """It is left out: the ladder is what it is without it, and says so."""
     text = f"{STORY} {LONG}"
@@ -369,79 +336,44 @@ def test_one_query_that_asks_for_too_little(tmp_path: Path) -> None:
     assert "\n- query 7: it does not ask for condition 7" in seen[1]
 
 
-def constant(verdict: str) -> Callable[[dict[str, Any], str], None]:
+def verdict_of(**values: str) -> Change:
     def change(answer: dict[str, Any], prompt: str) -> None:
         for one in answer["verdicts"]:
-            one["verdict"] = verdict
+            one.update(values)
 
     return change
 
 
-def quoted_from_nowhere(answer: dict[str, Any], prompt: str) -> None:
-    for one in answer["verdicts"]:
-        one["quote"] = "nowhere"
+def nothing(answer: dict[str, Any], prompt: str) -> None:
+    for value in answer.values():
+        value.clear()
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize(
     ("title", "change", "rule", "message"),
     [
-        ("Verdicts", constant("violated"), "verify_conditions/sentence",
-         "the judge finds that it contradicts the condition"),
-        ("Verdicts", constant("satisfied"), "write_hard_negatives/judged",
-         "the judge finds that it satisfies the condition"),
-        ("Verdicts", constant("cannot_tell"), "verify_conditions/sentence",
-         "the judge finds that it leaves open the condition"),
-        ("Verdicts", lambda answer, prompt: answer["verdicts"].clear(),
-         "verify_conditions/sentence", "the judge gave no verdict on it: condition "),
-        ("Verdicts", quoted_from_nowhere, "verify_conditions/sentence",
-         "the quote 'nowhere' is not a part of the text"),
-        ("Rewrites", lambda answer, prompt: answer["rewrites"].clear(),
-         "write_hard_negatives/check", "its rewrite '' was not taken: there was none"),
-        ("Extracted", lambda answer, prompt: answer["found"].clear(),
-         "extract_conditions/sentences", "it has 0 sentences of 10 that can be asked for and falsified; "),
-        ("Written", lambda answer, prompt: answer["queries"].clear(), "write_query/check",
-         "query 1: there was none"),
+        ("Verdicts", verdict_of(verdict="violated"), SENTENCE, "contradicts the condition"),
+        ("Verdicts", verdict_of(verdict="satisfied"), JUDGED, "satisfies the condition"),
+        ("Verdicts", verdict_of(verdict="cannot_tell"), SENTENCE, "leaves open the condition"),
+        ("Verdicts", verdict_of(quote="nowhere"), SENTENCE, "is not a part of the text"),
+        ("Verdicts", nothing, SENTENCE, "the judge gave no verdict on it: condition "),
+        ("Rewrites", nothing, REWRITES, "its rewrite '' was not taken: there was none"),
+        ("Extracted", nothing, EXTRACTED, "it has 0 sentences of 10 that can be asked for"),
+        ("Written", nothing, "write_query/check", "query 1: there was none"),
     ],
-)  # fmt: skip
+)
 def test_answers_that_cannot_be_taken(
-    tmp_path: Path,
-    title: str,
-    change: Callable[[dict[str, Any], str], Any],
-    rule: str,
-    message: str,
+    tmp_path: Path, title: str, change: Change, rule: str, message: str
 ) -> None:
     """Every document is rejected with the rule and the reason; the cost is bounded."""
     with serving(changed(title, change)) as server:
-        done = in_process(
-            "run", ships(tmp_path), *MODEL, "--limit", "2", "--set", "params.replacements=1",
-            "--out", "a", cwd=tmp_path, env=environment(server),
-        )  # fmt: skip
-        assert done.returncode == 1, done.stderr
-        assert "ladders: 0 of 2 were accepted" in done.stderr
-        rejected = read_jsonl(tmp_path / "a" / "rejected.jsonl")
-        assert {row["rule"] for row in rejected} == {rule}
-        assert all(message in row["reason"] for row in rejected), rejected[0]["reason"]
-        assert len(rejected) == 24
-        assert len(server.requests) <= CALIBRATION + 24 * 12
-
-
-@pytest.mark.slow
-def test_a_model_that_gives_no_json(tmp_path: Path) -> None:
-    """A whole answer that cannot be read is asked for twice more, and then the document is lost."""
-
-    def mind(body: dict[str, Any]) -> str:
-        asked = body["response_format"]["json_schema"]["name"]
-        return "I would rather not." if asked == "Rewrites" else ladder_mind(body)
-
-    with serving(mind) as server:
-        done = in_process(
-            "run", ships(tmp_path), *MODEL, "--limit", "2", "--out", "a",
-            cwd=tmp_path, env=environment(server),
-        )  # fmt: skip
-        assert done.returncode == 1, done.stderr
-        rejected = read_jsonl(tmp_path / "a" / "rejected.jsonl")
-        assert {(row["rule"], row["reason"]) for row in rejected} == {
-            ("write_hard_negatives/answer", "it is not JSON")
-        }
-        assert asked_for(server) == {"Extracted": 24, "Rewrites": 72, "Verdicts": CALIBRATION}
+        command = ("run", ships(tmp_path), *MODEL, "--limit", "2", "--out", "a")
+        done = gen_at(server, tmp_path)(*command, "--set", "params.replacements=1")
+    assert done.returncode == 1, done.stderr
+    assert "ladders: 0 of 2 were accepted" in done.stderr
+    rejected = read_jsonl(tmp_path / "a" / "rejected.jsonl")
+    assert {row["rule"] for row in rejected} == {rule}
+    assert all(message in row["reason"] for row in rejected), rejected[0]["reason"]
+    assert len(rejected) == 24
+    assert len(server.requests) <= CALIBRATION + 24 * 12

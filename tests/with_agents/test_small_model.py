@@ -37,8 +37,10 @@ PRICED = ("--price", "0.1,0.4", "--max-usd", "1")
 
 def test_a_whole_run_with_a_model_that_writes_badly(tmp_path: Path) -> None:
     titles = ["Volcanoes", "Owls", "Honey", "Trams", "Cheese"]
-    rows = [{"id": f"d{n}", "title": title, "text": text}
-            for n, (title, text) in enumerate(zip(titles, TEXTS, strict=False))]  # fmt: skip
+    rows = [
+        {"id": f"d{n}", "title": title, "text": text}
+        for n, (title, text) in enumerate(zip(titles, TEXTS, strict=False))
+    ]
     (tmp_path / "kb.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
 
     def gen(*args: str) -> Done:

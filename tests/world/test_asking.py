@@ -32,62 +32,106 @@ LONG = ["between", "length", 31, None]
 
 # expression, wording, the first words that there are, the last ones
 TEXTS: list[tuple[list[Any], Wording, str, str]] = [
-    (OSLO, "literal",
-     "I am looking for a boat that is moored in Oslo.",
-     "I need every boat whose home port is Oslo."),
-    (STEEL, "paraphrase",
-     "I am looking for a boat that consists of forged iron.",
-     "I need every boat whose body has forged iron as its material."),
-    (TIMBER, "entailed",
-     "I am looking for a boat that consists of a timber.",
-     "I need every boat whose body has a timber as its material."),
-    (["is", "refit", 1991], "literal",
-     "I am looking for a boat that was refitted in 1991.",
-     "I need every boat whose refit was that of 1991."),
-    (["is", "launch", "1975-06-30"], "paraphrase",
-     "I am looking for a boat that first touched water on 30 June 1975.",
-     "I need every boat whose maiden day afloat fell on 30 June 1975."),
-    (["and", OSLO, STEEL], "literal",
-     "I am looking for a boat that is moored in Oslo and that is built of steel.",
-     "I need every boat whose home port is Oslo and whose hull is made of steel."),
-    (["and", LONG, OSLO, STEEL], "paraphrase",
-     "I am looking for a boat that reaches over 30 metres from end to end, that lies at anchor in Oslo and "
-     "that consists of forged iron.",
-     "I need every boat whose bow lies ahead of the stern by over 30 metres, whose usual berth can "
-     "be found in Oslo and whose body has forged iron as its material."),
-    (["or", OSLO, STEEL], "literal",
-     "I am looking for a boat that is moored in Oslo or that is built of steel.",
-     "Do you know of either a boat whose home port is Oslo or one whose hull is made of steel?"),
-    (["or", ["and", OSLO, LONG], STEEL], "literal",
-     "I am looking for either a boat that is moored in Oslo and that measures more than 30 metres "
-     "or a boat that is built of steel.",
-     "Do you know of either a boat whose home port is Oslo and whose length is more than 30 metres "
-     "or one whose hull is made of steel?"),
-    (["and not", OSLO, STEEL], "literal",
-     "I am looking for a boat that is moored in Oslo, but not one that is built of steel.",
-     "I need every boat whose home port is Oslo, except for any whose hull is made of "
-     "steel."),
-    (["at least", 2, OSLO, STEEL, LONG], "literal",
-     "Find every boat that fits at least two of these three descriptions: one that is moored in "
-     "Oslo; one that is built of steel; one that measures more than 30 metres.",
-     "At least two of these three descriptions must fit the boat: one whose home port is Oslo; one "
-     "whose hull is made of steel; one whose length is more than 30 metres."),
-    (["most", 10, "launch", OSLO], "literal",
-     "Take every boat that is moored in Oslo, and name the 10 with the latest launch.",
-     "I am interested in every boat whose home port is Oslo: give me the 10 with the latest "
-     "launch."),
-    (["least", 1, "length", TIMBER], "entailed",
-     "Take every boat that consists of a timber, and name the one with the shortest extent.",
-     "I am interested in every boat whose body has a timber as its material: give me the one with "
-     "the shortest extent."),
-    (["via", "model", OSLO], "literal",
-     "I am looking for a boat that is a copy of a boat that is moored in Oslo.",
-     "I need every boat whose model was a boat whose home port is Oslo."),
-    (["via", "model", TIMBER], "entailed",
-     "I am looking for a boat that imitates a boat that consists of a timber.",
-     "I need every boat whose shape follows the lines of a boat whose body has a timber as its "
-     "material."),
-]  # fmt: skip
+    (
+        OSLO,
+        "literal",
+        "I am looking for a boat that is moored in Oslo.",
+        "I need every boat whose home port is Oslo.",
+    ),
+    (
+        STEEL,
+        "paraphrase",
+        "I am looking for a boat that consists of forged iron.",
+        "I need every boat whose body has forged iron as its material.",
+    ),
+    (
+        TIMBER,
+        "entailed",
+        "I am looking for a boat that consists of a timber.",
+        "I need every boat whose body has a timber as its material.",
+    ),
+    (
+        ["is", "refit", 1991],
+        "literal",
+        "I am looking for a boat that was refitted in 1991.",
+        "I need every boat whose refit was that of 1991.",
+    ),
+    (
+        ["is", "launch", "1975-06-30"],
+        "paraphrase",
+        "I am looking for a boat that first touched water on 30 June 1975.",
+        "I need every boat whose maiden day afloat fell on 30 June 1975.",
+    ),
+    (
+        ["and", OSLO, STEEL],
+        "literal",
+        "I am looking for a boat that is moored in Oslo and that is built of steel.",
+        "I need every boat whose home port is Oslo and whose hull is made of steel.",
+    ),
+    (
+        ["and", LONG, OSLO, STEEL],
+        "paraphrase",
+        "I am looking for a boat that reaches over 30 metres from end to end, that lies at anchor in Oslo and "
+        "that consists of forged iron.",
+        "I need every boat whose bow lies ahead of the stern by over 30 metres, whose usual berth can "
+        "be found in Oslo and whose body has forged iron as its material.",
+    ),
+    (
+        ["or", OSLO, STEEL],
+        "literal",
+        "I am looking for a boat that is moored in Oslo or that is built of steel.",
+        "Do you know of either a boat whose home port is Oslo or one whose hull is made of steel?",
+    ),
+    (
+        ["or", ["and", OSLO, LONG], STEEL],
+        "literal",
+        "I am looking for either a boat that is moored in Oslo and that measures more than 30 metres "
+        "or a boat that is built of steel.",
+        "Do you know of either a boat whose home port is Oslo and whose length is more than 30 metres "
+        "or one whose hull is made of steel?",
+    ),
+    (
+        ["and not", OSLO, STEEL],
+        "literal",
+        "I am looking for a boat that is moored in Oslo, but not one that is built of steel.",
+        "I need every boat whose home port is Oslo, except for any whose hull is made of steel.",
+    ),
+    (
+        ["at least", 2, OSLO, STEEL, LONG],
+        "literal",
+        "Find every boat that fits at least two of these three descriptions: one that is moored in "
+        "Oslo; one that is built of steel; one that measures more than 30 metres.",
+        "At least two of these three descriptions must fit the boat: one whose home port is Oslo; one "
+        "whose hull is made of steel; one whose length is more than 30 metres.",
+    ),
+    (
+        ["most", 10, "launch", OSLO],
+        "literal",
+        "Take every boat that is moored in Oslo, and name the 10 with the latest launch.",
+        "I am interested in every boat whose home port is Oslo: give me the 10 with the latest "
+        "launch.",
+    ),
+    (
+        ["least", 1, "length", TIMBER],
+        "entailed",
+        "Take every boat that consists of a timber, and name the one with the shortest extent.",
+        "I am interested in every boat whose body has a timber as its material: give me the one with "
+        "the shortest extent.",
+    ),
+    (
+        ["via", "model", OSLO],
+        "literal",
+        "I am looking for a boat that is a copy of a boat that is moored in Oslo.",
+        "I need every boat whose model was a boat whose home port is Oslo.",
+    ),
+    (
+        ["via", "model", TIMBER],
+        "entailed",
+        "I am looking for a boat that imitates a boat that consists of a timber.",
+        "I need every boat whose shape follows the lines of a boat whose body has a timber as its "
+        "material.",
+    ),
+]
 
 
 @pytest.mark.parametrize(("value", "wording", "begin", "end"), TEXTS)
@@ -100,8 +144,14 @@ def test_texts(boats: Domain, value: list[Any], wording: Wording, begin: str, en
 @pytest.mark.parametrize(
     ("slot", "low", "high", "literal", "paraphrase", "entailed"),
     [
-        ("length", 20, 30, "between 20 and 30 metres", "from 20 to 30 metres",
-         "between 20 and 30 metres"),
+        (
+            "length",
+            20,
+            30,
+            "between 20 and 30 metres",
+            "from 20 to 30 metres",
+            "between 20 and 30 metres",
+        ),
         ("length", None, 89, "less than 90 metres", "under 90 metres", "under 90 metres"),
         ("length", 2, None, "more than 1 metre", "over 1 metre", "over 1 metre"),
         ("refit", 1980, 1989, "between 1980 and 1989", "from 1980 to 1989", "in the 1980s"),
@@ -110,14 +160,26 @@ def test_texts(boats: Domain, value: list[Any], wording: Wording, begin: str, en
         ("refit", 1951, None, "after 1950", "later than 1950", "later than 1950"),
         ("launch", "1987-05-01", "1987-05-31", "in May 1987", "in May 1987", "in May 1987"),
         ("launch", "1987-01-01", "1987-12-31", "in 1987", "in 1987", "in 1987"),
-        ("launch", "1950-01-01", "1960-12-31", "between 1950 and 1960", "from 1950 to 1960",
-         "from 1950 to 1960"),
+        (
+            "launch",
+            "1950-01-01",
+            "1960-12-31",
+            "between 1950 and 1960",
+            "from 1950 to 1960",
+            "from 1950 to 1960",
+        ),
         ("launch", None, "1949-12-31", "before 1950", "earlier than 1950", "earlier than 1950"),
         ("launch", "1951-01-01", None, "after 1950", "later than 1950", "later than 1950"),
-        ("launch", "1988-02-01", "1988-02-29", "in February 1988", "in February 1988",
-         "in February 1988"),
+        (
+            "launch",
+            "1988-02-01",
+            "1988-02-29",
+            "in February 1988",
+            "in February 1988",
+            "in February 1988",
+        ),
     ],
-)  # fmt: skip
+)
 def test_ranges(
     boats: Domain, slot: str, low: Any, high: Any, literal: str, paraphrase: str, entailed: str
 ) -> None:

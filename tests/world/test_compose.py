@@ -21,9 +21,15 @@ def test_a_text_to_the_letter() -> None:
         "coal. The ship flew a blue flag. The ship was built after the plans of Hasty Plover 12."
     )
     assert one.facts == [
-        "scrapped=1962", "length=140", "captain=Cy Falk", "launch=1934-10-30", "home=Kobe",
-        "cargo=coal", "flag=a blue flag", "sister=Hasty Plover 12",
-    ]  # fmt: skip
+        "scrapped=1962",
+        "length=140",
+        "captain=Cy Falk",
+        "launch=1934-10-30",
+        "home=Kobe",
+        "cargo=coal",
+        "flag=a blue flag",
+        "sister=Hasty Plover 12",
+    ]
 
 
 SHARED = """

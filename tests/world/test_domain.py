@@ -30,8 +30,15 @@ def test_values_have_synonyms_and_parents_the_nearest_first() -> None:
     lisbon = next(value for value in slot.values if value.name == "Lisbon")
     assert lisbon == ("Lisbon", ("Lisboa",), ("Portugal", "Europe"))
     assert [value.name for value in slot.values] == [
-        "Bergen", "Stavanger", "Lisbon", "Porto", "Kobe", "Osaka", "Mumbai", "Kochi",
-    ]  # fmt: skip
+        "Bergen",
+        "Stavanger",
+        "Lisbon",
+        "Porto",
+        "Kobe",
+        "Osaka",
+        "Mumbai",
+        "Kochi",
+    ]
 
 
 @pytest.mark.parametrize(
@@ -43,17 +50,33 @@ def test_values_have_synonyms_and_parents_the_nearest_first() -> None:
         ("[20, 300]", "[300, 20]", "slots.length.range: its first end is above its second"),
         ("unit: [metre, metres]", "", "slots.length: a slot of type number needs 'unit'"),
         ("before: launch", "before: home", "'home' is no earlier year, date or number"),
-        ("Norway: [a red flag]", "Norge: [a red flag]", "'Norge' is no value of home, nor a parent"),
+        (
+            "Norway: [a red flag]",
+            "Norge: [a red flag]",
+            "'Norge' is no value of home, nor a parent",
+        ),
         ("Norway: [a red flag]", "Norway: [red flag]", "'red flag' is no value of the slot"),
         ("of: {Norway", "from: {Norway", "slots.flag.given.0.from"),
-        ("of: {Norway: [a red flag], ", "from: {1900: [a red flag]}, of: {",
-         "slots.flag.given: 'from' means nothing: home has a list of values"),
-        ("of: {Norway: [a red flag]", "of: {Norway: [1, 2]",
-         "slots.flag.given: 'of' Norway: needs a list of values"),
-        ("slot: home, of", "slot: captain, of",
-         "'captain' is no earlier slot with values, years or numbers"),
-        ("step: 5", "step: 5\n    given: [{slot: launch, from: {1920: [300, 20]}}]",
-         "slots.length.given: [300, 20]: its first end is above its second"),
+        (
+            "of: {Norway: [a red flag], ",
+            "from: {1900: [a red flag]}, of: {",
+            "slots.flag.given: 'from' means nothing: home has a list of values",
+        ),
+        (
+            "of: {Norway: [a red flag]",
+            "of: {Norway: [1, 2]",
+            "slots.flag.given: 'of' Norway: needs a list of values",
+        ),
+        (
+            "slot: home, of",
+            "slot: captain, of",
+            "'captain' is no earlier slot with values, years or numbers",
+        ),
+        (
+            "step: 5",
+            "step: 5\n    given: [{slot: launch, from: {1920: [300, 20]}}]",
+            "slots.length.given: [300, 20]: its first end is above its second",
+        ),
         ('"{S} flew {v}"', '"{S} flew it"', "must hold {v} (or {n}) once"),
         ('"{S} flew {v}"', '"flying was {v}"', "must hold {S}, {P} or {O}, or nobody knows"),
         ('"{S} flew {v}"', '"{S} flew {w}"', "unknown mark {w}; possible are {S}, {P}, {O}"),
@@ -63,10 +86,16 @@ def test_values_have_synonyms_and_parents_the_nearest_first() -> None:
         ("Petrel", "Lisbon", "'Lisbon' holds 'lisbon', a word of a slot's value"),
         ("[oil, wine]", "[oil, oil]", "'oil' stands there twice"),
         ("[oil, wine]", '["oil, refined", wine]', "no punctuation, and, or, not in a value"),
-        ('pattern: "{adjective} {noun} {number}"', 'pattern: "{adjective} {noun}-{number}"',
-         "name.pattern: '{noun}-': the proof reads names word by word, so put a space between"),
-        ('pattern: "{adjective} {noun} {number}"', 'pattern: "{adjective} {nun} {number}"',
-         "there is no part 'nun' for '{adjective} {nun} {number}'"),
+        (
+            'pattern: "{adjective} {noun} {number}"',
+            'pattern: "{adjective} {noun}-{number}"',
+            "name.pattern: '{noun}-': the proof reads names word by word, so put a space between",
+        ),
+        (
+            'pattern: "{adjective} {noun} {number}"',
+            'pattern: "{adjective} {nun} {number}"',
+            "there is no part 'nun' for '{adjective} {nun} {number}'",
+        ),
         ("share: 0.5", "shares: 0.5", "unknown key; did you mean share?"),
         ("[oil, wine]", "[oil, wine |]", "'wine |' under 'liquids': a name is missing beside"),
         ("[oil, wine]", "[oil, 7]", "7 under 'liquids' must be a text: put it in quotes"),
@@ -83,20 +112,39 @@ def test_values_have_synonyms_and_parents_the_nearest_first() -> None:
         ("by: [100, 4000]", "by: [0, 2]", "slots.sister.by: at least 1"),
         ("Norway: [a red flag]", "Norway: []", "must hold at least 1 value, not []"),
         ('"{S} flew {v}"', '"{S} flew {v}}"', "slots.flag.document.0: a brace is left over"),
-        ("fillers:", "shapes: {log: [{slots: [launch, home, home, mast]}]}\nfillers:",
-         "'home' stands in 2 parts, not in one"),
-        ("fillers:", "shapes: {log: [{slots: [launch, mast]}]}\nfillers:", "there is no slot 'mast'"),
-        ("fillers:", "shapes: {log: [{lead: [aboard]}]}\nfillers:",
-         "shapes.log.0: a part without slots has sentences under 'say' (or 'fillers'), and no 'lead'"),
-        ("fillers:", "shapes: {log: [{slots: [home], lead: ['aboard {O}']}]}\nfillers:",
-         "shapes.log.0.lead.0: a connective holds no mark, and no comma at its end"),
-        ("fillers:", "shapes: {log: [{slots: [home], say: ['{v} is far']}]}\nfillers:",
-         "shapes.log.0.say.0: may hold {S}, {P} and {O} only"),
+        (
+            "fillers:",
+            "shapes: {log: [{slots: [launch, home, home, mast]}]}\nfillers:",
+            "'home' stands in 2 parts, not in one",
+        ),
+        (
+            "fillers:",
+            "shapes: {log: [{slots: [launch, mast]}]}\nfillers:",
+            "there is no slot 'mast'",
+        ),
+        (
+            "fillers:",
+            "shapes: {log: [{lead: [aboard]}]}\nfillers:",
+            "shapes.log.0: a part without slots has sentences under 'say' (or 'fillers'), and no 'lead'",
+        ),
+        (
+            "fillers:",
+            "shapes: {log: [{slots: [home], lead: ['aboard {O}']}]}\nfillers:",
+            "shapes.log.0.lead.0: a connective holds no mark, and no comma at its end",
+        ),
+        (
+            "fillers:",
+            "shapes: {log: [{slots: [home], say: ['{v} is far']}]}\nfillers:",
+            "shapes.log.0.say.0: may hold {S}, {P} and {O} only",
+        ),
         ("Petrel", "Gull", "'Gull' stands there twice, so two names would be the same"),
-        ("flag:\n    about: the flag that the ship flew\n", "flag:\n",
-         "slots.flag.about: is missing"),
+        (
+            "flag:\n    about: the flag that the ship flew\n",
+            "flag:\n",
+            "slots.flag.about: is missing",
+        ),
     ],
-)  # fmt: skip
+)
 def test_files_that_hold_no_domain(tmp_path: Path, old: str, new: str, message: str) -> None:
     path = changed(tmp_path, (old, new))
     with pytest.raises(UsageError) as error:

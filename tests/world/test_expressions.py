@@ -44,11 +44,16 @@ EXPRESSIONS: list[list[Any]] = [
     ["and", ["within", "home", "Norway"], ["is", "hull", "teak"]],
     ["or", ["is", "home", "Ribe"], ["and", ["is", "hull", "oak"], ["between", "length", 60, None]]],
     ["and not", ["within", "hull", "a timber"], ["within", "home", "Norway"]],
-    ["at least", 2, ["within", "home", "Portugal"], ["is", "hull", "elm"],
-     ["between", "length", None, 45]],
+    [
+        "at least",
+        2,
+        ["within", "home", "Portugal"],
+        ["is", "hull", "elm"],
+        ["between", "length", None, 45],
+    ],
     ["via", "model", ["within", "home", "Denmark"]],
     ["via", "model", ["and", ["within", "home", "Norway"], ["between", "length", None, 40]]],
-]  # fmt: skip
+]
 
 
 @pytest.mark.parametrize("value", EXPRESSIONS, ids=str)

@@ -124,5 +124,8 @@ def test_a_document_of_each_domain_and_its_faults() -> None:
         assert list(faults(text)) == []
     bad = "It have 713 pages. Its hero is an potter. It was was written in Lyon. it is long."
     assert [one.partition(":")[0] for one in faults(bad)] == [
-        "IT_VBZ", "EN_A_VS_AN", "ENGLISH_WORD_REPEAT_RULE", "UPPERCASE_SENTENCE_START",
-    ]  # fmt: skip
+        "IT_VBZ",
+        "EN_A_VS_AN",
+        "ENGLISH_WORD_REPEAT_RULE",
+        "UPPERCASE_SENTENCE_START",
+    ]

@@ -14,8 +14,15 @@ __all__ = ["COVERS", "LIKELY_FILE", "RULES", "AlbumSpec", "proof_rules"]
 # generic rules that the proof replaces by a stronger statement: captions that are alike differ in a
 # fact, no two queries ask for the same, and where all words of a query stand in a caption its grade
 # was derived; every word of a text is one of the lexicon's; queries without an answer are counted
-COVERS = frozenset({"near-duplicate", "near-duplicate-query", "lexical-ambiguity", "language",
-                    "query-without-qrels"})  # fmt: skip
+COVERS = frozenset(
+    {
+        "near-duplicate",
+        "near-duplicate-query",
+        "lexical-ambiguity",
+        "language",
+        "query-without-qrels",
+    }
+)
 RULES = frozenset({"album-proof"})
 
 

@@ -20,8 +20,18 @@ from retgen.yaml_text import read_yaml
 FILE = Path(__file__).parent / "lexicon.yaml"
 LIKELY_FILE = FILE.with_name("likely.yaml")  # the definition of the grade 1 in qrels_graded
 _NAMES = ("thing", "topic", "month", "place", "landmark", "moment", "action", "deed", "colour")
-_ASKED = ("thing", "number", "colour", "action", "object", "place", "moment", "topic", "month",
-          "other")  # fmt: skip
+_ASKED = (
+    "thing",
+    "number",
+    "colour",
+    "action",
+    "object",
+    "place",
+    "moment",
+    "topic",
+    "month",
+    "other",
+)
 _END, _PAUSE = ".。", ",，;；"
 
 

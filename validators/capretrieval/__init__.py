@@ -19,10 +19,18 @@ __all__ = ["COVERS", "RULES", "JudgingFiles", "OwnDocuments", "OwnDocumentsSpec"
 # documents of others are what they are, in the languages that they have; passages cut from alike
 # ones may be equal; keywords stand in theirs by intent, and several queries of a document share
 # words; queries name the document they rest on
-COVERS = frozenset({
-    "answer-leak", "boilerplate", "duplicate-text", "language", "lexical-ambiguity",
-    "near-duplicate-query", "normalised-duplicate", "order-leak",
-})  # fmt: skip
+COVERS = frozenset(
+    {
+        "answer-leak",
+        "boilerplate",
+        "duplicate-text",
+        "language",
+        "lexical-ambiguity",
+        "near-duplicate-query",
+        "normalised-duplicate",
+        "order-leak",
+    }
+)
 RULES = frozenset({"own-documents"})
 
 

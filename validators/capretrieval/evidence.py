@@ -129,8 +129,10 @@ def two_documents_findings(
     for query in judgements.queries:
         if (note := notes.get(query.query_id)) is None:
             continue
-        stated = [[note.get("source"), *(note.get("span") or (0, 0))],
-                  [note.get("other_source"), *(note.get("other_span") or (0, 0))]]  # fmt: skip
+        stated = [
+            [note.get("source"), *(note.get("span") or (0, 0))],
+            [note.get("other_source"), *(note.get("other_span") or (0, 0))],
+        ]
         if None in (stated[0][0], stated[1][0]):
             message = f"{query.query_id}: names no two documents that it rests on"
             yield [query.query_id], message

@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-import re
 import unicodedata
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from functools import lru_cache
 from typing import Any
 
-from retgen.tokenizer import STOPWORDS
+from retgen.tokenizer import STOPWORDS, sequence, tokens
 
 
 def bare(text: str) -> str:
     """The letters and digits of a text."""
-    return re.sub(r"[\W_]", "", plain(text))
+    return "".join(single_words(text))
 
 
 def plain(text: str) -> str:
@@ -42,7 +41,7 @@ def holds(text: str, phrase: str) -> bool:
 
 def single_words(text: str) -> list[str]:
     """The words of a text, those of a name such as max_size each for itself."""
-    return _words(text.replace("_", " ")).split()
+    return _words(text, sequence).split()
 
 
 def stand_in(words: set[str], text: str) -> bool:
@@ -58,9 +57,5 @@ def content_words(query: str, note: Mapping[str, Any]) -> set[str]:
 
 
 @lru_cache(4096)  # passages are looked at for many phrases
-def _words(text: str) -> str:
-    return f" {' '.join(_PIECE.findall(plain(text)))} "
-
-
-_UNSPACED = "\u3005\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff"  # kana and Chinese characters
-_PIECE = re.compile(rf"[{_UNSPACED}]|[^\W{_UNSPACED}]+")
+def _words(text: str, cut: Callable[[str], list[str]] = tokens) -> str:
+    return f" {' '.join(cut(plain(text)))} "

@@ -191,17 +191,24 @@ class LimitProof(TermRule):
             for doc_id, column in zip(batch.ids, columns, strict=True):
                 if column != -1 and doc_id not in self.judgements.relevant_documents:
                     state.broken.append(
-                        (doc_id, f"its metadata gives matrix column {column}, but no query "
-                         "names it: that of a distractor is -1")
-                    )  # fmt: skip
+                        (
+                            doc_id,
+                            f"its metadata gives matrix column {column}, but no query "
+                            "names it: that of a distractor is -1",
+                        )
+                    )
         if suspects:
             kept = np.concatenate([[0], np.cumsum(valid)])
             counts = np.diff(kept[np.append(0, ends)]).astype(np.uint32)
             terms = terms[valid]
         self.spool(
-            batch, counts, terms.astype(np.uint32), distinct=not suspects,
-            lengths=lengths, words=words,
-        )  # fmt: skip
+            batch,
+            counts,
+            terms.astype(np.uint32),
+            distinct=not suspects,
+            lengths=lengths,
+            words=words,
+        )
 
     def _explain(self, doc_id: str, attributes: list[str]) -> None:
         spec = self.spec

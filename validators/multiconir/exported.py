@@ -19,9 +19,12 @@ Row = Mapping[str, Any]
 
 # as Appendix F.2 of the paper quotes it; three and four words add up to all numbers but three
 _FILLER = (
-    "The grass is green.", "The sky is blue.", "The sun is yellow.", "Here we go.",
+    "The grass is green.",
+    "The sky is blue.",
+    "The sun is yellow.",
+    "Here we go.",
     "There and back again.",
-)  # fmt: skip
+)
 _PADDING = re.compile(rf"(?:{'|'.join(map(re.escape, _FILLER))}) ")
 _IMPOSSIBLE = (1, 2, 5)
 _QUERY = re.compile(r"Query(\d+)")

@@ -244,9 +244,14 @@ class LadderProof(CorpusRule):
         for doc_id in sorted(right.keys() | given.keys()):
             expected, text = right.get(doc_id), given.get(doc_id)
             if expected != text or doc_id in twice:
-                message = f"judged twice in the {kind.table}" if doc_id in twice else (
-                    f"{kind.label} is {_label_text(text)}, the words say {_label_text(expected)}"
-                )  # fmt: skip
+                message = (
+                    f"judged twice in the {kind.table}"
+                    if doc_id in twice
+                    else (
+                        f"{kind.label} is {_label_text(text)}, the words say "
+                        f"{_label_text(expected)}"
+                    )
+                )
                 yield _error([query_id, doc_id], f"{query_id} and {doc_id}: {message}")
 
     def _read_query(self, query: Query) -> tuple[int, str, int] | str:

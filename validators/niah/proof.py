@@ -364,12 +364,20 @@ def _metadata_of(metadata: Any) -> _Metadata | None:
     """The metadata of a document; None where a part is missing or of another type."""
     match metadata:
         case {
-            "group": str(group), "category": str(category), "length": int(length),
-            "needle": str(needle), "order": str(order), "place": int(place),
-            "depth": int() | float() as depth, "span": [int(start), int(stop)], "name": str(name),
-            "filler": str(filler), "filtered": bool(filtered), "distractors": int(distractors),
+            "group": str(group),
+            "category": str(category),
+            "length": int(length),
+            "needle": str(needle),
+            "order": str(order),
+            "place": int(place),
+            "depth": int() | float() as depth,
+            "span": [int(start), int(stop)],
+            "name": str(name),
+            "filler": str(filler),
+            "filtered": bool(filtered),
+            "distractors": int(distractors),
             "number": int(number),
-        } if needle in KINDS:  # fmt: skip
+        } if needle in KINDS:
             if needle in ("one_hop", "literal") and order not in ("default", "inverted"):
                 return None
             key = FillerKey(group, length, filler, filtered, distractors, number)

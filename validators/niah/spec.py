@@ -85,10 +85,14 @@ def filler_keys(spec: NIAHSpec, groups: Mapping[str, NeedleGroup]) -> Iterator[F
     yield from (
         FillerKey(*one)
         for one in product(
-            groups, asked["lengths"], asked["filler"], asked["filtered"], asked["distractors"],
+            groups,
+            asked["lengths"],
+            asked["filler"],
+            asked["filtered"],
+            asked["distractors"],
             range(asked["fillers"]),
         )
-    )  # fmt: skip
+    )
 
 
 def needle_places(spec: NIAHSpec) -> Iterator[NeedlePlace]:

@@ -40,10 +40,14 @@ class HaystackTables(TablesProof):
         document, group = self._haystack(row["haystack"])
         control = self._proof.documents.get(row["control"])
         wanted = {
-            "group": document.key.group, "question": group.question, "length": document.key.length,
+            "group": document.key.group,
+            "question": group.question,
+            "length": document.key.length,
             "needle": group.needles[document.at.needle, document.at.order],
-            "order": document.at.order, "place": document.at.place, "depth": document.depth,
-        }  # fmt: skip
+            "order": document.at.order,
+            "place": document.at.place,
+            "depth": document.depth,
+        }
         wrong = [f"{row[name]!r} is not the {name}" for name in wanted if row[name] != wanted[name]]
         if control is None or not control.controls(document):
             wrong = [f"{row['control']} is no control"]

@@ -118,9 +118,11 @@ class _Total:
         often.sort(key=lambda one: (-one[1], one[0]))
         shown = "; ".join(f"{_short(line)!r} in {n:,}" for line, n in often[:_SHOWN])
         more = f"; and {len(often) - _SHOWN:,} more" if len(often) > _SHOWN else ""
-        lines = "1 line or sentence stands" if len(often) == 1 else (
-            f"{len(often):,} lines or sentences stand each"
-        )  # fmt: skip
+        lines = (
+            "1 line or sentence stands"
+            if len(often) == 1
+            else (f"{len(often):,} lines or sentences stand each")
+        )
         yield Finding(
             rule,
             "warning",

@@ -61,10 +61,21 @@ _LATIN = "Latin"
 # languages that a classifier takes for one another
 _NEIGHBOURS = [
     frozenset(group.split())
-    for group in ("da nn no sv", "bs hr sl sr", "id ms", "es gl pt ca", "cs sk", "az tr uz",
-                  "bg mk ru be uk sr", "hi mr ne", "af nl", "ar fa ur ps ug ku", "as bn",
-                  "kk ky mn")
-]  # fmt: skip
+    for group in (
+        "da nn no sv",
+        "bs hr sl sr",
+        "id ms",
+        "es gl pt ca",
+        "cs sk",
+        "az tr uz",
+        "bg mk ru be uk sr",
+        "hi mr ne",
+        "af nl",
+        "ar fa ur ps ug ku",
+        "as bn",
+        "kk ky mn",
+    )
+]
 
 
 @dataclass

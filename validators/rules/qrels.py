@@ -11,7 +11,7 @@ from typing import Self
 import numpy as np
 from numpy.typing import NDArray
 
-from retgen.data import GRADED, Dataset, Qrel, TextScore
+from retgen.data import GRADED, HIGHEST_GRADE, Dataset, Qrel, TextScore
 from retgen.validators.duplicates import hashes_of, repeated
 from retgen.validators.rule import (
     Batch,
@@ -35,8 +35,8 @@ class Qrels(QueryRule):
         RuleListing(
             "score-range",
             "error",
-            "a score that is not a whole number from 0; scores that are strings where the file's "
-            "format has numbers",
+            "a score that is not a whole number from 0 to 1,000; scores that are strings where the "
+            "file's format has numbers",
         ),
     )
     order = 120
@@ -61,13 +61,13 @@ class Qrels(QueryRule):
                 )
             if again:
                 seen.add((query_id, doc_id))
-            if not math.isfinite(relevance) or relevance < 0 or relevance != int(relevance):
+            if not 0 <= relevance <= HIGHEST_GRADE or relevance != int(relevance):
                 yield Finding(
                     "score-range",
                     "error",
                     [query_id, doc_id],
                     f"the score of ({query_id}, {doc_id}){where} is {relevance:g}; "
-                    "relevance is a whole number from 0",
+                    f"relevance is a whole number from 0 to {HIGHEST_GRADE:,}",
                 )
             if type(relevance) is TextScore:
                 texts.append(qrel)

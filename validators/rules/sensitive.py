@@ -280,8 +280,10 @@ _NUMBERS = (
         "stdnum.cn.ric",
     ),
     _Number(
-        _NATIONAL, re.compile(rf"{_EDGE}(\d{{3}}\.\d{{3}}\.\d{{3}}-\d\d){_END}"),
-        "stdnum.br.cpf", _no_example,
+        _NATIONAL,
+        re.compile(rf"{_EDGE}(\d{{3}}\.\d{{3}}\.\d{{3}}-\d\d){_END}"),
+        "stdnum.br.cpf",
+        _no_example,
     ),
     _Number(
         _NATIONAL,
@@ -295,18 +297,22 @@ _NUMBERS = (
         "stdnum.fr.nir",
     ),
     _Number(
-        _NATIONAL, re.compile(rf"{_EDGE}([0-3]\d[01]\d\d\d[+A-]\d{{3}}[0-9A-Y]){_END}"),
-        "stdnum.fi.hetu", lambda number: number != "131052-308T",
+        _NATIONAL,
+        re.compile(rf"{_EDGE}([0-3]\d[01]\d\d\d[+A-]\d{{3}}[0-9A-Y]){_END}"),
+        "stdnum.fi.hetu",
+        lambda number: number != "131052-308T",
     ),
     _Number(
-        _NATIONAL, re.compile(r"(?i:\bpesel\b)[^\d\n]{0,20}(\d{11})" + _END), "stdnum.pl.pesel",
+        _NATIONAL,
+        re.compile(r"(?i:\bpesel\b)[^\d\n]{0,20}(\d{11})" + _END),
+        "stdnum.pl.pesel",
     ),
     _Number(
         _NATIONAL,
         re.compile(r"(?i:\b(?:dni|nie|nif)\b)[^\d\n]{0,12}([XYZ]?\d{7,8}-?[A-Z])" + _END),
         "stdnum.es.dni",
     ),
-)  # fmt: skip
+)
 
 
 @cache
@@ -357,7 +363,7 @@ _DETECTORS = {
     ("stripe", "StripeDetector"): ("sk_live", "rk_live"),
     ("telegram_token", "TelegramBotTokenDetector"): (":AA",),
     ("twilio", "TwilioKeyDetector"): ("AC", "SK"),
-}  # fmt: skip
+}
 # forms that the detectors do not know (yet)
 _FORMS = {
     "Google API Key": ("AIza", re.compile(r"(?<![\w-])AIza[\w-]{35}(?![\w-])")),
@@ -389,8 +395,11 @@ _KINDS = 8  # different characters, fewer are a placeholder's
 MARKS = (
     *(mark for marks in _DETECTORS.values() for mark in marks if len(mark) > 2),
     *(mark for mark, _ in _FORMS.values()),
-    "AC", "SK", _KEY, _LOGIN_MARK,
-)  # fmt: skip
+    "AC",
+    "SK",
+    _KEY,
+    _LOGIN_MARK,
+)
 
 
 def secrets(text: str) -> list[Leak]:

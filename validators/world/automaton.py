@@ -86,9 +86,11 @@ class Automaton:
         if found is None:
             labels = (item,) if isinstance(item, str) else item.labels
             behind = [
-                one for state in self._sets[number] for label in labels
+                one
+                for state in self._sets[number]
+                for label in labels
                 for one in self._edges[state].get(label, ())
-            ]  # fmt: skip
+            ]
             found = self._steps[number][key] = self._number(behind) if behind else -1
         return found
 

@@ -180,9 +180,11 @@ def _compiled(domain: Definition, raw: Mapping[str, Any]) -> Lexicon:
             for form in _conditions(phrase):
                 result.queries.add(_filled(form, _QUERY_MARKS | marks), name)
         for key, automaton, way in (
-            ("most", result.superlatives, "most"), ("longest", result.adjectives, "most"),
-            ("least", result.superlatives, "least"), ("shortest", result.adjectives, "least"),
-        ):  # fmt: skip
+            ("most", result.superlatives, "most"),
+            ("longest", result.adjectives, "most"),
+            ("least", result.superlatives, "least"),
+            ("shortest", result.adjectives, "least"),
+        ):
             for text in given.get(key) or ():
                 automaton.add(phrase_nodes(text, macros), (name, way))
     return result
@@ -306,13 +308,17 @@ def _marks(texts: Mapping[str, str]) -> dict[str, list[Node]]:
 
 _THEIR = phrase_nodes("(its|his|her|their)", {})
 _WHICH = phrase_nodes("[that|which|whom|who]", {})
-_TEXT_MARKS = _marks({
-    "{S}": f"({SELF}|it|he|she)",
-    "{P}": f"({SELF} 's|its|his|her|the)",
-    "{O}": f"({SELF}|it|him|her)",
-})  # fmt: skip
-_QUERY_MARKS = _marks({
-    "{S}": "(that|who|which)",
-    "{P}": "whose",
-    "{O}": "(it|them|him|her|that|which|whom|who)",
-})  # fmt: skip
+_TEXT_MARKS = _marks(
+    {
+        "{S}": f"({SELF}|it|he|she)",
+        "{P}": f"({SELF} 's|its|his|her|the)",
+        "{O}": f"({SELF}|it|him|her)",
+    }
+)
+_QUERY_MARKS = _marks(
+    {
+        "{S}": "(that|who|which)",
+        "{P}": "whose",
+        "{O}": "(it|them|him|her|that|which|whom|who)",
+    }
+)

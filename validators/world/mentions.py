@@ -25,17 +25,19 @@ NUMBER_WORDS = {
     word: number
     for number, word in enumerate(
         "one two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen "
-        "sixteen seventeen eighteen nineteen twenty".split(), 1
+        "sixteen seventeen eighteen nineteen twenty".split(),
+        1,
     )
-}  # fmt: skip
+}
 ARTICLES = frozenset({"a", "an", "the"})
 MONTHS = {
     month: number
     for number, month in enumerate(
-        "January February March April May June July August September October November December"
-        .split(), 1
+        "January February March April May June July August September October November "
+        "December".split(),
+        1,
     )
-}  # fmt: skip
+}
 SELF = "<entity>"  # in place of the name of the entity that a text is about
 
 
@@ -144,10 +146,12 @@ class MentionFinder:
         numbers = domain.of_type("number")
         plain = [name for name in numbers if not any(domain.slots[name].unit)]
         forms = {
-            "name": domain.of_type("relation"), "person": domain.of_type("person"),
-            "date": domain.of_type("date"), "year": [*domain.of_type("year"), *plain],
+            "name": domain.of_type("relation"),
+            "person": domain.of_type("person"),
+            "date": domain.of_type("date"),
+            "year": [*domain.of_type("year"), *plain],
             "figure": numbers,
-        }  # fmt: skip
+        }
         self._forms = {
             kind: Mention.of(kind, "", dict.fromkeys(slots)) for kind, slots in forms.items()
         }
@@ -226,9 +230,15 @@ class MentionFinder:
         )
 
     def _at(
-        self, tokens: Sequence[str], i: int, start: _Start,
-        own: tuple[str, ...], short: tuple[str, ...], *, first: bool,
-    ) -> tuple[int, Item | None]:  # fmt: skip
+        self,
+        tokens: Sequence[str],
+        i: int,
+        start: _Start,
+        own: tuple[str, ...],
+        short: tuple[str, ...],
+        *,
+        first: bool,
+    ) -> tuple[int, Item | None]:
         """Where what begins at a token ends, and what it is; None for a word."""
         if start.names:
             if ends := self._names.ends(tokens, i):

@@ -28,10 +28,17 @@ from retgen.validators.world.mentions import ARTICLES, MONTHS, NUMBER_WORDS
 from retgen.validators.world.queries import UnreadableQuery, domain_readers
 
 _OPERATORS = {
-    "is": "eq", "within": "eq", "between": "range", "and": "and", "or": "or",
-    "and not": "and-not", "at least": "k-of-n", "most": "superlative", "least": "superlative",
+    "is": "eq",
+    "within": "eq",
+    "between": "range",
+    "and": "and",
+    "or": "or",
+    "and not": "and-not",
+    "at least": "k-of-n",
+    "most": "superlative",
+    "least": "superlative",
     "via": "two-hop",
-}  # fmt: skip
+}
 _EXACT = 10  # up to so many answers a query has exactly those asked for; above, within 10%
 _THREADS = 8  # that execute queries, at most: each has a cache
 

@@ -25,7 +25,8 @@ _PHRASES = {
         "(at most|no more than|not more than|up to|not above|not over) (#t|#n)",
         "(until|till|[up] until|by|in or before|on or before|not after|(no|not) later than) #t",
         "(a maximum of|not exceeding|(no|not) (longer|older|taller) than) #n",
-        "[from] (#t|#n) or under", "[from] #t or (earlier|before)",
+        "[from] (#t|#n) or under",
+        "[from] #t or (earlier|before)",
         "[from] #n or (less|fewer|shorter)",
     ),
     ">": (
@@ -47,7 +48,7 @@ _PHRASES = {
         "from [the] (#t|#n) (to|until|till|through|up to) [the] (#t|#n)",
         "(#t|#n) to [the] (#t|#n)",
     ),
-}  # fmt: skip
+}
 _COMPARISONS = Automaton()
 for _how, _phrases in _PHRASES.items():
     for _phrase in _phrases:

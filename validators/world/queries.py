@@ -28,17 +28,23 @@ _OF = "of (these|the following|the) [#] (descriptions|conditions|criteria|statem
 _FRAMES = {
     "intro": (
         "[please] (find|list|name|show|give|get|identify|search for|look for) [me|us]",
-        "(i|we) (am|are) (looking|searching) for", "(is|are|was|were) there",
+        "(i|we) (am|are) (looking|searching) for",
+        "(is|are|was|were) there",
         "(i|we) (need|want|seek|would like|would like to see|am interested in|are interested in)",
-        "what (i|we) (want|need) is", "it must be", "looking for", "do you (know|have) [of]",
-        "(can|could) you (find|show|name|give) [me|us]", "(who|what|which) (is|are|was|were)",
+        "what (i|we) (want|need) is",
+        "it must be",
+        "looking for",
+        "do you (know|have) [of]",
+        "(can|could) you (find|show|name|give) [me|us]",
+        "(who|what|which) (is|are|was|were)",
     ),
     "noun": (
         "[every|each|all [the]|any|a|an|the|some|which|what|those|another|only] <noun>",
         "(somebody|someone|something|anybody|anyone)",
     ),
     "another": (
-        "(a|an|another|some|an earlier|an older|the) <noun>", "(somebody|someone|something)",
+        "(a|an|another|some|an earlier|an older|the) <noun>",
+        "(somebody|someone|something)",
     ),
     "kind": ("<noun>",),
     "without": (
@@ -54,26 +60,29 @@ _FRAMES = {
     "taken": ("(take|consider|look at|interested in|i am interested in)",),
     "named": (
         "(, and|.|; of these ,|; of those ,|:|,|;|and) (name|find|give me|show me|list|which)",
-        "(,|:|;)", "",
+        "(,|:|;)",
+        "",
     ),
     "with": ("[the] [#] [<noun>] (with|has|have|had|having) [the]",),
     "ranked": ("[the|which] [#]",),
-}  # fmt: skip
+}
 _EACH = "every|each|all|any|a|an|the|some|which|what"
 _JOINTS = {
-    **dict.fromkeys((("and",), (",", "and"), ("and", "also"), (",", "and", "also"), ("but",), ()),
-                    "and"),
+    **dict.fromkeys(
+        (("and",), (",", "and"), ("and", "also"), (",", "and", "also"), ("but",), ()), "and"
+    ),
     **dict.fromkeys((("or",), (",", "or"), ("or", "else"), (",", "or", "else")), "or"),
     (",",): "",
-}  # fmt: skip
+}
 _RELATIVES = (["that"], ["who"], ["whose"], ["which"], ["with"])
 _DENIALS = ("not", "never")
 _AUXILIARIES = ("does", "do", "did")
 _PREPOSITIONS = frozenset("in on at of to by with for from as into".split())
 _SHORT = {
     f"{verb}n{mark}t": verb
-    for verb in "is was are were has have had does do did".split() for mark in "'\u2019"
-}  # fmt: skip
+    for verb in "is was are were has have had does do did".split()
+    for mark in "'\u2019"
+}
 
 
 class UnreadableQuery(Exception):
@@ -227,9 +236,10 @@ class _Parse:
         while True:
             start = next(iter(self._ends("noun", i)), i)
             ends = {
-                end: held[0] for end, held in self._conditions(start)
+                end: held[0]
+                for end, held in self._conditions(start)
                 if len(held) == 1 and self._items[end : end + 1] in ([], [";"])
-            }  # fmt: skip
+            }
             if len(ends) != 1:
                 return
             ((end, one),) = ends.items()

@@ -76,9 +76,10 @@ class DocumentReader:
         self._readings: dict[str, _Reading] = {}
         self._known: dict[str, _Clause] = {}
         self._ranged = {
-            name: (slot.low, slot.high, slot.type == "date") for name, slot in domain.slots.items()
+            name: (slot.low, slot.high, slot.type == "date")
+            for name, slot in domain.slots.items()
             if slot.low is not None and slot.high is not None
-        }  # fmt: skip
+        }
 
     def document(self, title: str, text: str) -> DocumentReading:
         """What a text says of the entity that its title names, and of others."""

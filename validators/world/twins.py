@@ -88,8 +88,10 @@ class TwinsProof(WorldProof):
         for triple, roles in triples.items():
             if set(roles) != set(_ROLES):
                 found = ", ".join(sorted(roles))
-                yield _error([triple], f"triple {triple} has the documents {found}, "
-                             "not a base, a twin and a control")  # fmt: skip
+                yield _error(
+                    [triple],
+                    f"triple {triple} has the documents {found}, not a base, a twin and a control",
+                )
                 continue
             base, twin, control = (roles[role] for role in _ROLES)
             for other in (twin, control):

@@ -8,7 +8,6 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-from retgen.evaluation.collection import Collection
 from retgen.evaluation.tasks.multiconir.compare import LadderData, mean_rates
 from retgen.evaluation.tasks.multiconir.ladders import KEYS
 from retgen.evaluation.tasks.multiconir.page import sections, sentences
@@ -17,6 +16,7 @@ from retgen.evaluation.tasks.multiconir.rates import Rates
 from retgen.evaluation.tasks.multiconir.summary import summary
 from retgen.evaluation.tasks.task import SystemResult, Task
 from retgen.results.page import Section
+from retgen.search.collection import Collection
 
 __all__ = ["INSTRUCTION", "Ladders"]
 

@@ -11,11 +11,11 @@ from typing import Any
 
 import numpy as np
 
-from retgen.evaluation.collection import Collection
 from retgen.evaluation.tasks.multiconir.ladders import CandidateLadder, load_ladders
 from retgen.evaluation.tasks.multiconir.pairs import ALL, TASKS, WinCounts, make_plan
 from retgen.evaluation.tasks.multiconir.rates import Rates, over_domains, rates_of
 from retgen.evaluation.tasks.task import Comparison, Scores, SystemResult, TaskData, TaskMeasures
+from retgen.search.collection import Collection
 
 
 class LadderData(TaskData[Rates]):

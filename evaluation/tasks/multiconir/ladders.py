@@ -17,8 +17,8 @@ from typing import Any, NamedTuple
 
 from retgen.data import TableFiles
 from retgen.errors import DatasetError
-from retgen.evaluation.collection import Collection
-from retgen.evaluation.search.base import CandidateSet
+from retgen.search.base import CandidateSet
+from retgen.search.collection import Collection
 
 STYLES = ("instruction", "descriptive")
 _FORMER = (
@@ -123,13 +123,15 @@ def _load(collection: Collection) -> tuple[list[CandidateLadder], list[str]]:
             domains[name],
             {style: _numbered(path, name, style, of[style]) for style in sorted(of, key=_style)},
             _there(path, name, positives),
-            {order: _hard_negatives(path, name, order, rungs)
-             for order, rungs in sorted(_there(path, name, orders).items())},
+            {
+                order: _hard_negatives(path, name, order, rungs)
+                for order, rungs in sorted(_there(path, name, orders).items())
+            },
             singles.get(name, {}),
             wordings[name],
         )
         for name, of in queries.items()
-    ]  # fmt: skip
+    ]
     _check_alike(path, result)
     notes = _tables(collection, {ladder.ladder_id: ladder for ladder in result})
     if left_out:
@@ -149,8 +151,9 @@ def _incomplete(collection: Collection, queries: dict[str, dict[str, dict[int, s
     if run is None or not (run / "tables" / "human.jsonl").is_file():
         return 0
     full = max((max(of) for styles in queries.values() for of in styles.values()), default=0)
-    lost = [name for name, styles in queries.items()
-            if any(len(of) < full for of in styles.values())]  # fmt: skip
+    lost = [
+        name for name, styles in queries.items() if any(len(of) < full for of in styles.values())
+    ]
     for name in lost:
         del queries[name]
     return len(lost)

@@ -129,20 +129,30 @@ def _by_length(systems: Systems) -> Lines:
         if read.rates.where("blind")
     ]
     return Lines(
-        file="ladders_task1", title="Task 1: win rate by conditions asked for", curves=curves,
-        levels=[CHANCE], x="conditions in the query", y="win rate", fraction=True,
+        file="ladders_task1",
+        title="Task 1: win rate by conditions asked for",
+        curves=curves,
+        levels=[CHANCE],
+        x="conditions in the query",
+        y="win rate",
+        fraction=True,
         caption="The positive against HN1, with bands of 95%; dashed: under the query of another "
         "ladder.",
-    )  # fmt: skip
+    )
 
 
 def _down(systems: Systems) -> Lines:
     curves = [_curve(label, read.task2()) for label, read in list(systems.items())[:_CURVES]]
     return Lines(
-        file="ladders_task2", title="Task 2: win rate of neighbours", curves=curves,
-        levels=[CHANCE], x="HN(i-1) against HNi, at i", y="win rate", fraction=True,
+        file="ladders_task2",
+        title="Task 2: win rate of neighbours",
+        curves=curves,
+        levels=[CHANCE],
+        x="HN(i-1) against HNi, at i",
+        y="win rate",
+        fraction=True,
         caption="At 1 stands the positive against HN1. Bands are 95% intervals.",
-    )  # fmt: skip
+    )
 
 
 def _violated(systems: Systems) -> Lines:
@@ -154,12 +164,16 @@ def _violated(systems: Systems) -> Lines:
         other = f"{label}, no other condition"
         diagonal.append(_curve(other, read.all_violated(), like=name))
     return Lines(
-        file="ladders_violations", title="Win rate by violated conditions",
-        curves=[*curves, *diagonal], levels=[CHANCE], x="violated conditions", y="win rate",
+        file="ladders_violations",
+        title="Win rate by violated conditions",
+        curves=[*curves, *diagonal],
+        levels=[CHANCE],
+        x="violated conditions",
+        y="win rate",
         fraction=True,
         caption="The positive against documents that violate more and more of the longest query; "
         "dashed: of queries that ask for nothing else.",
-    )  # fmt: skip
+    )
 
 
 def _curve(name: str, series: Series, like: str = "") -> Line:
@@ -221,8 +235,10 @@ def _others(systems: Mapping[str, RateTable]) -> str:
     parts = []
     if rates:
         best = max(rates, key=lambda label: rates[label].value)
-        parts.append(f"Among neighbours down the ladder (Task 2) {best} wins most, "
-                     f"{_RATE.spanned(rates[best])}")  # fmt: skip
+        parts.append(
+            f"Among neighbours down the ladder (Task 2) {best} wins most, "
+            f"{_RATE.spanned(rates[best])}"
+        )
     if flips:
         least = min(flips.values(), key=lambda one: one.value)
         text = _RATE.spanned(least)

@@ -27,8 +27,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from retgen.evaluation.search.base import CandidateSet
 from retgen.evaluation.tasks.multiconir.ladders import CandidateLadder, LadderLevel
+from retgen.search.base import CandidateSet
 
 Cell = tuple[str | int, ...]
 

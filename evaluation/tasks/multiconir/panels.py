@@ -57,9 +57,13 @@ def task1(systems: Systems) -> Panel:
             rows += read.task1(style).measurements(label, TASK1.name, {"style": style})
         rows.append(Measurement.of(label, DECLINE.name, read.decline()))
     return _of_paper(
-        "Task 1: win rate (%) of the positive over HN1, by conditions asked for (Table 2)", rows,
-        TASK1, "query", _levels(systems, RateTable.task1), Column("decline", DECLINE),
-    )  # fmt: skip
+        "Task 1: win rate (%) of the positive over HN1, by conditions asked for (Table 2)",
+        rows,
+        TASK1,
+        "query",
+        _levels(systems, RateTable.task1),
+        Column("decline", DECLINE),
+    )
 
 
 def task2(systems: Systems) -> Panel:
@@ -73,9 +77,12 @@ def task2(systems: Systems) -> Panel:
         for by, series in groups:
             rows += series.measurements(label, TASK2.name, by)
     return _of_paper(
-        "Task 2: win rate (%) of neighbours on the ladder under the longest query (Table 13)", rows,
-        TASK2, "pair", _levels(systems, RateTable.task2),
-    )  # fmt: skip
+        "Task 2: win rate (%) of neighbours on the ladder under the longest query (Table 13)",
+        rows,
+        TASK2,
+        "pair",
+        _levels(systems, RateTable.task2),
+    )
 
 
 def task3(results: Sequence[SystemResult[Rates]], systems: Systems) -> Panel | None:
@@ -90,9 +97,12 @@ def task3(results: Sequence[SystemResult[Rates]], systems: Systems) -> Panel | N
             flips = RateTable(rates).flips().average
             rows.append(Measurement.of(one.label, FLIPS.name, flips, {"domain": name}))
     return _of_paper(
-        "Task 3: flip rate (%), neighbours that change places between styles (Table 3)", rows,
-        FLIPS, "domain", domains,
-    )  # fmt: skip
+        "Task 3: flip rate (%), neighbours that change places between styles (Table 3)",
+        rows,
+        FLIPS,
+        "domain",
+        domains,
+    )
 
 
 def _of_paper(
@@ -117,8 +127,10 @@ def singles(systems: Systems) -> list[Panel]:
     for label, read in systems.items():
         for name, kind in (("wins", "single"), ("beats all", "beats all")):
             rows += read.singles(kind).measurements(label, SINGLE.name, {"of": name})
-    chance = {"wins": [0.5] * len(queries),
-              "beats all": [1 / (n + 1) for n in range(1, len(queries) + 1)]}  # fmt: skip
+    chance = {
+        "wins": [0.5] * len(queries),
+        "beats all": [1 / (n + 1) for n in range(1, len(queries) + 1)],
+    }
     for name, values in chance.items():
         each = [*values, sum(values) / len(values)]
         for query, value in zip([*queries, AVERAGE], each, strict=True):
@@ -129,9 +141,12 @@ def singles(systems: Systems) -> list[Panel]:
         "random place, and how often it beats all n of them",
         rows,
         [*columns_by(SINGLE, "query", queries), _average(_rate(SINGLE.name), query=AVERAGE)],
-        rows=["system", "of"], heads=["system", ""], interval="", best=False,
+        rows=["system", "of"],
+        heads=["system", ""],
+        interval="",
+        best=False,
         baselines=frozenset({RANDOM_ORDER}),
-    )  # fmt: skip
+    )
     names = list(dict.fromkeys(name for read in systems.values() for name in read.wordings))
     if not names:
         return [first]
@@ -144,10 +159,15 @@ def singles(systems: Systems) -> list[Panel]:
         ]
     ]
     second = Panel(
-        "The same of the longest query, by how the violated condition asks; ties as half", halves,
+        "The same of the longest query, by how the violated condition asks; ties as half",
+        halves,
         columns_by(TIES_HALF, "wording", ["Task 1", *names]),
-        interval="inside", terminal_interval="inside", between="–", chance=RANDOM_ORDER, best=False,
-    )  # fmt: skip
+        interval="inside",
+        terminal_interval="inside",
+        between="–",
+        chance=RANDOM_ORDER,
+        best=False,
+    )
     return [first, second]
 
 
@@ -165,8 +185,10 @@ def averages(systems: Systems) -> Panel:
         each = {label: value(read) for label, read in systems.items()}
         if any(each.values()):
             columns.append(Column(head, measure, {"average of": head}))
-            rows += [Measurement.of(label, measure.name, one, {"average of": head})
-                     for label, one in each.items()]  # fmt: skip
+            rows += [
+                Measurement.of(label, measure.name, one, {"average of": head})
+                for label, one in each.items()
+            ]
     return Panel("Averages (%)", rows, columns, between="–", chance=RANDOM_ORDER)
 
 
@@ -183,9 +205,11 @@ def controls(systems: Systems) -> Panel:
             "Task 2": read.task2().cells,
             "Task 2 blind": read.task2(None, ("blind rung",)).cells,
             **{f"{w:,} words": read.task2(None, ("length", w)).cells for w in words},
-            **{f"{name} place": [("place", int(at))]
-               for name, at in zip(("first", "last"), (places[:1] + places[-1:]), strict=False)},
-        }  # fmt: skip
+            **{
+                f"{name} place": [("place", int(at))]
+                for name, at in zip(("first", "last"), (places[:1] + places[-1:]), strict=False)
+            },
+        }
         ties: dict[str, list[Cell]] = {
             f"Task {n} blind": [("tied", f"blind task{n}")] for n in (1, 2)
         }
@@ -197,9 +221,14 @@ def controls(systems: Systems) -> Panel:
         at = next(i for i, one in enumerate(columns) if one.head == name)
         columns.insert(at + 1, Column("tied", TIED, {"control": name}))
     return Panel(
-        "Controls: win rates (%), and of the blind ones the share that ties, so is lost", rows,
-        columns, terminal_interval="inside", between="–", chance=RANDOM_ORDER, best=False,
-    )  # fmt: skip
+        "Controls: win rates (%), and of the blind ones the share that ties, so is lost",
+        rows,
+        columns,
+        terminal_interval="inside",
+        between="–",
+        chance=RANDOM_ORDER,
+        best=False,
+    )
 
 
 def by_style(panel: Panel) -> list[Panel]:
@@ -215,8 +244,11 @@ def by_words(panel: Panel) -> list[Panel]:
 def _by(panel: Panel, factor: str, heads: Sequence[str]) -> list[Panel]:
     """The measurements of a panel by another factor, too, with a digit less; nothing if none is."""
     rows = [one for one in panel.measurements if factor in one.by]
-    columns = [replace(c, measure=replace(c.measure, digits=c.measure.digits - (not c.interval)))
-               for c in panel.columns if c.measure.name != DECLINE.name]  # fmt: skip
+    columns = [
+        replace(c, measure=replace(c.measure, digits=c.measure.digits - (not c.interval)))
+        for c in panel.columns
+        if c.measure.name != DECLINE.name
+    ]
     named = Panel("", rows, columns, ["system", factor], heads, interval="", best=False)
     return [named] if rows else []
 
@@ -275,6 +307,12 @@ def by_violations(systems: Systems) -> Iterator[Panel]:
             )
         ]
         yield Panel(
-            "", rows, columns_by(measure, "violated", map(str, steps)), rows=["query"],
-            heads=[f"{label}: violated"], missing="", interval="", best=False,
-        )  # fmt: skip
+            "",
+            rows,
+            columns_by(measure, "violated", map(str, steps)),
+            rows=["query"],
+            heads=[f"{label}: violated"],
+            missing="",
+            interval="",
+            best=False,
+        )

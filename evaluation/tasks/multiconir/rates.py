@@ -97,9 +97,14 @@ def rates_of(counts: WinCounts, rows: Sequence[int]) -> Rates:
         return parts(np.where(left > 0, shares, whole))
 
     return Rates(
-        [counts.cells[i] for i in there], values, each(won, values), tied, each(ties, tied),
-        np.count_nonzero(pairs, axis=0), len(rows),
-    )  # fmt: skip
+        [counts.cells[i] for i in there],
+        values,
+        each(won, values),
+        tied,
+        each(ties, tied),
+        np.count_nonzero(pairs, axis=0),
+        len(rows),
+    )
 
 
 def over_domains(domains: Sequence[Rates]) -> Rates:

@@ -8,7 +8,6 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-from retgen.evaluation.collection import Collection
 from retgen.evaluation.tasks.niah.cells import SystemCells
 from retgen.evaluation.tasks.niah.compare import HaystackData
 from retgen.evaluation.tasks.niah.haystacks import KEYS
@@ -17,6 +16,7 @@ from retgen.evaluation.tasks.niah.sentences import sentences
 from retgen.evaluation.tasks.niah.summary import summary
 from retgen.evaluation.tasks.task import Sample, SystemResult, Task, by_domain, by_label
 from retgen.results.page import Section
+from retgen.search.collection import Collection
 
 __all__ = ["NeedlesInHaystacks"]
 

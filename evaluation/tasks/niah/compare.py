@@ -13,8 +13,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from retgen.evaluation.collection import Collection
-from retgen.evaluation.search.base import BestChunk, CandidateSet, System, share_won
 from retgen.evaluation.tasks.niah.cells import CellKey, HaystackCoverage, SystemCells, too_few
 from retgen.evaluation.tasks.niah.haystacks import (
     ORDERS,
@@ -32,6 +30,8 @@ from retgen.evaluation.tasks.niah.measures import (
     on_depth,
 )
 from retgen.evaluation.tasks.task import Comparison, MeasuredSystem, Scores, TaskData, TaskMeasures
+from retgen.search.base import BestChunk, CandidateSet, System, share_won
+from retgen.search.collection import Collection
 
 _CONTROLS = 10  # texts without needle of an effect size, at least
 
@@ -299,9 +299,15 @@ def _cells(
 ) -> SystemCells:
     groups = haystacks.groups
     return SystemCells(
-        [group.name for group in groups], [group.category for group in groups], values, reach,
-        name, cut, haystacks.kinds, haystacks.makes(),
-    )  # fmt: skip
+        [group.name for group in groups],
+        [group.category for group in groups],
+        values,
+        reach,
+        name,
+        cut,
+        haystacks.kinds,
+        haystacks.makes(),
+    )
 
 
 def _rows(cells: SystemCells, groups: Sequence[QuestionTexts]) -> Iterator[Mapping[str, Any]]:
@@ -316,5 +322,9 @@ def _rows(cells: SystemCells, groups: Sequence[QuestionTexts]) -> Iterator[Mappi
                     | around
                     | {"length": cell.length, "part": cell.part, "value": values[number]}
                 )
-        yield {"query-id": group.query_id, "group": group.name, "category": group.category,
-               "values": rows}  # fmt: skip
+        yield {
+            "query-id": group.query_id,
+            "group": group.name,
+            "category": group.category,
+            "values": rows,
+        }

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 
 from retgen.data import Query
 from retgen.errors import DatasetError
-from retgen.evaluation.collection import Collection
+from retgen.search.collection import Collection
 
 CONTROLS = ("none", "neutral")  # what stands instead of a needle, the main control first
 ORDERS = ("default", "inverted")
@@ -159,8 +159,9 @@ def load_haystacks(collection: Collection) -> HaystackSets:
     for document in collection.dataset.documents(strict=path):
         if isinstance(document.metadata, dict) and "depth" in document.metadata:
             try:
-                text = _text(document.doc_id, f"{document.title} {document.text}".strip(),
-                             document.metadata)  # fmt: skip
+                text = _text(
+                    document.doc_id, f"{document.title} {document.text}".strip(), document.metadata
+                )
             except (KeyError, TypeError, ValueError) as error:
                 raise DatasetError(
                     f"{path}: the metadata of document {document.doc_id} is not that of a "
@@ -198,9 +199,11 @@ def _group(query: Query) -> QuestionTexts:
     expanded = [key for key in message if key.startswith(_EXPANSION) and message[key]]
     queries |= {key: str(message[key]) for key in sorted(expanded, key=terms)}
     keys = {
-        ("one_hop", "default"): "needle", ("one_hop", "inverted"): "needle_inverted",
-        ("literal", "default"): "literal", ("literal", "inverted"): "literal_inverted",
-    }  # fmt: skip
+        ("one_hop", "default"): "needle",
+        ("one_hop", "inverted"): "needle_inverted",
+        ("literal", "default"): "literal",
+        ("literal", "inverted"): "literal_inverted",
+    }
     needles = {kind: str(message[key]) for kind, key in keys.items() if message.get(key)}
     return QuestionTexts(
         str(message["group"]), query.query_id, str(message["category"]), queries, needles
@@ -218,10 +221,18 @@ def _text(doc_id: str, text: str, message: Mapping[str, Any]) -> HaystackText:
         str(message["filler"]), bool(message["filtered"]), int(message["distractors"])
     )
     return HaystackText(
-        doc_id, text, str(message["group"]), int(message["length"]), str(message["needle"]),
-        str(message["order"]), int(message["place"]), float(message["depth"]),
-        (int(start), int(stop)), around, int(message["number"]),
-    )  # fmt: skip
+        doc_id,
+        text,
+        str(message["group"]),
+        int(message["length"]),
+        str(message["needle"]),
+        str(message["order"]),
+        int(message["place"]),
+        float(message["depth"]),
+        (int(start), int(stop)),
+        around,
+        int(message["number"]),
+    )
 
 
 def _pair(

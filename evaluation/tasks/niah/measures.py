@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import stats
 
-from retgen.evaluation.search.base import share_won
+from retgen.search.base import share_won
 
 Array = NDArray[np.float64]
 

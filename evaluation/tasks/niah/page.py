@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from retgen.evaluation.search.base import slug
 from retgen.evaluation.tasks.niah.cells import SystemCells, too_few
 from retgen.evaluation.tasks.niah.compare import CHUNKS
 from retgen.evaluation.tasks.niah.panels import (
@@ -32,6 +31,7 @@ from retgen.evaluation.tasks.task import Sample, SystemResult, by_label
 from retgen.results.page import Fold, Section
 from retgen.results.panel import Panel
 from retgen.results.pictures import CHANCE, HeatMap, Level, Line, Lines
+from retgen.search.base import slug
 
 _CURVES = 6  # rows in a picture
 _MAPS = 3  # rows with a picture by place
@@ -49,11 +49,13 @@ def sections(results: Sequence[SystemResult[SystemCells]]) -> Iterable[Section]:
     if panels := side_by_side(scored):
         yield Section(
             "Variants of haystacks side by side",
-            ["A row a variant: the AUC, and how far it is from that of the first variant, paired "
-             "over questions."],
+            [
+                "A row a variant: the AUC, and how far it is from that of the first variant, "
+                "paired over questions."
+            ],
             panels,
             notes=near_notes(scored),
-        )  # fmt: skip
+        )
     if compared := differences(scored):
         yield Section(
             DIFFERENCES,
@@ -145,17 +147,25 @@ def _against_controls(rows: Sequence[HaystackRow], scored: Sequence[HaystackRow]
     )
     return Section(
         "Similarity, comparative ratio, separation",
-        [text, of_controls(rows)], panels, pictures, folded=folded,
-    )  # fmt: skip
+        [text, of_controls(rows)],
+        panels,
+        pictures,
+        folded=folded,
+    )
 
 
 def _curves(rows: Sequence[HaystackRow], measure: str, y: str, levels: Sequence[Level]) -> Lines:
     shown = [row for row in plainest_first(rows) if curve(row, measure).x]
     return Lines(
-        file=f"haystacks_{measure.split(',')[0]}", title=f"{y[0].upper()}{y[1:]} by length",
-        curves=[curve(row, measure) for row in shown[:_CURVES]], levels=levels, x=_TOKENS, y=y,
-        log_x=True, caption=caption(shown[:_CURVES], shown[_CURVES:], ", with the share truncated"),
-    )  # fmt: skip
+        file=f"haystacks_{measure.split(',')[0]}",
+        title=f"{y[0].upper()}{y[1:]} by length",
+        curves=[curve(row, measure) for row in shown[:_CURVES]],
+        levels=levels,
+        x=_TOKENS,
+        y=y,
+        log_x=True,
+        caption=caption(shown[:_CURVES], shown[_CURVES:], ", with the share truncated"),
+    )
 
 
 def curve(row: HaystackRow, measure: str, name: str = "") -> Line:
@@ -177,21 +187,24 @@ def _places(rows: Sequence[HaystackRow]) -> Section:
     rows = plainest_first(rows)
     pictures = []
     for row in rows[:_MAPS]:
-        places = sorted({int(p) for n in row.lengths for p in
-                         row.cells.parts("auc by place", row.variant, n)})  # fmt: skip
+        places = sorted(
+            {int(p) for n in row.lengths for p in row.cells.parts("auc by place", row.variant, n)}
+        )
         pictures.append(
             HeatMap(
                 file=f"haystacks_places_{slug(row.name)}",
-                title=f"AUC by place of the needle: {row.name}", columns=_marked(row),
+                title=f"AUC by place of the needle: {row.name}",
+                columns=_marked(row),
                 rows=[str(place + 1) for place in places],
                 values=[
                     [row.cells.mean(row.cell("auc by place", n, str(p))) for n in row.lengths]
                     for p in places
                 ],
-                x=_TOKENS, y="place, from the beginning",
+                x=_TOKENS,
+                y="place, from the beginning",
                 caption="Place 1 is the beginning, the last the end; *: not read whole.",
             )
-        )  # fmt: skip
+        )
     index = sensitivity(rows)
     return Section(
         "The place of the needle",
@@ -228,12 +241,17 @@ def _wordings(rows: Sequence[HaystackRow]) -> Iterable[Section]:
             [by_length(each, "auc", title)],
             [
                 Lines(
-                    file="haystacks_expansion", title=title, levels=[CHANCE],
-                    curves=[curve(row, "auc") for row in drawn[:_CURVES]], x=_TOKENS, y=_AUC,
-                    log_x=True, caption=caption(drawn[:_CURVES], drawn[_CURVES:]),
+                    file="haystacks_expansion",
+                    title=title,
+                    levels=[CHANCE],
+                    curves=[curve(row, "auc") for row in drawn[:_CURVES]],
+                    x=_TOKENS,
+                    y=_AUC,
+                    log_x=True,
+                    caption=caption(drawn[:_CURVES], drawn[_CURVES:]),
                 )
             ],
-        )  # fmt: skip
+        )
 
 
 def _orders_and_categories(rows: Sequence[HaystackRow]) -> Section:
@@ -255,11 +273,14 @@ def _categories(row: HaystackRow, *, others: bool) -> HeatMap:
     names = list(dict.fromkeys(cells.categories))
     text = "In brackets the number of questions; *: not read whole."
     return HeatMap(
-        file="haystacks_categories", title=f"AUC by category: {row.name}", x=_TOKENS,
-        rows=[f"{one} ({cells.categories.count(one)})" for one in names], columns=_marked(row),
+        file="haystacks_categories",
+        title=f"AUC by category: {row.name}",
+        x=_TOKENS,
+        rows=[f"{one} ({cells.categories.count(one)})" for one in names],
+        columns=_marked(row),
         values=[[cells.mean(row.cell("auc", n), one) for n in row.lengths] for one in names],
         caption=f"{text} All other rows stand in the folds below." if others else text,
-    )  # fmt: skip
+    )
 
 
 def _cards(rows: Sequence[HaystackRow]) -> Section:
@@ -280,16 +301,23 @@ def _cards(rows: Sequence[HaystackRow]) -> Section:
             known = f" (effective length {effective_text(reached)})"
         pictures.append(
             Lines(
-                file=f"card_{slug(label)}", title=f"{label}: needles found by length{known}",
-                curves=curves, levels=[CHANCE], x=_TOKENS, y=_AUC, log_x=True,
+                file=f"card_{slug(label)}",
+                title=f"{label}: needles found by length{known}",
+                curves=curves,
+                levels=[CHANCE],
+                x=_TOKENS,
+                y=_AUC,
+                log_x=True,
                 caption=f"For the card of {label}: figures/card_{slug(label)}.svg.",
             )
-        )  # fmt: skip
+        )
     words = " · ".join(variant_words(first, rows[0].cells.variants).values())
     variant = f", on the first variant of haystacks ({words})" if words else ""
     return Section(
         "Pictures for model cards",
-        [f"A picture a model, of {len(lengths_of(rows))} lengths{variant}; the files are in "
-         "figures/."],
+        [
+            f"A picture a model, of {len(lengths_of(rows))} lengths{variant}; the files are in "
+            "figures/."
+        ],
         pictures=pictures,
-    )  # fmt: skip
+    )

@@ -28,15 +28,17 @@ SHOWN = {
     "gain, neutral": (_GAIN, "separation", "Separation: score of a haystack less that of {}"),
     "gain": (_GAIN, "separation", "Separation: score of a haystack less that of {}"),
     "effect": (
-        Measure("effect", 2, chance=0.0), "effect size",
+        Measure("effect", 2, chance=0.0),
+        "effect size",
         "Effect size: haystacks against all texts without needle (Cohen's d)",
     ),
     "similarity": (Measure("similarity", 3), "score", "Score of question and haystack"),
     "normalised": (
-        Measure("normalised", 2), "normalised",
+        Measure("normalised", 2),
+        "normalised",
         "Normalised: divided by the score of question and needle alone",
     ),
-}  # fmt: skip
+}
 ORDERED = ("auc", "ratio", "normalised")  # measures that stand by order of the needle too
 DIFFERENCES = "Less the first system, paired over questions, with 95% intervals"
 _EFFECTIVE = Measure("effective length", 0)
@@ -141,10 +143,14 @@ def by_length(rows: Sequence[HaystackRow], name: str, title: str = "") -> Panel:
         columns.append(Column("effective length", _EFFECTIVE, {"of": name}))
     kinds = {name.partition(", ")[2] or row.cells.kinds[0] for row in rows}
     return Panel(
-        title or words.format(" or ".join(CONTROL[one] for one in sorted(kinds))), measured,
-        columns, heads=[head], chance="chance" if measure.chance is not None else "", best=False,
+        title or words.format(" or ".join(CONTROL[one] for one in sorted(kinds))),
+        measured,
+        columns,
+        heads=[head],
+        chance="chance" if measure.chance is not None else "",
+        best=False,
         below=_differing(rows, name) if name.startswith("ratio") else [],
-    )  # fmt: skip
+    )
 
 
 def effective_length(row: HaystackRow, name: str = "auc") -> Measurement:
@@ -197,9 +203,13 @@ def reading(rows: Sequence[HaystackRow]) -> Panel | None:
         return None
     return Panel(
         "What is read of the haystacks: how many are truncated, and whose needle is read",
-        measured, columns_of(rows, share), rows=["system", "of"], heads=["system", ""], missing="",
+        measured,
+        columns_of(rows, share),
+        rows=["system", "of"],
+        heads=["system", ""],
+        missing="",
         best=False,
-    )  # fmt: skip
+    )
 
 
 def sensitivity(rows: Sequence[HaystackRow]) -> Panel | None:
@@ -219,9 +229,12 @@ def sensitivity(rows: Sequence[HaystackRow]) -> Panel | None:
     if not any(one.span for one in measured):
         return None
     return Panel(
-        "Position sensitivity: 1 - min / max of the AUC over the thirds of the text", measured,
-        columns_of(rows, measure), heads=["PSI"], best=False,
-    )  # fmt: skip
+        "Position sensitivity: 1 - min / max of the AUC over the thirds of the text",
+        measured,
+        columns_of(rows, measure),
+        heads=["PSI"],
+        best=False,
+    )
 
 
 def differences(rows: Sequence[HaystackRow]) -> Panel | None:
@@ -246,9 +259,15 @@ def differences(rows: Sequence[HaystackRow]) -> Panel | None:
         return None
     heads = [f"less {rows[0].name.split(' · ')[0]}", "measure"]
     return Panel(
-        DIFFERENCES, measured, columns_of(rows, _DIFFERENCE), ["system", "of"], heads,
-        interval="inside", terminal_interval="inside", best=False,
-    )  # fmt: skip
+        DIFFERENCES,
+        measured,
+        columns_of(rows, _DIFFERENCE),
+        ["system", "of"],
+        heads,
+        interval="inside",
+        terminal_interval="inside",
+        best=False,
+    )
 
 
 def _comparable(one: HaystackRow, other: HaystackRow) -> bool:
@@ -289,11 +308,25 @@ def side_by_side(rows: Sequence[HaystackRow]) -> list[Panel]:
                 less.append(Measurement.of(short.name, "difference", change, at))
     factors = ["system", *factors]
     return [
-        Panel("Side by side: AUC by variant of the haystacks", plain, columns_of(rows, AUC),
-              factors, ["AUC", *factors[1:]], best=False),
-        Panel("The same less the first variant", less, columns_of(rows, _DIFFERENCE), factors,
-              ["AUC", *factors[1:]], interval="inside", terminal_interval="inside", best=False),
-    ]  # fmt: skip
+        Panel(
+            "Side by side: AUC by variant of the haystacks",
+            plain,
+            columns_of(rows, AUC),
+            factors,
+            ["AUC", *factors[1:]],
+            best=False,
+        ),
+        Panel(
+            "The same less the first variant",
+            less,
+            columns_of(rows, _DIFFERENCE),
+            factors,
+            ["AUC", *factors[1:]],
+            interval="inside",
+            terminal_interval="inside",
+            best=False,
+        ),
+    ]
 
 
 def wordings(rows: Sequence[HaystackRow]) -> list[HaystackRow]:
@@ -343,8 +376,9 @@ def by_order(row: HaystackRow) -> Panel:
         for n in row.lengths
     ]
     columns = columns_of([row], Measure("value", 3))
-    return Panel("", measured, columns, ["of", "order"], ["measure", "order"], interval="inside",
-                 best=False)  # fmt: skip
+    return Panel(
+        "", measured, columns, ["of", "order"], ["measure", "order"], interval="inside", best=False
+    )
 
 
 def by_category(row: HaystackRow) -> Panel:

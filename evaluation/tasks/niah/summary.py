@@ -40,8 +40,18 @@ from retgen.evaluation.tasks.niah.measures import (
 from retgen.evaluation.tasks.task import estimate_json
 from retgen.statistics.clustered import Estimate
 
-MEASURES = ("similarity", "control", "normalised", "ratio", "gain", "difference", "auc", "effect",
-            "ratio, neutral", "gain, neutral")  # fmt: skip
+MEASURES = (
+    "similarity",
+    "control",
+    "normalised",
+    "ratio",
+    "gain",
+    "difference",
+    "auc",
+    "effect",
+    "ratio, neutral",
+    "gain, neutral",
+)
 CHANCE = 0.5  # of AUC and ratio
 
 
@@ -123,8 +133,10 @@ def _kept(
 
 def psi(cells: SystemCells, variant: HaystackVariant, length: int) -> Estimate | None:
     """The position sensitivity index of the AUC over the thirds of the text."""
-    thirds = [CellKey("auc by third", QUESTION, variant, length, part)
-              for part in cells.parts("auc by third", variant, length)]  # fmt: skip
+    thirds = [
+        CellKey("auc by third", QUESTION, variant, length, part)
+        for part in cells.parts("auc by third", variant, length)
+    ]
     return cells.of(thirds, position_sensitivity) if len(thirds) > 1 else None
 
 
@@ -178,9 +190,11 @@ def _by_length(
 
 def _reached(reached: Reached) -> dict[str, Any]:
     return {
-        **reached.plain._asdict(), "low": reached.low, "high": reached.high,
+        **reached.plain._asdict(),
+        "low": reached.low,
+        "high": reached.high,
         "over_chance": reached.over_chance._asdict(),
-    }  # fmt: skip
+    }
 
 
 def _by_order(cells: SystemCells, variant: HaystackVariant, length: int) -> dict[str, Any]:

@@ -8,12 +8,12 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-from retgen.evaluation.collection import Collection
 from retgen.evaluation.tasks.task import SystemResult, Task, by_domain, estimate_json
 from retgen.evaluation.tasks.twins.changes import CHANGES, SHARES, Changes
 from retgen.evaluation.tasks.twins.page import sections, sentences
 from retgen.evaluation.tasks.twins.triples import FACTORS, KEYS, TripleData
 from retgen.results.page import Section
+from retgen.search.collection import Collection
 
 __all__ = ["Twins"]
 

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from retgen.evaluation.search.base import share_won
+from retgen.search.base import share_won
 from retgen.statistics.clustered import SHARE, Estimate, estimate, parts
 
 Array = NDArray[np.float64]
@@ -77,9 +77,17 @@ class Changes:
 
 
 _ORDER = [
-    "literal", "paraphrase", "entailed",
-    "category", "place", "year", "date", "number", "person", "relation",
-]  # fmt: skip
+    "literal",
+    "paraphrase",
+    "entailed",
+    "category",
+    "place",
+    "year",
+    "date",
+    "number",
+    "person",
+    "relation",
+]
 
 
 def changes(

@@ -12,10 +12,12 @@ from retgen.results.panel import Column, Panel, columns_by
 from retgen.results.pictures import CHANCE, Bars
 
 MEASURES = [
-    *(Measure(name, digits=1, percent=True, chance=chance) for name, chance in
-      zip(SHARES, (0.5, 0.5, 1 / 3), strict=True)),
+    *(
+        Measure(name, digits=1, percent=True, chance=chance)
+        for name, chance in zip(SHARES, (0.5, 0.5, 1 / 3), strict=True)
+    ),
     *(Measure(name, digits=3) for name in CHANGES),
-]  # fmt: skip
+]
 _HEADS = {
     "base": "base > twin",
     "control": "control > twin",
@@ -74,26 +76,31 @@ def sections(results: Sequence[SystemResult[Changes]]) -> Iterable[Section]:
         ],
         [
             Panel(
-                "Twins: shares of queries (%), and changes in gaps", rows,
+                "Twins: shares of queries (%), and changes in gaps",
+                rows,
                 [Column(_HEADS[measure.name], measure) for measure in MEASURES],
-                rows=["system", "wording"], chance="chance", best=False,
+                rows=["system", "wording"],
+                chance="chance",
+                best=False,
             )
         ],
         [_picture(rows, systems, "wording", "")],
-    )  # fmt: skip
+    )
     for factor, words in _FACTORS.items():
         panels = {measure: _panel(rows, systems, measure, factor) for measure in _TITLES}
         yield Section(
             f"By {words}",
-            ["By wording too, since names of persons and of other entities are never entailed: how "
-             "often the control scores above the twin."],
+            [
+                "By wording too, since names of persons and of other entities are never "
+                "entailed: how often the control scores above the twin."
+            ],
             [panels["control"]],
             [_picture(rows, systems, factor, wording) for wording in first.levels("wording")],
             folded=[
                 Fold(panels[one].title, [panels[one]], printed=True)
                 for one in ("base", "sensitivity")
             ],
-        )  # fmt: skip
+        )
 
 
 def sentences(results: Sequence[SystemResult[Changes]]) -> list[str]:
@@ -117,9 +124,12 @@ def _panel(
     measure = next(one for one in MEASURES if one.name == name)
     levels = dict.fromkeys(level for one in systems.values() for level in one.levels(factor))
     return Panel(
-        f"{_TITLES[name]}, by {_FACTORS[factor]}", rows, columns_by(measure, factor, levels),
-        rows=["system", "wording"], best=False,
-    )  # fmt: skip
+        f"{_TITLES[name]}, by {_FACTORS[factor]}",
+        rows,
+        columns_by(measure, factor, levels),
+        rows=["system", "wording"],
+        best=False,
+    )
 
 
 def _picture(
@@ -130,9 +140,10 @@ def _picture(
     known = {
         (one.system, one.by[factor]): one
         for one in rows
-        if one.measure == "control" and one.value is not None
+        if one.measure == "control"
+        and one.value is not None
         and one.by == {**others, factor: one.by.get(factor)}
-    }  # fmt: skip
+    }
     shown = list(systems)[:_SERIES]
     levels = [
         level
@@ -142,8 +153,11 @@ def _picture(
     file = "_".join(filter(None, ("twins", factor, wording)))
     words = {"wording": "wording of the query", **_FACTORS}[factor]
     return Bars(
-        file=file, caption=f"A tie is half. figures/{file}.svg.",
+        file=file,
+        caption=f"A tie is half. figures/{file}.svg.",
         title=f"Control above twin, by {words}{f', {wording} queries' if wording else ''}",
-        y="share of queries", groups=levels, levels=[CHANCE],
+        y="share of queries",
+        groups=levels,
+        levels=[CHANCE],
         series={label: [known.get((label, level)) for level in levels] for label in shown},
-    )  # fmt: skip
+    )

@@ -10,10 +10,10 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from retgen.errors import DatasetError
-from retgen.evaluation.collection import Collection
-from retgen.evaluation.search.base import CandidateSet
 from retgen.evaluation.tasks.task import Comparison, Scores, TaskData, TaskMeasures
 from retgen.evaluation.tasks.twins.changes import Changes, changes
+from retgen.search.base import CandidateSet
+from retgen.search.collection import Collection
 from retgen.statistics.clustered import too_few
 
 ROLES = ("base", "twin", "control")

@@ -1,35 +1,20 @@
-"""Chat backends, found by file: a module here, named as its provider, exports one `Backend`.
+"""Chat backends, found by file: a module here, named as its provider, exports one `ChatModel`.
 
-A third party adds one by an entry point in the group `retgen.backends`. Providers without one of
-their own are asked through LangChain.
+A third party adds one by an entry point in the group `retgen.backends`. LangChain serves every
+provider without one.
 """
 
 from __future__ import annotations
 
 from functools import cache
 
-from retgen.agents.chat import Backend
+from retgen.agents.chat import ChatModel
 from retgen.plugins import load_all
-
-__all__ = ["LANGCHAIN", "Backend", "backend", "backends", "judges"]
 
 LANGCHAIN = "langchain"
 
 
 @cache
-def backends() -> dict[str, Backend]:
+def backends() -> dict[str, type[ChatModel]]:
     """All backends by the names of their providers; LangChain's among them."""
-    result: dict[str, type[Backend]] = load_all(__name__, __path__, Backend, "retgen.backends")
-    return {name: one() for name, one in result.items()}
-
-
-def backend(provider: str, *, via: str | None = None) -> Backend:
-    """Who asks a provider's models."""
-    known = backends()
-    return known[LANGCHAIN] if via or provider not in known else known[provider]
-
-
-def judges() -> list[tuple[str, Backend]]:
-    """Backends that name a model to judge with, by provider, the preferred first."""
-    named = [(name, one) for name, one in backends().items() if one.judge]
-    return sorted(named, key=lambda pair: (-pair[1].preference, pair[0]))
+    return load_all(__name__, __path__, ChatModel, "retgen.backends")

@@ -1,114 +1,77 @@
-"""OpenAI's Batch API, through its SDK: files of 50,000 chat completions, done within 24 hours."""
+"""OpenAI's Batch API (https://platform.openai.com/docs/api-reference/batch).
+
+A file holds 50,000 chat completions at most, and is done within 24 hours.
+"""
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Iterator
-from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any
+from typing import Any
+from urllib.parse import quote, urlencode
 
 import orjson
 
-from retgen.agents.backends.openai import OpenAIChat
-from retgen.agents.batch_api import ApiFailure, Batch, BatchApi, lines_of, rest_of
-from retgen.agents.chat import NOT_RUN, NOT_SENT, Response, error_of, one_line, part
-from retgen.agents.http_model import no_response
+from retgen.agents.batches import Batch, BatchApi, expect
+from retgen.agents.chat import NOT_RUN, NOT_SENT, Response, error_of, one_line, part, parts
 from retgen.agents.prompt import Request
 
-if TYPE_CHECKING:
-    from openai.types import Batch as StatedBatch
-
-
 _TAG = "retgen"
-_ENDED = ("completed", "expired", "cancelled", "failed")
+_ENDPOINT = "/v1/chat/completions"
 _FULL = "token_limit_exceeded"  # of an error: more tokens are queued than the account may have
 
 
 class OpenAIBatches(BatchApi):
     """See `BatchApi`. A batch carries its tag, and the name of its run, as metadata."""
 
-    most_requests, most_bytes = 50_000, 200_000_000
+    name = "custom_id"
 
-    def __init__(self, chat: OpenAIChat) -> None:
-        self._chat, self._client = chat, chat.client
-
-    def line(self, item: str, request: Request, room: int) -> bytes:
-        body = self._chat.body(request, room)
-        return orjson.dumps(
-            {"custom_id": item, "method": "POST", "url": f"/v1/{self._chat.path}", "body": body}
-        )
+    def line(self, name: str, request: Request, max_tokens: int) -> bytes:
+        body, url = self.chat.body(request, max_tokens), _ENDPOINT
+        return orjson.dumps({"custom_id": name, "method": "POST", "url": url, "body": body})
 
     async def upload(self, data: bytes, tag: str) -> str:
-        with self._failures():
-            file = (f"{tag}.jsonl", data, "application/jsonl")
-            return (await self._client.files.create(file=file, purpose="batch")).id
+        form = {"data": {"purpose": "batch"}, "files": {"file": (f"{tag}.jsonl", data)}}
+        return await self.call(lambda tree: expect(str, tree["id"]), f"{self.root}/files", **form)
 
     async def create(self, file: str, model: str, tag: str, run: str) -> Batch:
-        with self._failures():
-            return _batch(
-                await self._client.batches.create(
-                    input_file_id=file, endpoint="/v1/chat/completions", completion_window="24h",
-                    metadata={_TAG: tag, "run": run[-512:]},
-                )
-            )  # fmt: skip
+        body = {
+            "input_file_id": file,
+            "endpoint": _ENDPOINT,
+            "completion_window": "24h",
+            "metadata": {_TAG: tag, "run": run[-512:]},
+        }
+        return await self.call(self._batch, f"{self.root}/batches", json=body)
 
-    async def batches(self) -> AsyncIterator[Batch]:
-        with self._failures():
-            async for one in self._client.batches.list(limit=100):
-                yield _batch(one)
+    async def list(self, token: str) -> tuple[list[Batch], str]:
+        def page(tree: dict[str, Any]) -> tuple[list[Batch], str]:
+            batches = [self._batch(one) for one in expect(list, tree["data"])]
+            return batches, batches[-1].id if batches and tree.get("has_more") else ""
 
-    async def get(self, name: str) -> Batch:
-        with self._failures():
-            return _batch(await self._client.batches.retrieve(name))
+        query = urlencode({"limit": 100, **({"after": token} if token else {})})
+        return await self.call(page, f"{self.root}/batches?{query}")
 
-    async def answers(self, batch: Batch) -> dict[str, Response]:
-        result = {}
-        for file in batch.files:
-            with self._failures():
-                data = self._chat.secrets.raw((await self._client.files.content(file)).content)
-            for tree in lines_of(data):
-                result[str(tree.get("custom_id"))] = self._answer(tree)
-        return result
+    async def get(self, batch: str) -> Batch:
+        return await self.call(self._batch, f"{self.root}/batches/{quote(batch)}")
 
-    def _answer(self, tree: dict[str, Any]) -> Response:
-        response, error = part(tree, "response"), part(tree, "error")
-        if not response:
-            ended = str(error.get("code")).startswith("batch_")  # batch_expired, batch_cancelled
-            return Response(b"", NOT_RUN if ended else 500, error_of({"error": error}))
-        raw, status = orjson.dumps(response.get("body")), response.get("status_code")
-        if status == 200:
-            return self._chat.read(raw)
-        return self._chat.failure(raw, status if isinstance(status, int) else 500)
+    def read(self, line: dict[str, Any]) -> Response | None:
+        response, error = part(line, "response"), part(line, "error")
+        status, body = response.get("status_code"), response.get("body")
+        if isinstance(status, int) and (status != 200 or isinstance(body, dict)):
+            raw = orjson.dumps(body)
+            return self.chat.read(raw) if status == 200 else self.chat.failure(raw, status)
+        ended = str(error.get("code")).startswith("batch_")  # _expired, _cancelled
+        return Response(b"", NOT_RUN if ended else 500, error_of(line)) if error else None
 
-    @contextmanager
-    def _failures(self) -> Iterator[None]:
-        import openai
-
-        try:
-            yield
-        except openai.APIStatusError as error:
-            raw, wait = error.response.content, error.response.headers.get("retry-after")
-            raise ApiFailure(self._chat.failure(raw, error.status_code, wait)) from error
-        except openai.APIConnectionError as error:
-            raise ApiFailure(no_response(error, self._client.base_url.host)) from error
-
-
-def _batch(one: StatedBatch) -> Batch:
-    counts, faults = one.request_counts, (one.errors and one.errors.data) or ()
-    codes = [fault.code or "" for fault in faults]
-    words = [f"{fault.code}: {fault.message}" for fault in faults]
-    rest = Batch._field_defaults["rest"]
-    if one.status == "failed":
-        rest = Response(b"", NOT_SENT, one_line("; ".join(words) or "the batch failed"))
-    elif one.status in ("expired", "cancelled"):
-        rest = rest_of(one.status)
-    return Batch(
-        one.id,
-        (one.metadata or {}).get(_TAG, ""),
-        one.status.replace("_", " "),
-        one.status in _ENDED,
-        counts.completed if counts else 0,
-        counts.failed if counts else 0,
-        tuple(filter(None, (one.output_file_id, one.error_file_id))),
-        rest,
-        one.status == "failed" and _FULL in codes,
-    )
+    def _batch(self, tree: dict[str, Any]) -> Batch:
+        counts, faults = part(tree, "request_counts"), parts(part(tree, "errors"), "data")
+        full = any(one.get("code") == _FULL for one in faults)
+        words = "; ".join(error_of({"error": one}) for one in faults) or "the batch failed"
+        files = (tree.get("output_file_id"), tree.get("error_file_id"))
+        return Batch(
+            id=expect(str, tree["id"]),
+            tag=str(part(tree, "metadata").get(_TAG) or ""),
+            state=expect(str, tree["status"]).replace("_", " "),
+            done=int(counts.get("completed") or 0),
+            failed=int(counts.get("failed") or 0),
+            files=tuple(f"{self.root}/files/{quote(file)}/content" for file in files if file),
+            error=Response(b"", 429 if full else NOT_SENT, one_line(words)),
+        )

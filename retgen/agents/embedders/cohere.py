@@ -2,38 +2,29 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any, ClassVar
+from typing import Any
 
-from retgen.agents.chat import count, part
-from retgen.agents.embedding import EmbeddingBackend, HttpEmbeddings, Kind, Row, texts_of
+from retgen.agents.embedders import EmbeddingBackend, Row, texts_of
 from retgen.agents.prompt import Request
 
 
 class Cohere(EmbeddingBackend):
     keys = ("COHERE_API_KEY", "CO_API_KEY")
-    address = "CO_API_URL"
+    variable = "CO_API_URL"
+    server = "https://api.cohere.com"
+    path = "v2/embed"
     about = "Cohere"
     texts = 96
-    input_types: ClassVar[Mapping[Kind, str]] = {
-        "query": "search_query",
-        "document": "search_document",
-    }
-    shorten: ClassVar[Mapping[str, Any]] = {"truncate": "END"}
+    query, document = "search_query", "search_document"
+    shortens = True
 
-    def open(self, provider: str, *, base_url: str | None, **options: Any) -> HttpEmbeddings:
-        return HttpEmbeddings(self, f"{base_url or 'https://api.cohere.com'}/v2/embed", **options)
+    def parameters(self, input_type: str, *, prompted: bool, shorten: bool) -> dict[str, Any]:
+        # Cohere requires a type of input, even beside a prompt of the user's
+        kinds = {"input_type": input_type, "embedding_types": ["float"]}
+        return {**kinds, "truncate": "END" if shorten else "NONE"}
 
-    def parameters(self, kind: Kind, *, prompted: bool, own_server: bool) -> dict[str, Any]:
-        # it has to be told a type of input, whatever stands before the texts
-        named = {"input_type": self.input_types[kind], "embedding_types": ["float"]}
-        return {**named, "truncate": "NONE"}
-
-    def body(self, request: Request) -> dict[str, Any]:
+    def body(self, request: Request, max_tokens: int) -> dict[str, Any]:
         return {"model": request.model, "texts": texts_of(request), **request.sampling}
 
     def rows(self, tree: dict[str, Any]) -> list[Row]:
         return list(tree["embeddings"]["float"])
-
-    def tokens(self, tree: dict[str, Any]) -> int | None:
-        return count(part(part(tree, "meta"), "billed_units").get("input_tokens"))

@@ -1,53 +1,31 @@
 """Embeddings of Gemini (`batchEmbedContents`): https://ai.google.dev/api/embeddings.
 
-Its API does not say whether it cut a text that is too long, and may not say how many tokens it
-counted: such an answer is charged at the most that it could cost.
+The API cuts a text that is too long without a word, and may state no tokens: such an answer is
+charged at the most that it could cost.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any, ClassVar
+from typing import Any
 
-from retgen.agents.backends.google_genai import GoogleChat
-from retgen.agents.chat import usage_of
-from retgen.agents.embedding import EmbeddingBackend, Embeddings, Kind, Row, texts_of
+from retgen.agents.backends.google_genai import GoogleChat, model_path
+from retgen.agents.embedders import EmbeddingBackend, Row, texts_of
 from retgen.agents.prompt import Request
 
 
-class GoogleEmbeddings(Embeddings, GoogleChat):
-    """A Gemini embedder behind `base_url`, without a version (None: Google's own)."""
-
-    method = "batchEmbedContents"
-
-
-class GoogleGenAI(EmbeddingBackend):
-    keys = ("GOOGLE_API_KEY", "GEMINI_API_KEY")
-    address = "GOOGLE_GEMINI_BASE_URL"
+class GoogleGenAI(EmbeddingBackend, GoogleChat):
     about = "Google (Gemini)"
+    path = "batchEmbedContents"
     texts = 100
-    input_types: ClassVar[Mapping[Kind, str]] = {
-        "query": "RETRIEVAL_QUERY",
-        "document": "RETRIEVAL_DOCUMENT",
-    }
+    query, document = "RETRIEVAL_QUERY", "RETRIEVAL_DOCUMENT"
 
-    def open(self, provider: str, **options: Any) -> GoogleEmbeddings:
-        return GoogleEmbeddings(self, **options)
+    def parameters(self, input_type: str, *, prompted: bool, shorten: bool) -> dict[str, Any]:
+        return {} if prompted else {"taskType": input_type}
 
-    def parameters(self, kind: Kind, *, prompted: bool, own_server: bool) -> dict[str, Any]:
-        return {} if prompted else {"taskType": self.input_types[kind]}
-
-    def body(self, request: Request) -> dict[str, Any]:
-        model = request.model if "/" in request.model else f"models/{request.model}"
-        return {
-            "requests": [
-                {"model": model, "content": {"parts": [{"text": text}]}, **request.sampling}
-                for text in texts_of(request)
-            ]
-        }
+    def body(self, request: Request, max_tokens: int) -> dict[str, Any]:
+        parameters = {"model": model_path(request), **request.sampling}
+        contents = [{"parts": [{"text": text}]} for text in texts_of(request)]
+        return {"requests": [{"content": content, **parameters} for content in contents]}
 
     def rows(self, tree: dict[str, Any]) -> list[Row]:
         return [one["values"] for one in tree["embeddings"]]
-
-    def tokens(self, tree: dict[str, Any]) -> int | None:
-        return usage_of(tree.get("usageMetadata")).tokens_in

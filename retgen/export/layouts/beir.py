@@ -37,16 +37,22 @@ class Beir(Layout):
         write_apart(job, query_row, f", what was judged of them in qrels_{WITHOUT}")
         for stem, split, qrels in judged_tables(job):
             write_tsv(
-                job.folder / stem / f"{split}.tsv", "query-id\tcorpus-id\tscore",
+                job.folder / stem / f"{split}.tsv",
+                "query-id\tcorpus-id\tscore",
                 ((_id(q.query_id, job), _id(q.doc_id, job), int(q.relevance)) for q in qrels),
-            )  # fmt: skip
+            )
         split = one_line(job.splits[0])
-        return LayoutCard([
-            "In the layout of BEIR:", "", "```python",
-            "from beir.datasets.data_loader import GenericDataLoader", "",
-            f'corpus, queries, qrels = GenericDataLoader("FOLDER").load("{split}")',
-            "```",
-        ])  # fmt: skip
+        return LayoutCard(
+            [
+                "In the layout of BEIR:",
+                "",
+                "```python",
+                "from beir.datasets.data_loader import GenericDataLoader",
+                "",
+                f'corpus, queries, qrels = GenericDataLoader("FOLDER").load("{split}")',
+                "```",
+            ]
+        )
 
 
 def _id(name: str, job: ExportJob) -> str:

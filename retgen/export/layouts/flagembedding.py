@@ -10,7 +10,9 @@ from __future__ import annotations
 
 from typing import Any
 
+from retgen.errors import DatasetError
 from retgen.export.files import (
+    file_read_as_times,
     split_by_negatives,
     training_origin,
     training_splits,
@@ -37,29 +39,46 @@ class FlagEmbedding(Layout):
                 scores = scores and not (split == "train" and job.tables)
                 write_jsonl(job.folder / path, (_row(one, scores) for one in examples))
         folder = job.folder / "evaluation"
-        write_jsonl(folder / "corpus.jsonl", (
-            {"id": one.doc_id, "title": one.title, "text": one.text} for one in job.documents()
-        ))  # fmt: skip
+        write_jsonl(
+            folder / "corpus.jsonl",
+            ({"id": one.doc_id, "title": one.title, "text": one.text} for one in job.documents()),
+        )
         for split in job.splits:
-            write_jsonl(folder / f"{split}_queries.jsonl", (
-                {"id": one.query_id, "text": one.text} for one in job.judged.queries_of(split)
-            ))  # fmt: skip
-            write_jsonl(folder / f"{split}_qrels.jsonl", (
-                {"qid": q.query_id, "docid": q.doc_id, "relevance": int(q.relevance)}
-                for q in job.judged.qrels(split)
-            ))  # fmt: skip
+            write_jsonl(
+                folder / f"{split}_queries.jsonl",
+                ({"id": one.query_id, "text": one.text} for one in job.judged.queries_of(split)),
+            )
+            write_jsonl(
+                folder / f"{split}_qrels.jsonl",
+                (
+                    {"qid": q.query_id, "docid": q.doc_id, "relevance": int(q.relevance)}
+                    for q in job.judged.qrels(split)
+                ),
+            )
         write_apart(job, lambda one: {"id": one.query_id, "text": one.text})
+        if (guessed := file_read_as_times(job.folder)) is not None:
+            raise DatasetError(
+                f"{job.path}: a column of {guessed.relative_to(job.folder)} would hold nothing but "
+                "dates, which FlagEmbedding reads as times: give other ids or texts, or export "
+                "--to parquet"
+            )
         split = "train" if "train" in training_splits(job) else job.splits[0]
-        return LayoutCard([
-            "In FlagEmbedding's layout:", "", "```",
-            "torchrun -m FlagEmbedding.finetune.embedder.encoder_only.base \\",
-            f"  --train_data FOLDER/train/{one_line(split)}.jsonl ...",
-            f"python -m FlagEmbedding.evaluation.custom --dataset_dir FOLDER/evaluation "
-            f"--splits {one_line(job.splits[0])} ...",
-            "```", "",
-            "Rows without negatives stand in train/SPLIT.without_negatives.jsonl and train with "
-            "`--train_group_size 1`.", *training_origin(job),
-        ])  # fmt: skip
+        return LayoutCard(
+            [
+                "In FlagEmbedding's layout:",
+                "",
+                "```",
+                "torchrun -m FlagEmbedding.finetune.embedder.encoder_only.base \\",
+                f"  --train_data FOLDER/train/{one_line(split)}.jsonl ...",
+                f"python -m FlagEmbedding.evaluation.custom --dataset_dir FOLDER/evaluation "
+                f"--splits {one_line(job.splits[0])} ...",
+                "```",
+                "",
+                "Rows without negatives stand in train/SPLIT.without_negatives.jsonl and train "
+                "with `--train_group_size 1`.",
+                *training_origin(job),
+            ]
+        )
 
 
 def _row(example: TrainingExample, scores: bool) -> dict[str, Any]:

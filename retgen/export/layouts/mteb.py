@@ -40,9 +40,14 @@ class Mteb(Layout):
         if apart := write_apart(job, query_row, ", a configuration of its own"):
             configs[f"queries_{WITHOUT}"] = {"queries": apart}
         result = write_mteb(job.folder, "", job.facts, job.dataset.run)
-        return LayoutCard([
-            "In the layout that MTEB reads. `task.py` beside this card is a ready task, "
-            "`descriptive_stats/` has the statistics that MTEB keeps of one, `gates.json` what "
-            "its checks say, `eval.yaml` is for a leaderboard on the Hub.", "",
-            *(f"- {escape_markdown(one.line)}." for one in result),
-        ], configs, ("mteb",))  # fmt: skip
+        return LayoutCard(
+            [
+                "In the layout that MTEB reads. `task.py` beside this card is a ready task, "
+                "`descriptive_stats/` has the statistics that MTEB keeps of one, `gates.json` what "
+                "its checks say, `eval.yaml` is for a leaderboard on the Hub.",
+                "",
+                *(f"- {escape_markdown(one.line)}." for one in result),
+            ],
+            configs,
+            ("mteb",),
+        )

@@ -52,12 +52,21 @@ class Parquet(Layout):
         for name in columns:  # the same file once more
             configs[f"{name}_metadata"] = configs[name]
         columns |= {f"{name}_metadata": ["_id", "metadata"] for name in columns}
-        return LayoutCard([
-            "As Parquet:", "", "```python", "from datasets import load_dataset", "",
-            'corpus = load_dataset("FOLDER", "corpus", split="corpus")',
-            'queries = load_dataset("FOLDER", "queries", split="queries")',
-            f'qrels = load_dataset("FOLDER", split="{one_line(job.splits[0])}")', "```",
-        ], configs, columns=columns)  # fmt: skip
+        return LayoutCard(
+            [
+                "As Parquet:",
+                "",
+                "```python",
+                "from datasets import load_dataset",
+                "",
+                'corpus = load_dataset("FOLDER", "corpus", split="corpus")',
+                'queries = load_dataset("FOLDER", "queries", split="queries")',
+                f'qrels = load_dataset("FOLDER", split="{one_line(job.splits[0])}")',
+                "```",
+            ],
+            configs,
+            columns=columns,
+        )
 
     def _corpus(self, job: ExportJob, columns: dict[str, list[str]]) -> str:
         """Write the corpus; the pattern of its files."""
@@ -143,7 +152,10 @@ class _Metadata:
 def _qrel_schema(*, whole: bool) -> Any:
     import pyarrow as pa
 
-    return pa.schema([
-        ("query-id", pa.string()), ("corpus-id", pa.string()),
-        ("score", pa.int32() if whole else pa.float64()),
-    ])  # fmt: skip
+    return pa.schema(
+        [
+            ("query-id", pa.string()),
+            ("corpus-id", pa.string()),
+            ("score", pa.int32() if whole else pa.float64()),
+        ]
+    )

@@ -46,24 +46,38 @@ class SentenceTransformers(Layout):
             if split in job.splits and self._graded(job, split):
                 configs.setdefault("graded", {})[split] = f"graded/{split}.parquet"
         if "triplets" not in configs:
-            job.notes.append("no document was judged or mined as a negative, so there are no "
-                             "triplets, and none were made up")  # fmt: skip
+            job.notes.append(
+                "no document was judged or mined as a negative, so there are no "
+                "triplets, and none were made up"
+            )
         if "graded" not in configs:
             job.notes.append("all qrels have one score, so there are no graded pairs")
         count = sum(1 for _ in job.judged.queries(positive=False))
         note_without(job, count, "they are in no file of this layout, for there is no pair of them")
         first = "triplets" if "triplets" in configs else "pairs"
         split = next(iter(configs[first]))
-        return LayoutCard([
-            "For sentence-transformers: each configuration is a data set for its trainer.", "",
-            *(f"- {name}: {', '.join(_columns(name))}, as {_LOSSES[name]} reads them"
-              for name in configs), "",
-            "Triplets hold every positive and every negative of a query at least once; the scores "
-            "of graded pairs are 1 for what is relevant in full, 0 for what is not.", "",
-            "```python", "from datasets import load_dataset", "",
-            f'train = load_dataset("FOLDER", "{first}", split="{one_line(split)}")', "```",
-            *training_origin(job),
-        ], configs, ("sentence-transformers",))  # fmt: skip
+        return LayoutCard(
+            [
+                "For sentence-transformers: each configuration is a data set for its trainer.",
+                "",
+                *(
+                    f"- {name}: {', '.join(_columns(name))}, as {_LOSSES[name]} reads them"
+                    for name in configs
+                ),
+                "",
+                "Triplets hold every positive and every negative of a query at least once; the "
+                "scores of graded pairs are 1 for what is relevant in full, 0 for what is not.",
+                "",
+                "```python",
+                "from datasets import load_dataset",
+                "",
+                f'train = load_dataset("FOLDER", "{first}", split="{one_line(split)}")',
+                "```",
+                *training_origin(job),
+            ],
+            configs,
+            ("sentence-transformers",),
+        )
 
     def _texts(self, job: ExportJob, name: str, split: str) -> bool:
         path = job.folder / name / f"{split}.parquet"
@@ -81,9 +95,11 @@ class SentenceTransformers(Layout):
             for one in job.judged.examples(split):
                 documents = [*one.positives, *one.negatives]
                 # beside binary qrels, the highest grade of a query is one that is right in full
-                full = max(float(d.score or 0) for d in documents) if (
-                    split in job.dataset.graded
-                ) else most  # fmt: skip
+                full = (
+                    max(float(d.score or 0) for d in documents)
+                    if (split in job.dataset.graded)
+                    else most
+                )
                 for document in documents:
                     score = max(0.0, float(document.score or 0)) / full
                     levels.add(score)
@@ -109,9 +125,10 @@ def _rows(example: TrainingExample, triplets: bool) -> Iterator[tuple[str, ...]]
         # not every positive with every negative: densely judged sets have thousands of both
         for i in range(max(len(positives), len(negatives))):
             yield (
-                example.query, positives[i % len(positives)].full_text,
+                example.query,
+                positives[i % len(positives)].full_text,
                 negatives[i % len(negatives)].full_text,
-            )  # fmt: skip
+            )
 
 
 def _columns(name: str) -> tuple[str, ...]:
@@ -123,6 +140,6 @@ def _columns(name: str) -> tuple[str, ...]:
 def _schema(name: str) -> Any:
     import pyarrow as pa
 
-    return pa.schema([
-        (column, pa.float32() if column == "score" else pa.string()) for column in _columns(name)
-    ])  # fmt: skip
+    return pa.schema(
+        [(column, pa.float32() if column == "score" else pa.string()) for column in _columns(name)]
+    )

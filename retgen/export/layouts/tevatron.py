@@ -39,29 +39,44 @@ class Tevatron(Layout):
                 if write_jsonl(job.folder / path, map(_row, examples)):
                     name = "without_negatives" if "without" in path else "default"
                     configs.setdefault(name, {})[split] = path
-        write_jsonl(job.folder / "corpus.jsonl", (
-            {"docid": one.doc_id, "title": one.title, "text": one.text} for one in job.documents()
-        ))  # fmt: skip
+        write_jsonl(
+            job.folder / "corpus.jsonl",
+            (
+                {"docid": one.doc_id, "title": one.title, "text": one.text}
+                for one in job.documents()
+            ),
+        )
         configs |= {"corpus": {"corpus": "corpus.jsonl"}, "queries": {}}
         for split in job.splits:
             configs["queries"][split] = path = f"queries/{split}.jsonl"
-            write_jsonl(job.folder / path, (
-                {"query_id": one.query_id, "query": one.text}
-                for one in job.judged.queries_of(split)
-            ))  # fmt: skip
+            write_jsonl(
+                job.folder / path,
+                (
+                    {"query_id": one.query_id, "query": one.text}
+                    for one in job.judged.queries_of(split)
+                ),
+            )
             qrels = job.judged.qrels(split)
             write_lines(job.folder / f"qrels/{split}.txt", (trec_line(qrel, job) for qrel in qrels))
         write_apart(job, lambda one: {"query_id": one.query_id, "query": one.text})
         first = next(iter(next(iter(configs.values())).values()))
-        return LayoutCard([
-            "In Tevatron's layout:", "", "```",
-            "python -m tevatron.retriever.driver.train --dataset_name json \\",
-            f"  --dataset_path FOLDER/{one_line(first)} ...",
-            "python -m tevatron.retriever.driver.encode --dataset_name json \\",
-            "  --dataset_path FOLDER/corpus.jsonl ...", "```", "",
-            "Rows without negatives stand in train/SPLIT.without_negatives.jsonl and train with "
-            "`--train_group_size 1`.", *training_origin(job),
-        ], configs)  # fmt: skip
+        return LayoutCard(
+            [
+                "In Tevatron's layout:",
+                "",
+                "```",
+                "python -m tevatron.retriever.driver.train --dataset_name json \\",
+                f"  --dataset_path FOLDER/{one_line(first)} ...",
+                "python -m tevatron.retriever.driver.encode --dataset_name json \\",
+                "  --dataset_path FOLDER/corpus.jsonl ...",
+                "```",
+                "",
+                "Rows without negatives stand in train/SPLIT.without_negatives.jsonl and train "
+                "with `--train_group_size 1`.",
+                *training_origin(job),
+            ],
+            configs,
+        )
 
 
 def _row(example: TrainingExample) -> dict[str, Any]:

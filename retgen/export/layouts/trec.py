@@ -32,11 +32,17 @@ class Trec(Layout):
 
     def write(self, job: ExportJob) -> LayoutCard:
         job.judged.check_whole("TREC's qrels")
-        write_jsonl(job.folder / "corpus.jsonl", (
-            {"id": trec_id(one.doc_id, job), "title": one.title,
-             "contents": f"{one.title} {one.text}".strip()}
-            for one in job.documents()
-        ))  # fmt: skip
+        write_jsonl(
+            job.folder / "corpus.jsonl",
+            (
+                {
+                    "id": trec_id(one.doc_id, job),
+                    "title": one.title,
+                    "contents": f"{one.title} {one.text}".strip(),
+                }
+                for one in job.documents()
+            ),
+        )
         for split in job.splits:
             _topics(job, split, partial(job.judged.queries_of, split))
         count = _topics(job, WITHOUT, partial(job.judged.queries, positive=False))
@@ -46,20 +52,27 @@ class Trec(Layout):
             path = job.folder / f"{stem}.{split}.txt"
             write_lines(path, (trec_line(qrel, job) for qrel in qrels))
         split = job.splits[0]
-        return LayoutCard([
-            "In TREC's layout. Topics stand twice: as lines (id, tab, text; white space in a text "
-            "is one blank) and as XML, where texts are whole.", "", "```python",
-            "import ir_measures", "",
-            f'qrels = ir_measures.read_trec_qrels("FOLDER/qrels.{one_line(split)}.txt")', "```",
-        ])  # fmt: skip
+        return LayoutCard(
+            [
+                "In TREC's layout. Topics stand twice: as lines (id, tab, text; white space in a "
+                "text is one blank) and as XML, where texts are whole.",
+                "",
+                "```python",
+                "import ir_measures",
+                "",
+                f'qrels = ir_measures.read_trec_qrels("FOLDER/qrels.{one_line(split)}.txt")',
+                "```",
+            ]
+        )
 
 
 def _topics(job: ExportJob, name: str, queries: Callable[[], Iterable[Query]]) -> int:
     """Write both forms; how many topics. No topic, no file."""
     count = write_tsv(
-        job.folder / f"topics.{name}.tsv", "",
+        job.folder / f"topics.{name}.tsv",
+        "",
         ((trec_id(q.query_id, job), " ".join(q.text.split())) for q in queries()),
-    )  # fmt: skip
+    )
     if count:
         write_lines(job.folder / f"topics.{name}.xml", _xml(queries()))
     return count

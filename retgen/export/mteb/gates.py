@@ -37,9 +37,11 @@ class MtebGate:
     def to_json(self) -> dict[str, Any]:
         """As gates.json has it."""
         return {
-            "gate": self.name, "status": self.status, "message": self.message,
+            "gate": self.name,
+            "status": self.status,
+            "message": self.message,
             "ids": list(self.ids),
-        }  # fmt: skip
+        }
 
     @property
     def line(self) -> str:
@@ -51,9 +53,13 @@ def mteb_gates(task: MtebTask, found: Survey, measured: Mapping[str, Any] | None
     """All gates, in the order in which MTEB asks. `measured`: eval.json of the data set."""
     splits = [(name, found.splits[name]) for name in task.splits]
     return [
-        _metadata(task), _short(found, splits), _duplicates(found, splits), _positives(splits),
-        _leaks(splits), _scores(task, measured),
-    ]  # fmt: skip
+        _metadata(task),
+        _short(found, splits),
+        _duplicates(found, splits),
+        _positives(splits),
+        _leaks(splits),
+        _scores(task, measured),
+    ]
 
 
 def _metadata(task: MtebTask) -> MtebGate:
@@ -84,10 +90,12 @@ def _short(found: Survey, splits: _Splits) -> MtebGate:
             ids += texts.short
     queries = min((one.queries.shortest for _, one in splits), default=0)
     return _gate(
-        "short texts", faults, ids,
+        "short texts",
+        faults,
+        ids,
         f"the shortest document has {found.documents.shortest:,} characters, the shortest query "
         f"{queries:,}",
-    )  # fmt: skip
+    )
 
 
 def _duplicates(found: Survey, splits: _Splits) -> MtebGate:
@@ -121,17 +129,20 @@ def _positives(splits: _Splits) -> MtebGate:
     queries = sum(len(one.positives) for _, one in splits)
     each = sum(sum(one.positives.values()) for _, one in splits) / max(queries, 1)
     return _gate(
-        "positives", faults, ids,
+        "positives",
+        faults,
+        ids,
         f"each of {_count_text(queries, 'query')} has a relevant document, {each:.4g} on average",
-    )  # fmt: skip
+    )
 
 
 def _leaks(splits: _Splits) -> MtebGate:
     faults, ids = [], []
     for name, one in splits:
         for pairs, what in (
-            (one.as_document, "the text of a document"), (one.in_train, "a query of train as well"),
-        ):  # fmt: skip
+            (one.as_document, "the text of a document"),
+            (one.in_train, "a query of train as well"),
+        ):
             if pairs:
                 count = len({pair.query_id for pair in pairs})
                 few = _sample_text([f"{a} = {b}" for a, b in pairs])
@@ -163,10 +174,11 @@ def _scores(task: MtebTask, measured: Mapping[str, Any] | None) -> MtebGate:
     else:
         words = "neither trivial nor noise"
     return MtebGate(
-        "scores", "passed" if words.startswith("neither") else "failed",
+        "scores",
+        "passed" if words.startswith("neither") else "failed",
         f"{task.splits[0]}: {measure} {chance:.4f} of a random ranking, {score:.4f} ({low:.4f} to "
         f"{high:.4f}) of {_MODEL}: {words}",
-    )  # fmt: skip
+    )
 
 
 def _count_text(count: int, what: str) -> str:

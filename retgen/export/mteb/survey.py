@@ -93,10 +93,13 @@ class SplitSurvey:
 
 @dataclass
 class Survey:
-    """A data set: its documents, and what is found in each split."""
+    """A data set: its documents, and what is found in each split. `own`: some queries have the id
+    of a document that is not judged relevant to them: they are that document (`Collection.own`).
+    """
 
     documents: TextStatistics
     splits: dict[str, SplitSurvey]
+    own: bool = False
 
     def statistics(self, splits: Iterable[str]) -> dict[str, Any]:
         """MTEB's descriptive statistics of the splits."""
@@ -129,12 +132,14 @@ def eval_splits(splits: Sequence[str]) -> list[str]:
 def survey(dataset: Dataset, path: Path) -> Survey:
     """Read a data set. Raises `DatasetError`, naming `path`, for a row that is none."""
     splits = {name: SplitSurvey() for name in dataset.qrels}
+    own = apart = False
     for name, split in splits.items():
         for qrel in chain.from_iterable(dataset.qrels[name].parsed_chunks(qrel_of, path)):
             # MTEB counts every score but 0
             positive = float(qrel.relevance) != 0
             split.positives[qrel.query_id] = split.positives.get(qrel.query_id, 0) + positive
             split.judged.add(qrel.doc_id)
+            apart |= positive and qrel.query_id == qrel.doc_id
     queries = chain.from_iterable(dataset.queries.parsed_chunks(query_of, path))
     by_text = _queries(queries, splits)
     documents = TextStatistics()
@@ -142,13 +147,15 @@ def survey(dataset: Dataset, path: Path) -> Survey:
     for one in dataset.documents(path):
         text = f"{one.title} {one.text}".strip()
         documents.add(one.doc_id, text)
-        for ids in unseen.values():
+        for name, ids in unseen.items():
             ids.discard(one.doc_id)
+            own |= one.doc_id in splits[name].positives
         for name, query_id in by_text.get(_key(text), ()):
             splits[name].as_document.append(SameText(query_id, one.doc_id))
     for name, ids in unseen.items():
         splits[name].missing_documents = sorted(ids)
-    return Survey(documents, splits)
+    # MTEB would leave out a relevant document with the query's id as well
+    return Survey(documents, splits, own and not apart)
 
 
 def _queries(

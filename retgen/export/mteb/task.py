@@ -33,9 +33,15 @@ _YOURS = {
 }
 STATED = "mteb.yaml"  # beside recipe.yaml: what the user states of these fields
 _ALSO = (
-    "description", "eval_langs", "license", "dialect", "prompt", "main_score", "adapted_from",
+    "description",
+    "eval_langs",
+    "license",
+    "dialect",
+    "prompt",
+    "main_score",
+    "adapted_from",
     "is_public",
-)  # fmt: skip
+)
 _LISTS = ("domains", "task_subtypes", "eval_langs", "dialect", "adapted_from")
 _MEASURES = {"ndcg": "nDCG", "map": "MAP", "mrr": "MRR"}
 _DEEPEST = 1000  # MTEB ranks no further
@@ -48,12 +54,13 @@ class MtebTask:
     """A task. `fields`: of `TaskMetadata` but for `dataset`, in its order, None where not known.
 
     `yours`: those that the user is to state, with what belongs there. `repository`: of the Hub,
-    None for a folder.
+    None for a folder. `own`: a document with a query's id is the query itself.
     """
 
     fields: Mapping[str, Any]
     yours: Mapping[str, str]
     repository: str | None
+    own: bool = False
 
     @property
     def name(self) -> str:
@@ -92,17 +99,22 @@ def task_of(found: Survey, facts: DatasetFacts, run: Path | None, loaded_as: str
         "eval_splits": splits,
         "eval_langs": list(facts.languages),
         "main_score": "ndcg_at_10",
-        "date": None, "domains": None, "task_subtypes": None,
+        "date": None,
+        "domains": None,
+        "task_subtypes": None,
         "license": facts.mteb_licence,
-        "annotations_creators": None, "dialect": [], "sample_creation": None,
+        "annotations_creators": None,
+        "dialect": [],
+        "sample_creation": None,
         "bibtex_citation": None,
-        "adapted_from": [], "is_public": repository is not None,
-    }  # fmt: skip
+        "adapted_from": [],
+        "is_public": repository is not None,
+    }
     fields |= known | (_user_fields(run / STATED) if run is not None else {})
     yours = {key: words for key, words in _YOURS.items() if fields[key] is None}
     if NO_LANGUAGE in fields["eval_langs"]:
         yours["eval_langs"] = _LANGUAGE
-    return MtebTask(fields, yours, repository)
+    return MtebTask(fields, yours, repository, found.own)
 
 
 def _user_fields(path: Path) -> dict[str, Any]:
@@ -145,9 +157,11 @@ def _checked_field(path: Path, key: str, value: Any) -> Any:
         wanted = "the first and the last day, [2024-01-01, 2024-12-31]"
     elif key in _LISTS:
         # a task without languages is none
-        if isinstance(value, list) and all(isinstance(one, str) for one in value) and (
-            value or key != "eval_langs"
-        ):  # fmt: skip
+        if (
+            isinstance(value, list)
+            and all(isinstance(one, str) for one in value)
+            and (value or key != "eval_langs")
+        ):
             return value
         wanted = "a list of texts, [eng-Latn]" if key == "eval_langs" else "a list of texts, [A, B]"
     elif key == "prompt" and isinstance(value, dict):
@@ -210,6 +224,7 @@ def module(task: MtebTask, up: int) -> str:
         fields="".join(_field(task, key) for key in task.fields),
         depth=task.measure.partition("@")[2],
         measure=task.measure,
+        own="    ignore_identical_ids = True\n" if task.own else "",
     )
 
 
@@ -253,9 +268,11 @@ def eval_yaml(task: MtebTask) -> str:
     tasks: list[dict[str, str]] = [{"id": name}]  # over all splits
     tasks += [{"id": f"{name}_default_{s}", "config": "default", "split": s} for s in task.splits]
     tree = {
-        "name": name, "description": task.fields["description"],
-        "evaluation_framework": "mteb", "tasks": tasks,
-    }  # fmt: skip
+        "name": name,
+        "description": task.fields["description"],
+        "evaluation_framework": "mteb",
+        "tasks": tasks,
+    }
     return to_yaml(tree, width=None)
 
 
@@ -276,7 +293,7 @@ class {name}(AbsTaskRetrieval):
     metadata = TaskMetadata(
         dataset=DATASET,
 {fields}    )
-    k_values = tuple(sorted({{*AbsTaskRetrieval.k_values, {depth}}}))
+{own}    k_values = tuple(sorted({{*AbsTaskRetrieval.k_values, {depth}}}))
 
     def load_data(self, *args, **kwargs):
         super().load_data(*args, **kwargs)

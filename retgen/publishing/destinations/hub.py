@@ -163,9 +163,12 @@ class Hub(Destination):
         ]
         with self._errors(), _no_bars():
             self._api.create_commit(
-                self.address, operations, repo_type=self._kind, commit_message=message,
+                self.address,
+                operations,
+                repo_type=self._kind,
+                commit_message=message,
                 parent_commit=standing.version,
-            )  # fmt: skip
+            )
 
     def _is_there(self, tree: Tree) -> bool:
         try:

@@ -43,11 +43,7 @@ class S3(Destination):
 
     def __init__(self, address: str) -> None:
         super().__init__(address)
-        self._objects = ObjectStore(
-            f"s3:{address}",
-            kept="What was uploaded is in no published revision; the same command goes on",
-            refused=". Nothing was published",
-        )
+        self._objects = ObjectStore(f"s3:{address}")
         self._url = self.where = self._objects.url
         self._path = self._objects.path
 
@@ -139,9 +135,11 @@ class S3(Destination):
         try:
             with self._errors():
                 self._store.pipe_file(
-                    f"{self._url}/{POINTER}", pointer, ContentType="application/json",
+                    f"{self._url}/{POINTER}",
+                    pointer,
+                    ContentType="application/json",
                     **({"IfMatch": version} if version else {"IfNoneMatch": "*"}),
-                )  # fmt: skip
+                )
         except EndpointFailed:
             if not self._is_there(pointer):  # its answer was lost, or somebody published the same
                 raise
@@ -157,7 +155,7 @@ class S3(Destination):
     def _stored(self, key: str) -> StoredFile | None:
         """An object, by the digest that was written with it: another tool's writing drops that."""
         found = self._objects.head(key)
-        return found and StoredFile(f"sha256 {found.file.sha256}", found.file.bytes)
+        return found and StoredFile(f"sha256 {found.sha256}", found.bytes)
 
     @contextlib.contextmanager
     def _errors(self) -> Iterator[None]:

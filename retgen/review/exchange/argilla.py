@@ -72,38 +72,58 @@ def settings_of(review: Review) -> dict[str, Any]:
     """The data set's settings: three texts, a verdict, and what may be said beside it."""
     checks = review.settings.mode == "check"
     fields = [
-        {"name": name, "title": name.capitalize(), "required": name != "title",
-         "settings": {"type": "text", "use_markdown": False}}
+        {
+            "name": name,
+            "title": name.capitalize(),
+            "required": name != "title",
+            "settings": {"type": "text", "use_markdown": False},
+        }
         for name in ("query", "title", "text", *(["label"] if checks else []))
-    ]  # fmt: skip
-    options = [{"value": word, "text": word, "description": None}
-               for word in words(review.settings)]  # fmt: skip
+    ]
+    options = [
+        {"value": word, "text": word, "description": None} for word in words(review.settings)
+    ]
     questions: list[dict[str, Any]] = [
-        {"name": "verdict", "title": "Is the document relevant to the query?", "required": True,
-         "description": None,
-         "settings": {"type": "label_selection", "options": options,
-                      "visible_options": max(3, len(options))}},
+        {
+            "name": "verdict",
+            "title": "Is the document relevant to the query?",
+            "required": True,
+            "description": None,
+            "settings": {
+                "type": "label_selection",
+                "options": options,
+                "visible_options": max(3, len(options)),
+            },
+        },
         *(
-            {"name": name, "title": name.replace("_", " ").capitalize(), "required": False,
-             "description": None, "settings": {"type": "text", "use_markdown": False}}
+            {
+                "name": name,
+                "title": name.replace("_", " ").capitalize(),
+                "required": False,
+                "description": None,
+                "settings": {"type": "text", "use_markdown": False},
+            }
             for name in TEXTS
         ),
-    ]  # fmt: skip
+    ]
     metadata = [
-        {"name": name, "title": name, "visible_for_annotators": False,
-         "settings": {"type": "terms", "values": None}}
+        {
+            "name": name,
+            "title": name,
+            "visible_for_annotators": False,
+            "settings": {"type": "terms", "values": None},
+        }
         for name in ("shown", "review")
-    ]  # fmt: skip
+    ]
     return {
         "guidelines": review.guideline,
         "allow_extra_metadata": False,
-        "distribution": {"strategy": "overlap",
-                         "min_submitted": len(review.settings.annotators)},
+        "distribution": {"strategy": "overlap", "min_submitted": len(review.settings.annotators)},
         "fields": fields,
         "questions": questions,
         "metadata": metadata,
         "vectors": [],
-    }  # fmt: skip
+    }
 
 
 def is_record(row: Any) -> bool:

@@ -37,13 +37,17 @@ def write(review: Review, folder: Path) -> None:
         tasks.append(
             {
                 "data": {
-                    "item_id": item.item_id, "shown": item.shown, "query": shown.query,
-                    "title": shown.title, "text": shown.text, "review": review.settings.dataset,
+                    "item_id": item.item_id,
+                    "shown": item.shown,
+                    "query": shown.query,
+                    "title": shown.title,
+                    "text": shown.text,
+                    "review": review.settings.dataset,
                     **({"label": label} if (label := claim(review, item)) else {}),
                 },
                 "annotations": [_annotation(verdict) for verdict in verdicts],
             }
-        )  # fmt: skip
+        )
     make_folder(folder)
     write_file(folder / "config.xml", config(review.settings, review.guideline))
     write_file(folder / "tasks.json", dump_json(tasks))
@@ -62,20 +66,22 @@ def config(settings: Settings, guideline: str) -> str:
         f"placeholder={quoteattr(name.replace('_', ' '))}/>"
         for name in TEXTS
     ]
-    return "\n".join([
-        "<View>",
-        f"  <Header value={quoteattr(guideline)} size=\"5\"/>",
-        '  <Text name="query" value="$query"/>',
-        '  <Text name="title" value="$title"/>',
-        '  <Text name="text" value="$text"/>',
-        *(['  <Text name="label" value="$label"/>'] if settings.mode == "check" else []),
-        '  <Choices name="verdict" toName="text" choice="single" required="true">',
-        *choices,
-        "  </Choices>",
-        *areas,
-        "</View>",
-        "",
-    ])  # fmt: skip
+    return "\n".join(
+        [
+            "<View>",
+            f'  <Header value={quoteattr(guideline)} size="5"/>',
+            '  <Text name="query" value="$query"/>',
+            '  <Text name="title" value="$title"/>',
+            '  <Text name="text" value="$text"/>',
+            *(['  <Text name="label" value="$label"/>'] if settings.mode == "check" else []),
+            '  <Choices name="verdict" toName="text" choice="single" required="true">',
+            *choices,
+            "  </Choices>",
+            *areas,
+            "</View>",
+            "",
+        ]
+    )
 
 
 def _annotation(verdict: Verdict) -> dict[str, Any]:

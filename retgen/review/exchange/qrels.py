@@ -1,13 +1,15 @@
 """A patch of qrels: what people settled, as changes, as whole tables, and how sure it all is.
 
 For data sets that retgen did not write: nothing is written into them. `patch.tsv` lists what to
-add, to change and to take out; qrels.SPLIT.tsv (BEIR) and qrels.SPLIT.txt (TREC) are the qrels with
-that done.
+add, to change and to take out; qrels.SPLIT.tsv (BEIR) and qrels.SPLIT.txt (TREC, where no id holds
+white space) are the qrels with that done.
 """
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping
+from itertools import chain
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -47,6 +49,13 @@ def write(review: Review, folder: Path) -> None:
     if not changes and not _settled(review):
         raise UsageError(f"{review.store.path}: nothing is settled yet, so there is no patch")
     patched = list(_patched(qrels, changes))
+    pairs = [(q, d) for q, d, _ in patched] + [(one.query_id, one.doc_id) for one in changes]
+    for name in chain.from_iterable(pairs):
+        if re.search(r"[\t\r\n]", name):
+            raise DatasetError(
+                f"{review.path}: the id {name!r} cannot stand in a patch, where tabs and ends of "
+                "lines end an id: give it another id"
+            )
     make_folder(folder)
     lines = [
         f"{c.action}\t{c.query_id}\t{c.doc_id}\t{c.after if c.action != 'remove' else ''}\t"
@@ -56,8 +65,9 @@ def write(review: Review, folder: Path) -> None:
     write_file(folder / "patch.tsv", _HEAD + "".join(lines))
     beir = "".join(f"{q}\t{d}\t{int(r)}\n" for q, d, r in patched)
     write_file(folder / f"qrels.{split}.tsv", f"query-id\tcorpus-id\tscore\n{beir}")
-    trec = "".join(f"{q} 0 {d} {int(r)}\n" for q, d, r in patched)
-    write_file(folder / f"qrels.{split}.txt", trec)
+    if not any(re.search(r"\s", q + d) for q, d, _ in patched):
+        trec = "".join(f"{q} 0 {d} {int(r)}\n" for q, d, r in patched)
+        write_file(folder / f"qrels.{split}.txt", trec)
     write_file(folder / "README.md", _readme(review, changes, zeros, report(review)))
 
 

@@ -69,9 +69,16 @@ def imported_row(
     """A row of what `answers` gives."""
     word, reason, comment, *edits = (said.get(name, "") for name in ("verdict", *TEXTS))
     return ImportedRow(
-        number, item_id, shown, annotator, part, word, reason, comment,
+        number,
+        item_id,
+        shown,
+        annotator,
+        part,
+        word,
+        reason,
+        comment,
         dict(zip(EDITS, edits, strict=True)),
-    )  # fmt: skip
+    )
 
 
 def check_review(review: Review, path: Path, stated: object) -> None:
@@ -192,10 +199,17 @@ def _verdict(
     edits = {name: text for name, text in one.edits.items() if text}
     decision, relevance = _decision(one.word, bool(edits), item, review.settings)
     return review.verdict(
-        annotator, item.item_id, cast(Part, one.part or "first"), decision, shown=item.shown,
-        relevance=relevance, reason=one.reason, comment=one.comment, edits=edits or None,
+        annotator,
+        item.item_id,
+        cast(Part, one.part or "first"),
+        decision,
+        shown=item.shown,
+        relevance=relevance,
+        reason=one.reason,
+        comment=one.comment,
+        edits=edits or None,
         source=source,
-    )  # fmt: skip
+    )
 
 
 def _decision(word: str, edits: bool, item: Item, settings: Settings) -> tuple[str, int | None]:
@@ -232,6 +246,12 @@ def _grade(text: str, settings: Settings) -> int:
 def _key(verdict: Verdict) -> tuple[object, ...]:
     """What makes two verdicts the same one."""
     return (
-        verdict.item_id, verdict.annotator, verdict.part, verdict.decision, verdict.relevance,
-        verdict.reason, verdict.comment, tuple(sorted(verdict.edits.items())),
-    )  # fmt: skip
+        verdict.item_id,
+        verdict.annotator,
+        verdict.part,
+        verdict.decision,
+        verdict.relevance,
+        verdict.reason,
+        verdict.comment,
+        tuple(sorted(verdict.edits.items())),
+    )

@@ -31,8 +31,17 @@ from retgen.review.review import Review
 from retgen.write import make_folder, write_file
 
 COLUMNS = (
-    "item_id", "shown", "annotator", "part", "query", "title", "text", "label", "verdict", *TEXTS,
-)  # fmt: skip
+    "item_id",
+    "shown",
+    "annotator",
+    "part",
+    "query",
+    "title",
+    "text",
+    "label",
+    "verdict",
+    *TEXTS,
+)
 _FORMULA = re.compile("'*[=+\\-@\t\r\n\uff1d\uff0b\uff0d\uff20]")
 _RATINGS = ("query", "docid", "rating")  # of Quepid
 _NEEDED = ("item_id", "shown", "verdict")

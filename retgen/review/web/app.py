@@ -167,9 +167,12 @@ class _Pages:
                 )
             except RetgenError:  # on a full disk not even reading works, where it needs a file
                 return self._wrong(
-                    status, f"Not kept. {error}", "Send it again once that is mended.",
-                    form={"form": form_token(request), **form}, action=request.url.path,
-                )  # fmt: skip
+                    status,
+                    f"Not kept. {error}",
+                    "Send it again once that is mended.",
+                    form={"form": form_token(request), **form},
+                    action=request.url.path,
+                )
         to = "adjudicate" if where == "adjudication" else "judge"
         return _go(f"/{to}/{_quoted(annotator)}", notice)
 
@@ -180,10 +183,17 @@ class _Pages:
             if before is not None and answer.same(before):
                 return "again"
             self.review.record(
-                annotator, item.item_id, part, answer.decision, shown=answer.shown,
-                relevance=answer.relevance, reason=answer.reason, comment=answer.comment,
-                edits=answer.edits, seconds=answer.seconds,
-            )  # fmt: skip
+                annotator,
+                item.item_id,
+                part,
+                answer.decision,
+                shown=answer.shown,
+                relevance=answer.relevance,
+                reason=answer.reason,
+                comment=answer.comment,
+                edits=answer.edits,
+                seconds=answer.seconds,
+            )
         if before is not None:
             return "changed"
         return "settled" if part == "adjudication" else ""
@@ -199,9 +209,16 @@ class _Pages:
     # --- parts ------------------------------------------------------------------------------------
 
     def _item(
-        self, request: Request, annotator: str, item: Item, part: Part, *, notice: str = "",
-        filled: FormValues | None = None, status: int = 200,
-    ) -> Response:  # fmt: skip
+        self,
+        request: Request,
+        annotator: str,
+        item: Item,
+        part: Part,
+        *,
+        notice: str = "",
+        filled: FormValues | None = None,
+        status: int = 200,
+    ) -> Response:
         revealed = self.review.settings.mode == "check"
         values = views.item_view(self.review, item, revealed=revealed, filled=filled)
         values |= {
@@ -222,13 +239,20 @@ class _Pages:
         return self._page(request, "judge.html", values, annotator, status)
 
     def _fix(
-        self, request: Request, annotator: str, item: Item, part: Part, filled: FormValues,
+        self,
+        request: Request,
+        annotator: str,
+        item: Item,
+        part: Part,
+        filled: FormValues,
         status: int = 200,
-    ) -> Response:  # fmt: skip
+    ) -> Response:
         revealed = self.review.settings.mode == "check"
         values = views.item_view(self.review, item, revealed=revealed, filled=filled)
-        texts = {name: filled.values.get(f"new_{name}", getattr(values["shown"], name))
-                 for name in FIELDS}  # fmt: skip
+        texts = {
+            name: filled.values.get(f"new_{name}", getattr(values["shown"], name))
+            for name in FIELDS
+        }
         values |= {"part": part, "texts": texts, "grade": filled.values.get("grade", "")}
         return self._page(request, "fix.html", values, annotator, status)
 
@@ -250,9 +274,13 @@ class _Pages:
         return self._page(request, "changed.html", {"what": what}, annotator, 409)
 
     def _page(
-        self, request: Request, template: str, values: Mapping[str, Any], annotator: str = "",
+        self,
+        request: Request,
+        template: str,
+        values: Mapping[str, Any],
+        annotator: str = "",
         status: int = 200,
-    ) -> Response:  # fmt: skip
+    ) -> Response:
         shared = views.base(self.review, annotator) | {"form_token": form_token(request)}
         return HTMLResponse(views.render(template, {**shared, **values}), status)
 
@@ -326,8 +354,9 @@ class FormAnswer(NamedTuple):
         if said != (self.decision, self.reason, self.comment, self.shown):
             return False
         return self.decision != "fix" or (verdict.relevance, dict(verdict.edits)) == (
-            self.relevance, dict(self.edits),
-        )  # fmt: skip
+            self.relevance,
+            dict(self.edits),
+        )
 
 
 def answer_of(form: Mapping[str, str], shown: ShownPair) -> FormAnswer:

@@ -224,10 +224,12 @@ async def read_form(request: Request) -> dict[str, str]:
     try:
         fields = dict(
             parse_qsl(
-                body.decode("ascii"), keep_blank_values=True, max_num_fields=_FIELDS,
+                body.decode("ascii"),
+                keep_blank_values=True,
+                max_num_fields=_FIELDS,
                 errors="replace",
             )
-        )  # fmt: skip
+        )
     except ValueError as error:  # not ASCII, or too many fields
         raise RequestRefused(
             400, "This is no form of this page.", "Go back and send it again."

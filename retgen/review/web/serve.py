@@ -48,9 +48,13 @@ def _serve(
     note_address(_address(host, port, None))
     config = uvicorn.Config(
         create_app(review, host=host, port=port, token=token),
-        log_level="error", access_log=False, server_header=False, date_header=False,
-        lifespan="off", timeout_graceful_shutdown=_PATIENCE,
-    )  # fmt: skip
+        log_level="error",
+        access_log=False,
+        server_header=False,
+        date_header=False,
+        lifespan="off",
+        timeout_graceful_shutdown=_PATIENCE,
+    )
     server = _Announced(config, address, open_browser)
     try:
         server.run(sockets=[listening])

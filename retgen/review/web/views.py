@@ -16,11 +16,11 @@ from typing import Any, NamedTuple
 import jinja2
 from markupsafe import Markup
 
-from retgen.evaluation.collection import manifest_of
 from retgen.review.consensus import by_item, standing
 from retgen.review.records import Item, Mode, Part, Verdict
 from retgen.review.review import Review, labels_proven
 from retgen.review.web.drawing import draw, package_of, plain, visible
+from retgen.search.collection import manifest_of
 
 FOLDER = Path(__file__).parent / "templates"
 NOTICES = {
@@ -110,9 +110,12 @@ def item_view(
     shown = review.shown_pair(item)
     settings = review.settings
     drawn = draw(
-        settings.family, shown, revealed=revealed, label=item.label,
+        settings.family,
+        shown,
+        revealed=revealed,
+        label=item.label,
         positives=_positives(review, item) if revealed else (),
-    )  # fmt: skip
+    )
     picture = (
         environment()
         .get_template(drawn.template)
@@ -248,9 +251,14 @@ class DecisionButton(NamedTuple):
 
 def grades(number: int) -> list[str]:
     """The scale in words, from 0."""
-    return ["not relevant", "partly relevant", "relevant"] if number > 2 else [
-        "not relevant", "relevant",
-    ]  # fmt: skip
+    return (
+        ["not relevant", "partly relevant", "relevant"]
+        if number > 2
+        else [
+            "not relevant",
+            "relevant",
+        ]
+    )
 
 
 def choices(mode: Mode, number: int) -> list[DecisionButton]:

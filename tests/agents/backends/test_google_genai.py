@@ -9,8 +9,8 @@ import pytest
 from retgen.agents.backends.google_genai import GoogleChat
 from retgen.agents.chat import Response, Usage
 from retgen.agents.prompt import Message, Request
-from tests.agents.google_server import Server, serving
 from tests.agents.loopback import send_all
+from tests.agents.server import FAULTS, GEMINI, Fault, Reply, Server, answering, serving
 
 KEY = "AIza-planted-0123456789"
 SCHEMA = {"title": "Things", "type": "object", "properties": {"a": {"type": "string"}}}
@@ -24,11 +24,11 @@ def server() -> Iterator[Server]:
 
 
 def request(model: str) -> Request:
-    return Request("loopback", model, MESSAGES, room=9)
+    return Request("loopback", model, MESSAGES, max_tokens=9)
 
 
 def ask(
-    url: str, *requests: Request, timeout: float = 5.0, connections: int = 64
+    url: str, *requests: Request, timeout: float = 120.0, connections: int = 64
 ) -> list[Response]:
     return send_all(
         lambda: GoogleChat(base_url=url, api_key=KEY, timeout=timeout, connections=connections),
@@ -38,15 +38,19 @@ def ask(
 
 def test_what_is_sent_and_what_comes_back(server: Server) -> None:
     talk = (*MESSAGES, Message("assistant", "hi"), Message("user", "Again."))
-    sampling = {"temperature": 0.5, "top_p": 0.9, "seed": 7,
-                "thinkingConfig": {"thinkingBudget": 0}}  # fmt: skip
-    (result,) = ask(server.url, Request("loopback", "ok", talk, sampling, SCHEMA, room=9))
-    assert result == Response(result.raw, 200, "", "stop", "hello", Usage(5, 32, 30))
+    sampling = {
+        "temperature": 0.5,
+        "top_p": 0.9,
+        "seed": 7,
+        "thinkingConfig": {"thinkingBudget": 0},
+    }
+    (result,) = ask(server.url, Request("loopback", "ok", talk, sampling, SCHEMA, max_tokens=9))
+    assert result == Response(result.raw, 200, "", "stop", "hello", Usage(5, 2))
     assert GoogleChat(api_key=KEY).read(result.raw) == result
     assert result.raw.startswith(
         b'{"candidates": [{"content": {"role": "model", "parts": [{"text":'
     )
-    assert server.paths == ["/v1beta/models/ok:generateContent"]
+    assert server.paths == ["/v1/v1beta/models/ok:generateContent"]
     assert server.requests == [
         {
             "systemInstruction": {"parts": [{"text": "Be brief."}]},
@@ -67,11 +71,12 @@ def test_what_is_sent_and_what_comes_back(server: Server) -> None:
         }
     ]
     assert server.headers[0]["x-goog-api-key"] == KEY
+    assert server.headers[0]["content-type"] == "application/json"
 
 
 def test_what_is_left_out_is_not_sent_but_for_the_room(server: Server) -> None:
     ask(server.url, Request("loopback", "tunedModels/ok", MESSAGES[1:]))
-    assert server.paths == ["/v1beta/tunedModels/ok:generateContent"]
+    assert server.paths == ["/v1/v1beta/tunedModels/ok:generateContent"]
     assert server.requests == [
         {
             "contents": [{"role": "user", "parts": [{"text": 'Say {"hello"}.'}]}],
@@ -85,27 +90,39 @@ def test_no_more_connections_than_are_allowed(server: Server) -> None:
     assert server.connections == 3
 
 
-def test_an_error_page_that_is_not_utf8(server: Server) -> None:
-    (result,) = ask(server.url, request("page"))
+def test_an_error_page_that_is_not_utf8() -> None:
+    with answering(lambda body: Reply(503, b'{"candidates": [{"cont\xff')) as server:
+        (result,) = ask(server.url, request("m"))
     assert (result.status, result.error, result.wait) == (503, '{"candidates": [{"cont\ufffd', None)
 
 
+def test_a_text_in_parts_beside_a_thought() -> None:
+    parts = [{"text": "I greet.", "thought": True}, {"text": "hel"}, {"text": "lo"}]
+    candidate = {"content": {"role": "model", "parts": parts}, "finishReason": "STOP"}
+    usage = {"promptTokenCount": 5, "candidatesTokenCount": 2, "thoughtsTokenCount": 30}
+    body = {"candidates": [candidate], "usageMetadata": usage}
+    with answering(lambda asked: Reply(200, body)) as server:
+        (result,) = ask(server.url, request("m"))
+    assert result == Response(result.raw, 200, "", "stop", "hello", Usage(5, 32))
+
+
 @pytest.mark.parametrize(
-    ("how", "usage", "finish"),
+    ("fault", "usage", "finish"),
     [
-        ("silent", (5, 32, 30), "stop"),
-        ("cut", (5, 32, 30), "max_tokens"),
-        ("filtered", (5, 32, 30), "safety"),
-        ("blocked", (5, None, 0), "blocked"),
+        (GEMINI["thoughts alone"], (5, 2), "max_tokens"),
+        (GEMINI["PROHIBITED_CONTENT"], (None, None), "prohibited_content"),
+        (GEMINI["prompt blocked, part of the usage"], (5, None), "blocked"),
     ],
 )
 def test_what_an_answer_without_text_took(
-    server: Server, how: str, usage: tuple[int, int | None, int], finish: str
+    fault: Fault, usage: tuple[int | None, int | None, int], finish: str
 ) -> None:
-    (result,) = ask(server.url, request(how))
+    with serving(fault=fault) as server:
+        (result,) = ask(server.url, request("m"))
     assert result.raw
     assert (result.usage, result.finish) == (Usage(*usage), finish)
 
 
-def test_an_answer_that_is_not_utf8_is_kept_to_the_byte(server: Server) -> None:
-    assert ask(server.url, request("broken"))[0].raw == b'{"candidates": [{"cont\xff'
+def test_an_answer_that_is_not_utf8_is_kept_to_the_byte() -> None:
+    with serving(fault=FAULTS["not UTF-8"]) as server:
+        assert ask(server.url, request("m"))[0].raw.endswith(b"\xff\xfe")

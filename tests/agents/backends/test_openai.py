@@ -3,17 +3,13 @@
 from __future__ import annotations
 
 import asyncio
-from typing import Any
 
-from retgen.agents.backends.openai import OpenAIChat, read_completion
+from retgen.agents.backends.openai import OpenAIChat
 from retgen.agents.chat import Response, Usage
 from retgen.agents.outcomes import classify
 from retgen.agents.prompt import Message, Request
-from tests.agents.canned import Canned
-from tests.agents.canned import serving as serving_canned
 from tests.agents.loopback import send_all
-from tests.agents.server import Server
-from tests.agents.test_outcomes import completion, error
+from tests.agents.server import Body, Reply, Server, answering
 
 KEY = "sk-planted-0123456789"
 SCHEMA = {"title": "Things", "type": "object", "properties": {"a": {"type": "string"}}}
@@ -21,10 +17,10 @@ SCHEMA = {"title": "Things", "type": "object", "properties": {"a": {"type": "str
 
 def request(model: str, schema: dict[str, object] | None = None) -> Request:
     messages = Message("system", "Be brief."), Message("user", 'Say {"hello"}.')
-    return Request("loopback", model, messages, {"temperature": 0.5}, schema, room=9)
+    return Request("loopback", model, messages, {"temperature": 0.5}, schema, max_tokens=9)
 
 
-def ask(url: str, *requests: Request, timeout: float = 5.0) -> list[Response]:
+def ask(url: str, *requests: Request, timeout: float = 120.0) -> list[Response]:
     return send_all(
         lambda: OpenAIChat(base_url=url, api_key=KEY, timeout=timeout),
         requests,
@@ -52,6 +48,7 @@ def test_what_is_sent_and_what_comes_back(server: Server) -> None:
         }
     ]
     assert server.headers[0]["authorization"] == f"Bearer {KEY}"
+    assert server.headers[0]["content-type"] == "application/json"
 
 
 def test_what_came_is_kept_to_the_byte(server: Server) -> None:
@@ -61,37 +58,37 @@ def test_what_came_is_kept_to_the_byte(server: Server) -> None:
 
 def test_content_in_parts_is_one_text() -> None:
     raw = b'{"choices": [{"message": {"content": [{"type": "text", "text": "he"}, {"text": "llo"}, 7]}}]}'
-    assert read_completion(raw).text == "hello"
+    assert OpenAIChat().read(raw).text == "hello"
 
 
-def test_a_server_that_knows_the_new_name_of_the_room_only() -> None:
+def test_a_server_that_knows_only_the_new_name_of_max_tokens() -> None:
     """OpenAI's reasoning models behind another address: told once, a request of its own each."""
 
-    def answer(body: dict[str, Any]) -> Canned:
+    def answer(body: Body) -> Reply:
         if "max_tokens" in body:
             message = "Unsupported parameter: 'max_tokens'. Use 'max_completion_tokens' instead."
-            return error(400, message, "unsupported_parameter")
-        return completion("hello")
+            return Reply(400, {"error": {"message": message}})
+        return Reply(200, {"choices": [{"message": {"content": "hello"}}]})
 
-    with serving_canned(answer) as server:
+    with answering(answer) as server:
 
         async def twice() -> list[Response]:
-            chat = OpenAIChat(base_url=f"{server.url}/v1", api_key=KEY)
+            chat = OpenAIChat(base_url=server.url, api_key=KEY)
             try:
                 return [await chat.send(request("m"), 9) for _ in range(2)]
             finally:
                 await chat.close()
 
         refused, answered = asyncio.run(twice())
-        assert classify(refused).outcome == "retry"
+        assert classify(refused).action == "retry"
         assert (refused.status, answered.text) == (400, "hello")
         assert [body.get("max_completion_tokens") for body in server.requests] == [None, 9]
 
 
 def test_a_server_that_knows_neither_name() -> None:
     message = "Unsupported parameter: 'max_completion_tokens'"
-    with serving_canned(lambda body: error(400, message)) as server:
-        (result,) = ask(f"{server.url}/v1", request("m"))
+    with answering(lambda body: Reply(400, {"error": {"message": message}})) as server:
+        (result,) = ask(server.url, request("m"))
         assert (result.status, result.error) == (400, message)
-        assert classify(result).outcome == "refuse"
+        assert classify(result).action == "refuse"
         assert len(server.requests) == 1

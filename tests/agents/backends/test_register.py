@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from retgen.agents.backends import LANGCHAIN, backend, backends, judges
-from retgen.agents.models import judge_of_another_provider, settings_of
+from retgen.agents.backends import LANGCHAIN, backends
+from retgen.agents.models import ModelSettings, judge_of_another_provider
 from tests.project import Project
 
 ECHO = '''
@@ -17,12 +17,13 @@ ECHO = '''
 import json
 import re
 
-from retgen.agents.chat import Backend, Response
-from retgen.agents.chat import Usage
+from retgen.agents.chat import ChatModel, Response, Usage
 
 
-class EchoChat:
-    async def send(self, request, room):
+class EchoChat(ChatModel):
+    keys = ("ECHO_API_KEY",)
+
+    async def send(self, request, max_tokens):
         count = int(re.search(r"Order these (\\d+) documents", request.messages[-1].content)[1])
         answer = json.dumps({"ranking": list(range(1, count + 1))})
         usage = Usage(sum(len(one.content) for one in request.messages) // 4, len(answer) // 4)
@@ -30,16 +31,6 @@ class EchoChat:
 
     def read(self, raw):
         return Response(raw, 200, "", "stop", raw.decode())
-
-    async def close(self):
-        pass
-
-
-class Echo(Backend):
-    keys = ("ECHO_API_KEY",)
-
-    def open(self, provider, **options):
-        return EchoChat()
 '''
 
 
@@ -69,21 +60,18 @@ def test_a_chat_backend_is_one_new_file(tmp_path: Path) -> None:
 
 def test_who_asks_whom() -> None:
     assert {"google_genai", "langchain", "openai"} <= {*backends()}
-    assert backend("mistralai") is backends()[LANGCHAIN]
-    assert backend("openai", via=LANGCHAIN) is backends()[LANGCHAIN]
-    assert [name for name, _ in judges()][:2] == ["openai", "google_genai"]
+    assert ModelSettings.named("mistralai:m").backend is backends()[LANGCHAIN]
+    by_langchain = ModelSettings(provider="openai", name="m", via="langchain")
+    assert by_langchain.backend is backends()[LANGCHAIN]
 
 
 def test_the_judge_of_another_family() -> None:
-    both = {"OPENAI_API_KEY": "a", "GEMINI_API_KEY": "b"}
-    for writer, judge in (
-        ("openai:gpt-5-mini", "google_genai:gemini-2.5-flash"),
-        ("google_genai:gemini-2.5-flash", "openai:gpt-5-mini"),
-        ("mistralai:large", "openai:gpt-5-mini"),
+    openai, gemini = {"OPENAI_API_KEY": "a"}, {"GEMINI_API_KEY": "b"}
+    for writer, keys, judge in (
+        ("openai:gpt-5-mini", openai | gemini, "google_genai:gemini-2.5-flash"),
+        ("google_genai:gemini-2.5-flash", openai | gemini, "openai:gpt-5-mini"),
+        ("mistralai:large", openai | gemini, "openai:gpt-5-mini"),
+        ("mistralai:large", gemini, "google_genai:gemini-2.5-flash"),
+        ("openai:gpt-5-mini", openai, None),
     ):
-        settings = settings_of(writer)
-        assert settings is not None
-        assert judge_of_another_provider(settings, both) == judge
-    settings = settings_of("openai:gpt-5-mini")
-    assert settings is not None
-    assert judge_of_another_provider(settings, {"OPENAI_API_KEY": "a"}) is None
+        assert judge_of_another_provider(ModelSettings.named(writer), keys) == judge

@@ -15,22 +15,7 @@ ECHO = '''
 
 import json
 
-from retgen.agents.chat import Response
-from retgen.agents.embedding import EmbeddingBackend, Embeddings, texts_of
-
-
-class Nobody:
-    async def send(self, request, room):
-        rows = [[1 + text.count(letter) for letter in "aeiou"] for text in texts_of(request)]
-        tokens = sum(map(len, texts_of(request)))
-        return self.read(json.dumps({"rows": rows, "tokens": tokens}).encode())
-
-    async def close(self):
-        pass
-
-
-class Echoed(Embeddings, Nobody):
-    pass
+from retgen.agents.embedders import EmbeddingBackend, texts_of
 
 
 class Echo(EmbeddingBackend):
@@ -38,20 +23,19 @@ class Echo(EmbeddingBackend):
     about = "nobody"
     texts = 50
 
-    def open(self, provider, **options):
-        return Echoed(self)
+    async def send(self, request, max_tokens):
+        rows = [[1 + text.count(letter) for letter in "aeiou"] for text in texts_of(request)]
+        usage = {"total_tokens": sum(map(len, texts_of(request)))}
+        return self.read(json.dumps({"rows": rows, "usage": usage}).encode())
 
-    def parameters(self, kind, *, prompted, own_server):
-        return {"kind": kind}
+    def parameters(self, input_type, *, prompted, shorten):
+        return {}
 
-    def body(self, request):
+    def body(self, request, max_tokens):
         return {}
 
     def rows(self, tree):
         return tree["rows"]
-
-    def tokens(self, tree):
-        return tree["tokens"]
 '''
 
 
@@ -75,7 +59,7 @@ def test_an_embedding_backend_is_one_new_file(tmp_path: Path) -> None:
     assert "echo:MODEL" in shown.stdout
     (result,) = project.gen(call, ECHO_API_KEY="planted")
     assert result.returncode == 0
-    assert result.stderr.startswith("gen: echo:vowels: 1,120 texts are to be sent in 23 requests, ")
+    assert result.stderr.startswith("gen: echo:vowels: 1,120 texts are to be sent in 23 requests: ")
     (row,) = json.loads(result.stdout)["results"]
     assert (row["model"], row["dim"]) == ("echo:vowels", 5)
 
@@ -85,4 +69,4 @@ def test_whose_embedders_there_are() -> None:
     assert {"cohere", "google_genai", "openai", "voyage"} <= {*known}
     for name, one in known.items():
         assert one.keys, name
-        assert one.address, name
+        assert one.variable, name

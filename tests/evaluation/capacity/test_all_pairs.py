@@ -16,16 +16,26 @@ from tests.conftest import read_jsonl
 pytestmark = pytest.mark.usefixtures("one_torch_thread")
 
 FLOAT64 = {
-    "dimension": 4, "precision": "float64", "documents": 256, "scanned_to": 256, "single": 1024,
-    "limit": 1024, "margin": 3.1e-8,
-}  # fmt: skip
+    "dimension": 4,
+    "precision": "float64",
+    "documents": 256,
+    "scanned_to": 256,
+    "single": 1024,
+    "limit": 1024,
+    "margin": 3.1e-8,
+}
 
 
 def row(dimension: int, documents: int, **other: object) -> dict[str, object]:
     return {
-        "dimension": dimension, "documents": documents, "by_seed": [documents], "complete": True,
-        "seconds": 1.0, "margin": 0.1, **other,
-    }  # fmt: skip
+        "dimension": dimension,
+        "documents": documents,
+        "by_seed": [documents],
+        "complete": True,
+        "seconds": 1.0,
+        "margin": 0.1,
+        **other,
+    }
 
 
 def write(folder: Path, name: str, rows: list[dict[str, object]]) -> Path:
@@ -40,7 +50,7 @@ def test_both_protocols_and_the_closed_form(tmp_path: Path) -> None:
     out = tmp_path / "out"
     write(out, "construct", [FLOAT64])
     result = retgen.capacity(
-        protocols=["paper", "best"], closed_form=True, dims=[4], seeds=1, minutes=0.1, out=out
+        protocols=["paper", "best"], closed_form=True, dims=[4], seeds=1, minutes=0.5, out=out
     )
     paper, best = result.critical["paper"][4], result.critical["best"][4]
     assert (paper.documents, paper.by_seed, paper.complete) == (9, (9,), True)

@@ -45,10 +45,12 @@ def check(stored: Path, corpus: list[str], qrels: list[dict[str, object]]) -> tu
     gaps = []
     for query_id, place in zip(result["query_ids"], result["query_vector"].tolist(), strict=True):
         scores = {
-            doc: sum(a * b for a, b in zip(queries[place], documents[vector.get(doc, other)],
-                                           strict=True))
+            doc: sum(
+                a * b
+                for a, b in zip(queries[place], documents[vector.get(doc, other)], strict=True)
+            )
             for doc in corpus
-        }  # fmt: skip
+        }
         right = relevant[str(query_id)]
         gaps.append(
             min(scores[doc] for doc in right)  # type: ignore[index]
@@ -60,7 +62,7 @@ def check(stored: Path, corpus: list[str], qrels: list[dict[str, object]]) -> tu
 @pytest.mark.slow
 def test_all_pairs_of_five_in_a_corpus_of_eight(pairs: Path, tmp_path: Path) -> None:
     out = tmp_path / "out"
-    result = retgen.certify(pairs, dims=[4, 6], margin=0.3, seeds=2, minutes=0.5, out=out)
+    result = retgen.certify(pairs, dims=[4, 6], margin=0.3, seeds=2, minutes=20, out=out)
     assert (result.certificate.lower, result.certificate.upper) == (4, 4)
     assert result.witness is not None
     assert result.witness.dimension == 4
@@ -74,8 +76,10 @@ def test_all_pairs_of_five_in_a_corpus_of_eight(pairs: Path, tmp_path: Path) -> 
     assert gap > 0
     shown = json.loads((out / "certificate.json").read_text())
     assert shown["embedding"] == {
-        "file": str(out / "embedding.npz"), "dimension": 4, "smallest_gap": gap,
-    }  # fmt: skip
+        "file": str(out / "embedding.npz"),
+        "dimension": 4,
+        "smallest_gap": gap,
+    }
     assert [(one["notion"], one["lower"], one["upper"]) for one in shown["certificate"]["brackets"]]
     assert shown["margins"] == [
         {"dimension": one.dimension, "found": one.found, "cap": one.cap} for one in result.margins
@@ -91,25 +95,30 @@ def test_all_pairs_of_five_in_a_corpus_of_eight(pairs: Path, tmp_path: Path) -> 
 
 @pytest.mark.slow
 def test_the_fewest_dimensions_of_a_margin(pairs: Path, tmp_path: Path) -> None:
-    result = retgen.certify(pairs, margin=0.25, seeds=2, minutes=0.5, out=tmp_path / "out")
+    result = retgen.certify(pairs, margin=0.25, seeds=2, minutes=20, out=tmp_path / "out")
     assert result.reached is not None
     assert result.lowest() is not None
     by = {one.dimension: one.found or 0.0 for one in result.margins}
     assert by[result.reached] >= 0.25
     assert all(value < 0.25 for d, value in by.items() if d < result.reached)
     assert result.to_json()["margin"] == {
-        "wanted": 0.25, "lowest_possible": result.lowest(), "reachable": True,
+        "wanted": 0.25,
+        "lowest_possible": result.lowest(),
+        "reachable": True,
         "lowest_found": result.reached,
-    }  # fmt: skip
+    }
 
 
 @pytest.mark.slow
 def test_a_margin_out_of_reach(pairs: Path, tmp_path: Path) -> None:
-    result = retgen.certify(pairs, margin=1.9, seeds=1, minutes=0.2, out=tmp_path / "out")
+    result = retgen.certify(pairs, margin=1.9, seeds=1, minutes=20, out=tmp_path / "out")
     assert result.reached is None
     assert result.to_json()["margin"] == {
-        "wanted": 1.9, "lowest_possible": None, "reachable": False, "lowest_found": None,
-    }  # fmt: skip
+        "wanted": 1.9,
+        "lowest_possible": None,
+        "reachable": False,
+        "lowest_found": None,
+    }
     assert "So a margin of 1.9 is out of reach." in text_of(result)
 
 
@@ -132,11 +141,13 @@ def test_a_run_gets_its_certificate_in_its_own_folder(limit_run: Path, gen) -> N
 def test_shattered_documents_are_cut_in_all_ways(dataset, tmp_path: Path) -> None:  # type: ignore[no-untyped-def]
     # 3 documents, all 8 subsets of them; a fourth is relevant to nothing
     corpus = dict.fromkeys("abcd", "text")
-    subsets = [[doc for doc, taken in zip("abc", bits, strict=True) if taken]
-               for bits in product((0, 1), repeat=3)]  # fmt: skip
+    subsets = [
+        [doc for doc, taken in zip("abc", bits, strict=True) if taken]
+        for bits in product((0, 1), repeat=3)
+    ]
     qrels = [(f"q{i}", doc, 1.0) for i, docs in enumerate(subsets) for doc in docs]
     path = dataset(corpus, {f"q{i}": "who" for i in range(8)}, qrels)
-    result = retgen.certify(path, seeds=1, minutes=0.2, out=tmp_path / "out")
+    result = retgen.certify(path, seeds=1, minutes=20, out=tmp_path / "out")
     bounds = {bound.theorem: bound for bound in result.certificate.lower_bounds}
     # the empty subset is a query without positives, so 3 are not shattered, and any 2 are
     shown = [bound for theorem, bound in bounds.items() if "some 2 documents" in theorem]
@@ -149,7 +160,7 @@ def test_shattered_documents_are_cut_in_all_ways(dataset, tmp_path: Path) -> Non
 
 def test_one_dimension(dataset, tmp_path: Path) -> None:  # type: ignore[no-untyped-def]
     path = dataset({"a": "one", "b": "two", "c": "x"}, {"q": "who"}, [("q", "a", 1.0)])
-    result = retgen.certify(path, seeds=1, minutes=0.1, out=tmp_path / "out")
+    result = retgen.certify(path, seeds=1, minutes=20, out=tmp_path / "out")
     assert result.witness is not None
     assert result.witness.dimension == 1
     assert result.margins[0].found == pytest.approx(2.0, abs=1e-6)
@@ -158,7 +169,7 @@ def test_one_dimension(dataset, tmp_path: Path) -> None:  # type: ignore[no-unty
 @pytest.mark.slow
 def test_documents_that_the_corpus_lacks_are_asked_for(dataset, tmp_path: Path) -> None:  # type: ignore[no-untyped-def]
     path = dataset({"a": "one"}, {f"q{i}": "who" for i in range(10)}, PAIRS)
-    result = retgen.certify(path, seeds=1, minutes=0.2, out=tmp_path / "out")
+    result = retgen.certify(path, seeds=1, minutes=20, out=tmp_path / "out")
     assert result.certificate.densities.documents == 5
     assert result.notes[0] == (
         "16 of 20 qrels name documents that are not in the corpus and cannot be found; 6 of 10 "
@@ -175,8 +186,11 @@ def test_nothing_to_tell_apart(dataset, tmp_path: Path) -> None:  # type: ignore
     result = retgen.certify(path, margin=0.5, out=tmp_path / "out")
     assert result.witness is None
     assert result.to_json()["margin"] == {
-        "wanted": 0.5, "lowest_possible": None, "reachable": True, "lowest_found": None,
-    }  # fmt: skip
+        "wanted": 0.5,
+        "lowest_possible": None,
+        "reachable": True,
+        "lowest_found": None,
+    }
     assert "nothing is to be told apart" in text_of(result)
     assert (tmp_path / "out" / "certificate.html").is_file()
 

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from retgen.evaluation.collection import Collection, load
+from retgen.search.collection import Collection, load
 
 
 @pytest.fixture(scope="session")

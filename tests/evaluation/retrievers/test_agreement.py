@@ -9,11 +9,11 @@ from typing import Any
 import pytest
 
 import retgen
-from retgen.evaluation.collection import load
 from retgen.evaluation.retrievers import Options, retriever
 from retgen.evaluation.scoring.evaluate import evaluate
 from retgen.export import export
 from retgen.progress import no_progress
+from retgen.search.collection import load
 
 pytestmark = [
     pytest.mark.slow,  # mteb as a whole
@@ -22,9 +22,13 @@ pytestmark = [
 ]
 # ours, and what MTEB calls it
 METRICS = {
-    "nDCG@10": "ndcg_at_10", "recall@10": "recall_at_10", "recall@100": "recall_at_100",
-    "MAP@100": "map_at_100", "MRR@10": "mrr_at_10", "P@5": "precision_at_5",
-}  # fmt: skip
+    "nDCG@10": "ndcg_at_10",
+    "recall@10": "recall_at_10",
+    "recall@100": "recall_at_100",
+    "MAP@100": "map_at_100",
+    "MRR@10": "mrr_at_10",
+    "P@5": "precision_at_5",
+}
 RECIPES: dict[str, tuple[str, dict[str, Any], int | None]] = {
     # two relevant documents a query; ten of a ladder; grades 1 and 2, own documents
     "limit": ("limit_small", {"params.docs": 200, "params.queries": 60}, None),
@@ -87,8 +91,12 @@ def spread(models: dict[str, Path], tmp_path_factory: pytest.TempPathFactory) ->
 def loaded(kind: str, folder: Path) -> Any:
     import sentence_transformers as st
 
-    names = {"dense": "SentenceTransformer", "sparse": "SparseEncoder",
-             "late": "MultiVectorEncoder", "cross": "CrossEncoder"}  # fmt: skip
+    names = {
+        "dense": "SentenceTransformer",
+        "sparse": "SparseEncoder",
+        "late": "MultiVectorEncoder",
+        "cross": "CrossEncoder",
+    }
     return getattr(st, names[kind])(str(folder), device="cpu")
 
 

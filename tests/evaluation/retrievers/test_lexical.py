@@ -9,9 +9,9 @@ import numpy as np
 import pytest
 
 from retgen.errors import UsageError
-from retgen.evaluation.collection import Collection, load
 from retgen.evaluation.scoring.evaluate import evaluate
-from retgen.evaluation.search import lexical
+from retgen.search import lexical
+from retgen.search.collection import Collection, load
 from tests.evaluation.retrievers.ranking import ranked
 
 
@@ -28,10 +28,24 @@ from tests.evaluation.retrievers.ranking import ranked
             "Who likes Pizza?",
             {"b", "c"},
         ),
-        ({"a": "Al Ox likes Tea, Fish and Chips and Salt.", "b": "Bo Ox likes Fish, Tea and Chips."}, "Who likes Fish and Chips?", {"a"}),
-        ({"a": "Al Ox likes Tea, Chips Ahoy! and Salt.", "b": "Bo Ox likes Chips, Tea and Salt."}, "Who likes Chips Ahoy!?", {"a"}),
+        (
+            {
+                "a": "Al Ox likes Tea, Fish and Chips and Salt.",
+                "b": "Bo Ox likes Fish, Tea and Chips.",
+            },
+            "Who likes Fish and Chips?",
+            {"a"},
+        ),
+        (
+            {
+                "a": "Al Ox likes Tea, Chips Ahoy! and Salt.",
+                "b": "Bo Ox likes Chips, Tea and Salt.",
+            },
+            "Who likes Chips Ahoy!?",
+            {"a"},
+        ),
     ],
-)  # fmt: skip
+)
 def test_the_attribute_oracle_reads_lists(dataset, corpus, query, first) -> None:  # type: ignore[no-untyped-def]
     collection = load(dataset(corpus, {"q": query}, [("q", sorted(first)[0], 1)]))
     rankings = ranked("attribute-oracle", collection, depth=2)[0].rankings

@@ -62,7 +62,11 @@ def test_before_torch_is_loaded(limit_run: Path, tmp_path: Path) -> None:
     environment = {key: value for key, value in os.environ.items() if key not in KEYS}
     done = subprocess.run(
         [sys.executable, "-c", _SCRIPT, "eval", str(limit_run), "--model", name, "--out", "e"],
-        cwd=tmp_path, env=environment, capture_output=True, text=True, check=False,
-    )  # fmt: skip
+        cwd=tmp_path,
+        env=environment,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
     assert done.stdout == "2 False\n"
     assert done.stderr == f"gen: {REFUSED[name]}\n"

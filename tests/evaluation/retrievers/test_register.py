@@ -16,8 +16,8 @@ LONGEST = '''
 
 import numpy as np
 
-from retgen.evaluation.search.base import RetrieverType, System, SystemRanks
-from retgen.evaluation.search.rankings import Rankings
+from retgen.search.base import RetrieverType, System, SystemRanks
+from retgen.search.rankings import Rankings
 
 
 class ByLength:
@@ -68,9 +68,16 @@ def test_a_retriever_is_one_new_file(tmp_path: Path) -> None:
 
 def test_names() -> None:
     assert {
-        "attribute-oracle", "bm25", "bm25-paper", "bm25-capretrieval", "bm25-capretrieval-characters",
-        "minilm", "static:minilm", "rank-bm25", "tfidf",
-    } <= {*names()}  # fmt: skip
+        "attribute-oracle",
+        "bm25",
+        "bm25-paper",
+        "bm25-capretrieval",
+        "bm25-capretrieval-characters",
+        "minilm",
+        "static:minilm",
+        "rank-bm25",
+        "tfidf",
+    } <= {*names()}
     corpora, _, candidates = known().partition("; for candidate sets ")
     assert {"bm25", "tfidf", "a folder or Hub id (owner/name)", "hybrid:A+B"} <= {
         *corpora.split(", ")
@@ -78,8 +85,11 @@ def test_names() -> None:
     assert {"bm25-paper", "cross:CROSSENCODER", "llm:PROVIDER:NAME"} <= {*candidates.split(", ")}
     assert "bm25-paper" not in corpora.split(", ")
     assert [ranks_a_corpus(name) for name in ("bm25", "bm25-paper", "cross:a/b", "owner/name")] == [
-        True, False, False, True,
-    ]  # fmt: skip
+        True,
+        False,
+        False,
+        True,
+    ]
     assert type(type_of("late:owner/name")).__name__ == "Late"
     assert type(type_of("static:minilm")).__name__ == "Dense"
     assert type_of("nothing") is None

@@ -15,13 +15,13 @@ import pytest
 import torch
 
 from retgen.errors import UsageError
-from retgen.evaluation.collection import Collection, load
-from retgen.evaluation.embedders.loading import load_model
 from retgen.evaluation.retrievers import Options, retriever
 from retgen.evaluation.scoring.measures import Measures
-from retgen.evaluation.search import dense as dense_module
 from retgen.evaluation.search.late import LateRetriever, maxsim
 from retgen.progress import no_progress
+from retgen.search import dense as dense_module
+from retgen.search.collection import Collection, load
+from retgen.search.embedders.loading import load_model
 from tests.evaluation.retrievers.ranking import ranked
 
 
@@ -164,12 +164,31 @@ def test_a_model_of_mteb_takes_dtype_length_and_prompts(limit_run: Path, tmp_pat
     away = os.environ | {"HF_HOME": str(tmp_path), "HF_HUB_OFFLINE": "1"}
     results = subprocess.run(
         [
-            sys.executable, "-m", "retgen.cli", "eval", str(limit_run), "--json", "--no-cache",
-            "--model", f"mteb:{name}", "--dtype", "bf16", "--max-length", "32",
-            "--query-prompt", "find: ", "--out", str(tmp_path / "out"), "--device", "cpu",
+            sys.executable,
+            "-m",
+            "retgen.cli",
+            "eval",
+            str(limit_run),
+            "--json",
+            "--no-cache",
+            "--model",
+            f"mteb:{name}",
+            "--dtype",
+            "bf16",
+            "--max-length",
+            "32",
+            "--query-prompt",
+            "find: ",
+            "--out",
+            str(tmp_path / "out"),
+            "--device",
+            "cpu",
         ],
-        env=away, capture_output=True, text=True, check=False,
-    )  # fmt: skip
+        env=away,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
     assert results.returncode == 0, results.stderr
     (result,) = json.loads(results.stdout)["results"]
     details = result["details"]

@@ -53,7 +53,13 @@ def trec(tmp_path: Path) -> Callable[[str, Mapping[str, str]], Path]:
 def swept(limit_run: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """bm25, minilm at three dimensions, and what is built on them, all scored once."""
     out = tmp_path_factory.mktemp("swept")
-    models = ["bm25", "attribute-oracle", "minilm", "static:minilm", "late:minilm",
-              "hybrid:bm25+minilm"]  # fmt: skip
+    models = [
+        "bm25",
+        "attribute-oracle",
+        "minilm",
+        "static:minilm",
+        "late:minilm",
+        "hybrid:bm25+minilm",
+    ]
     evaluate(limit_run, models=models, dims=[32, 384], out=out)
     return out

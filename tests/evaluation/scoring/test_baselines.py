@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from retgen.evaluation.collection import load
 from retgen.evaluation.scoring.baselines import baselines
 from retgen.evaluation.scoring.measures import Measures
+from retgen.search.collection import load
 from tests.evaluation.scoring.fruit import CORPUS, QRELS, QUERIES
 
 

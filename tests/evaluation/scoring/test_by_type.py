@@ -42,23 +42,34 @@ def test_scores_by_value_and_shares_against_bm25(with_columns, trec, tmp_path: P
     assert (by["measure"], by["reference"], by["tolerance"]) == ("nDCG@2", "bm25", 0.01)
     rows = {(row["value"], row["model"]): row for row in by["results"]}
     assert [(value, rows[value, "mine"]["queries"]) for value, _ in rows if _ == "mine"] == [
-        ("keyword", 3), ("question", 2), ("(none)", 1), ("all queries", 6),
-    ]  # fmt: skip
+        ("keyword", 3),
+        ("question", 2),
+        ("(none)", 1),
+        ("all queries", 6),
+    ]
     scores = {key: row["metrics"]["nDCG@2"] for key, row in rows.items()}
-    assert scores == pytest.approx({
-        ("keyword", "mine"): (2 + SECOND) / 3, ("keyword", "bm25"): 1.0,
-        ("question", "mine"): 0.5, ("question", "bm25"): 1.0,
-        ("(none)", "mine"): 1.0, ("(none)", "bm25"): 0.0,
-        ("all queries", "mine"): (4 + SECOND) / 6, ("all queries", "bm25"): 5 / 6,
-    })  # fmt: skip
+    assert scores == pytest.approx(
+        {
+            ("keyword", "mine"): (2 + SECOND) / 3,
+            ("keyword", "bm25"): 1.0,
+            ("question", "mine"): 0.5,
+            ("question", "bm25"): 1.0,
+            ("(none)", "mine"): 1.0,
+            ("(none)", "bm25"): 0.0,
+            ("all queries", "mine"): (4 + SECOND) / 6,
+            ("all queries", "bm25"): 5 / 6,
+        }
+    )
     shares = {
         value: [rows[value, "mine"][name] for name in ("better", "worse", "equal")]
         for value in ("keyword", "question", "(none)", "all queries")
     }
     assert shares == {
-        "keyword": [0.0, 1 / 3, 2 / 3], "question": [0.0, 0.5, 0.5], "(none)": [1.0, 0.0, 0.0],
+        "keyword": [0.0, 1 / 3, 2 / 3],
+        "question": [0.0, 0.5, 0.5],
+        "(none)": [1.0, 0.0, 0.0],
         "all queries": [1 / 6, 2 / 6, 3 / 6],
-    }  # fmt: skip
+    }
     assert not any("better" in row for key, row in rows.items() if key[1] == "bm25")
     # six queries are too few for intervals
     assert {row["intervals"] for row in rows.values()} == {None}
@@ -71,8 +82,10 @@ def test_scores_by_value_and_shares_against_bm25(with_columns, trec, tmp_path: P
     ]
     assert "all queries  mine          6            17%  33%              50%" in lines
     assert next(line for line in lines if "nDCG@2 > bm25" in line).endswith("<  = (within 0.01)")
-    for page in (Read((tmp_path / "out" / "eval.html").read_text()).text,
-                 (tmp_path / "out" / "eval.md").read_text()):  # fmt: skip
+    for page in (
+        Read((tmp_path / "out" / "eval.html").read_text()).text,
+        (tmp_path / "out" / "eval.md").read_text(),
+    ):
         assert "Scores by kind" in page
         assert "Equal means less than 0.01 apart." in page
     # a group of bars a value; an interval where there is one
@@ -100,8 +113,9 @@ def test_nearly_equal_scores_are_equal(with_columns, trec, tmp_path: Path) -> No
     others = [f"x{i:02}" for i in range(12)]
     first = trec("near", {f"q{i}": " ".join([*others[:11], "hit"]) for i in (1, 2)})
     second = trec("far", {"q1": " ".join([*others[:10], "hit"]), "q2": " ".join([*others, "hit"])})
-    result = analysed(path, tmp_path, "lang", models=["bm25"], runs=[first, second],
-                      metrics=["MRR"])  # fmt: skip
+    result = analysed(
+        path, tmp_path, "lang", models=["bm25"], runs=[first, second], metrics=["MRR"]
+    )
     rows = {(r["value"], r["model"]): r for r in result.to_json()["by"]["lang"]["results"]}
     assert rows["en", "bm25"]["metrics"]["MRR"] == pytest.approx(1 / 13)
     assert rows["en", "near"]["metrics"]["MRR"] == pytest.approx(1 / 12)
@@ -151,11 +165,13 @@ def test_keywords_and_summaries_are_shown_without_asking(with_columns, tmp_path:
 
 def test_several_data_sets_are_told_apart(with_columns, tmp_path: Path) -> None:  # type: ignore[no-untyped-def]
     paths = [with_columns(CORPUS, QUERIES, QRELS, name) for name in ("one", "two")]
-    result = evaluate(paths, metrics=["recall@1"], analyses=Analyses(by=("kind",)),
-                      out=tmp_path / "out")  # fmt: skip
+    result = evaluate(
+        paths, metrics=["recall@1"], analyses=Analyses(by=("kind",)), out=tmp_path / "out"
+    )
     assert [line for line in text_of(result).splitlines() if "Scores by" in line] == [
-        "one: Scores by kind", "two: Scores by kind",
-    ]  # fmt: skip
+        "one: Scores by kind",
+        "two: Scores by kind",
+    ]
     text = (tmp_path / "out" / "eval.md").read_text()
     assert ["## one: Scores by kind" in text, "## two: Scores by kind" in text] == [True, True]
     text = Read((tmp_path / "out" / "eval.html").read_text()).text

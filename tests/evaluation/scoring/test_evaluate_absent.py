@@ -41,10 +41,13 @@ IDLE = "queries have no other relevant document and count as 0"
         ([("q1", "lost", 1), ("q2", "gone", 1)], [f"2 of 2 {LOST}; 2 of 2 {IDLE}"], 0.0),
         ([("q1", "a", 1), ("q1", "lost", 1), ("q2", "b", 1)], [f"1 of 3 {LOST}"], 0.75),
         ([("q1", "a", 1), ("q2", "b", 1), ("q2", "lost", 0)], [f"1 of 3 {LOST}"], 1.0),
-        ([("q1", "a", 1), ("q2", "b", 1), ("other", "a", 1), ("other", "b", 0)],
-         ["2 of 4 qrels name queries that are not there, and are left out"], 1.0),
+        (
+            [("q1", "a", 1), ("q2", "b", 1), ("other", "a", 1), ("other", "b", 0)],
+            ["2 of 4 qrels name queries that are not there, and are left out"],
+            1.0,
+        ),
     ],
-)  # fmt: skip
+)
 @pytest.mark.parametrize("complete", [False, True])
 def test_qrels_of_documents_or_queries_that_are_not_there(  # type: ignore[no-untyped-def]
     dataset, gen: Any, tmp_path: Path, qrels: Any, notes: list[str], recall: float, complete: bool

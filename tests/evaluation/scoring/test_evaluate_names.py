@@ -35,9 +35,7 @@ def test_a_run_of_our_own_is_not_overwritten(dataset, tmp_path: Path) -> None:  
 def test_white_space_in_ids(dataset, tmp_path: Path) -> None:  # type: ignore[no-untyped-def]
     path = dataset({"a b": "red apples", "c\td": "pears"}, {"q 1": "apples"}, [("q 1", "a b", 1)])
     result = evaluate(path, models=["bm25"], metrics=["recall@1"], out=tmp_path / "out")
-    assert result.datasets[0].notes == [
-        "ids with white space stand in runs/*.trec with %20 and %09 in its place"
-    ]
+    assert result.datasets[0].notes == ["ids with white space are percent-encoded in runs/*.trec"]
     run = tmp_path / "out" / "runs" / "bm25.trec"
     assert run.read_text().startswith("q%201 Q0 a%20b 1 ")
     again = evaluate(path, runs=[run], metrics=["recall@1"], out=tmp_path / "again")

@@ -59,9 +59,14 @@ def test_data_sets_that_cannot_be_scored(dataset, tmp_path: Path) -> None:  # ty
     zeros = dataset(CORPUS, QUERIES, [("q1", "a", 0)], "zeros")
     with pytest.raises(DatasetError, match="no query has a relevant document"):
         evaluate(zeros)
-    half = dataset(CORPUS, QUERIES, [("q1", "a", 0.5)], "half")
-    with pytest.raises(DatasetError, match=r"relevance 0\.5 of q1 and a is not a whole number"):
-        evaluate(half)
+    for number, grade in enumerate((1001, 2**53, 1e20, 0.5)):
+        half = dataset(CORPUS, QUERIES, [("q1", "a", grade)], f"half{number}")
+        with pytest.raises(DatasetError) as error:
+            evaluate(half)
+        assert str(error.value) == (
+            f"{half}: relevance {grade:g} of q1 and a is not a grade: measures are defined on 0, 1, "
+            "2, ..., at most 1,000"
+        )
     with pytest.raises(DatasetError, match="has no qrels of split 'tset'; did you mean test"):
         evaluate(half, split="tset")
     strange = dataset(CORPUS, QUERIES, [("other", "a", 1)], "strange")
@@ -77,12 +82,20 @@ def test_data_sets_that_cannot_be_scored(dataset, tmp_path: Path) -> None:  # ty
     ("models", "options", "dims", "message"),
     [
         (["bm25"], Options(), [32], "--dims: for embedders, and bm25 is none. "),
-        ([], Options(dtype="bf16", max_length=4), [],
-         "--dtype, --max-length: for embedders, and bm25 is none. "),
-        (["tfidf", "hybrid:bm25+rank-bm25"], Options(query_prompt="search: "), [],
-         "--query-prompt: for embedders, and tfidf, hybrid:bm25+rank-bm25 are none. "),
+        (
+            [],
+            Options(dtype="bf16", max_length=4),
+            [],
+            "--dtype, --max-length: for embedders, and bm25 is none. ",
+        ),
+        (
+            ["tfidf", "hybrid:bm25+rank-bm25"],
+            Options(query_prompt="search: "),
+            [],
+            "--query-prompt: for embedders, and tfidf, hybrid:bm25+rank-bm25 are none. ",
+        ),
     ],
-)  # fmt: skip
+)
 def test_options_that_no_model_takes(
     limit_run: Path,
     tmp_path: Path,

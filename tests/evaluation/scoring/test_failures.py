@@ -14,10 +14,22 @@ from retgen.evaluation.scoring.page import text as text_of
 from tests.conftest import Gen, Write
 
 CORPUS = {f"d{i:02}": f"document {i} " + "long " * (60 if i == 3 else 0) for i in range(15)}
-QUERIES = {"right": "all right", "late": "found late", "lost": "not found", "two": "one of two",
-           "none": "nothing ranked"}  # fmt: skip
-QRELS = [("right", "d00", 1), ("late", "d01", 1), ("lost", "d02", 1), ("two", "d03", 1),
-         ("two", "d04", 1), ("none", "d05", 1), ("lost", "d06", 0)]  # fmt: skip
+QUERIES = {
+    "right": "all right",
+    "late": "found late",
+    "lost": "not found",
+    "two": "one of two",
+    "none": "nothing ranked",
+}
+QRELS = [
+    ("right", "d00", 1),
+    ("late", "d01", 1),
+    ("lost", "d02", 1),
+    ("two", "d03", 1),
+    ("two", "d04", 1),
+    ("none", "d05", 1),
+    ("lost", "d06", 0),
+]
 RANKED = {
     "right": "d00 d01 d02",
     "late": "d00 d01 d02",
@@ -30,19 +42,30 @@ Trec = Callable[[str, Mapping[str, str]], Path]
 def test_the_worst_first(dataset: Write, trec: Trec, tmp_path: Path) -> None:
     path = dataset(CORPUS, QUERIES, QRELS)
     result = evaluate(
-        path, runs=[trec("mine", RANKED)], metrics=["MRR@10"], out=tmp_path / "out",
+        path,
+        runs=[trec("mine", RANKED)],
+        metrics=["MRR@10"],
+        out=tmp_path / "out",
         analyses=Analyses(misses=True),
-    )  # fmt: skip
+    )
     (of_mine,) = result.to_json()["worst"]
     assert (of_mine["model"], of_mine["failures"]) == ("mine", 4)
     assert of_mine["worst"] == [
-        {"query-id": "lost", "MRR@10": 0.0, "relevant": {"d02": None},
-         "first": {"d06": 1, "d07": 2, "d08": 3}},
+        {
+            "query-id": "lost",
+            "MRR@10": 0.0,
+            "relevant": {"d02": None},
+            "first": {"d06": 1, "d07": 2, "d08": 3},
+        },
         {"query-id": "none", "MRR@10": 0.0, "relevant": {"d05": None}, "first": {}},
         {"query-id": "late", "MRR@10": 0.5, "relevant": {"d01": 2}, "first": {"d00": 1, "d02": 3}},
-        {"query-id": "two", "MRR@10": 1.0, "relevant": {"d03": 5, "d04": 1},
-         "first": {"d00": 2, "d01": 3, "d02": 4}},
-    ]  # fmt: skip
+        {
+            "query-id": "two",
+            "MRR@10": 1.0,
+            "relevant": {"d03": 5, "d04": 1},
+            "first": {"d00": 2, "d01": 3, "d02": 4},
+        },
+    ]
     stored = json.loads((tmp_path / "out/eval.json").read_text())
     assert stored["worst"] == [of_mine]
     page = (tmp_path / "out/eval.html").read_text()
@@ -59,7 +82,9 @@ def test_the_worst_first(dataset: Write, trec: Trec, tmp_path: Path) -> None:
 def test_no_failure(dataset: Write, trec: Trec, tmp_path: Path, gen: Gen) -> None:
     path = dataset(CORPUS, {"right": "all right"}, [("right", "d00", 1)])
     run = trec("mine", {"right": "d00 d01"})
-    done = gen("eval", path, "--run", run, "--metric", "MRR@10", "--misses", "--out", tmp_path / "o")  # fmt: skip
+    done = gen(
+        "eval", path, "--run", run, "--metric", "MRR@10", "--misses", "--out", tmp_path / "o"
+    )
     assert done.returncode == 0, done.stderr
     stored = json.loads((tmp_path / "o/eval.json").read_text())["worst"]
     assert stored == [{"model": "mine", "dim": None, "failures": 0, "worst": []}]

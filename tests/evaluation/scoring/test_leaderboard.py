@@ -37,10 +37,11 @@ def sets(dataset: Write) -> list[Path]:
         dataset(
             {f"{name}-d{i}": f"text {i}" for i in range(size)},
             {f"{name}-q{i}": f"query {i}" for i in range(size)},
-            [(f"{name}-q{i}", f"{name}-d{i}", 1) for i in range(size)], name,
+            [(f"{name}-q{i}", f"{name}-d{i}", 1) for i in range(size)],
+            name,
         )
         for name, size in SIZES.items()
-    ]  # fmt: skip
+    ]
 
 
 @pytest.fixture
@@ -79,8 +80,11 @@ def test_groups_of_systems_that_cannot_be_told_apart(
 ) -> None:
     result = board(sets, runs, tmp_path / "out")
     assert [(one.system, one.groups) for one in result.entries] == [
-        ("good", "a"), ("fair", "b"), ("same", "b"), ("poor", "c"),
-    ]  # fmt: skip
+        ("good", "a"),
+        ("fair", "b"),
+        ("same", "b"),
+        ("poor", "c"),
+    ]
     assert [round(one.mean.value, 4) for one in result.entries] == [0.9, 0.5, 0.5, 0.1]
     for one in result.entries:
         assert one.mean.value == pytest.approx(sum(e.value for e in one.each) / 2, abs=1e-12)
@@ -101,20 +105,25 @@ def test_said_on_page_and_terminal(
     sets: list[Path], runs: dict[str, Path], tmp_path: Path, gen: Gen
 ) -> None:
     given = [part for file in runs.values() for part in ("--run", file)]
-    done = gen("eval", *sets, *given, "--metric", "recall@1", "--leaderboard",
-               "--out", tmp_path / "out")  # fmt: skip
+    done = gen(
+        "eval", *sets, *given, "--metric", "recall@1", "--leaderboard", "--out", tmp_path / "out"
+    )
     assert done.returncode == 0, done.stderr
     lines = done.stdout.splitlines()
     assert lines[0] == "good leads by recall@1 over 2 data sets; its lead over each other holds."
     assert lines[1].split() == ["system", "group", "mean", "of", "2", "near", "far"]
     assert [line.split()[:3] for line in lines[2:6]] == [
-        ["good", "a", "0.9000"], ["fair", "b", "0.5000"], ["same", "b", "0.5000"],
+        ["good", "a", "0.9000"],
+        ["fair", "b", "0.5000"],
+        ["same", "b", "0.5000"],
         ["poor", "c", "0.1000"],
-    ]  # fmt: skip
+    ]
     head = lines.index(next(line for line in lines if line.startswith("neighbours")))
     assert [line.split("  ")[0] for line in lines[head + 1 : head + 4]] == [
-        "good − fair", "fair − same", "same − poor",
-    ]  # fmt: skip
+        "good − fair",
+        "fair − same",
+        "same − poor",
+    ]
     assert lines[head + 2].endswith("equal means")
     stored = json.loads((tmp_path / "out/eval.json").read_text())["leaderboard"]
     assert [one["groups"] for one in stored["systems"]] == ["a", "b", "b", "c"]
@@ -140,8 +149,10 @@ def test_earlier_calls_count(sets: list[Path], runs: dict[str, Path], tmp_path: 
     board([near], first, out)
     result = board([near], {"fair": runs["fair"]}, out)
     assert [(one.system, one.groups) for one in result.entries] == [
-        ("good", "a"), ("fair", "b"), ("poor", "c"),
-    ]  # fmt: skip
+        ("good", "a"),
+        ("fair", "b"),
+        ("poor", "c"),
+    ]
     assert result.notes == ["near: of earlier calls good and poor"]
     kept = out / "per_query"
     (kept / "poor.jsonl").write_text("{")
@@ -160,7 +171,9 @@ def test_scores_of_a_data_set_that_was_made_anew_do_not_count(
 ) -> None:
     import shutil
 
-    run = Path(shutil.copytree(limit_run, tmp_path / "limit", ignore=shutil.ignore_patterns("eval")))  # fmt: skip
+    run = Path(
+        shutil.copytree(limit_run, tmp_path / "limit", ignore=shutil.ignore_patterns("eval"))
+    )
     for model in ("bm25", "tfidf"):
         result = evaluate(run, models=[model], metrics=["recall@2"], leaderboard=True)
     found = of(result, [run], run / "eval")
@@ -180,15 +193,17 @@ def test_a_system_of_one_data_set_alone(
     result = board(sets, {"good": runs["good"], "poor": runs["poor"]}, tmp_path / "out")
     assert [one.system for one in result.entries] == ["good", "poor"]
     assert result.notes == [
-        "near: of earlier calls fair and same", "not scored on all data sets: fair and same",
-    ]  # fmt: skip
+        "near: of earlier calls fair and same",
+        "not scored on all data sets: fair and same",
+    ]
 
 
 def test_too_few_queries_tell_nothing_apart(dataset: Write, tmp_path: Path) -> None:
     few = dataset(
-        {f"d{i}": "x" for i in range(5)}, {f"q{i}": "x" for i in range(5)},
+        {f"d{i}": "x" for i in range(5)},
+        {f"q{i}": "x" for i in range(5)},
         [(f"q{i}", f"d{i}", 1) for i in range(5)],
-    )  # fmt: skip
+    )
     runs = {}
     for name, shift in (("right", 0), ("wrong", 1)):
         runs[name] = tmp_path / f"{name}.trec"
@@ -205,10 +220,16 @@ def test_too_few_queries_tell_nothing_apart(dataset: Write, tmp_path: Path) -> N
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        (("limit_density", "--leaderboard"), "--leaderboard: about data sets; a study makes its own"),
-        (("limit_small", "--seeds", "2", "--leaderboard"), "--leaderboard: compares systems on data sets; leave --seeds"),
+        (
+            ("limit_density", "--leaderboard"),
+            "--leaderboard: about data sets; a study makes its own",
+        ),
+        (
+            ("limit_small", "--seeds", "2", "--leaderboard"),
+            "--leaderboard: compares systems on data sets; leave --seeds",
+        ),
     ],
-)  # fmt: skip
+)
 def test_what_has_no_leaderboard(gen: Gen, options: tuple[str, ...], message: str) -> None:
     done = gen("eval", *options)
     assert (done.returncode, done.stderr) == (2, f"gen: {message}\n")

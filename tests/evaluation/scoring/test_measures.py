@@ -10,8 +10,14 @@ from retgen.evaluation.scoring.measures import Measures, default_names
 
 def test_default_measures() -> None:
     assert default_names(50_000) == [
-        "recall@1", "recall@2", "recall@10", "recall@20", "recall@100", "nDCG@10", "MRR@10",
-    ]  # fmt: skip
+        "recall@1",
+        "recall@2",
+        "recall@10",
+        "recall@20",
+        "recall@100",
+        "nDCG@10",
+        "MRR@10",
+    ]
     assert default_names(46)[-3:] == ["recall@20", "nDCG@10", "MRR@10"]
     assert default_names(1) == ["recall@1", "nDCG@1", "MRR@1"]
     assert default_names(46, True)[-2:] == ["MRR@10", "graded nDCG@10"]

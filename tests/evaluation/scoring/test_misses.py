@@ -21,9 +21,14 @@ CORPUS = {
 }
 QUERIES = {"q1": "a purple flower", "q2": "白色轿车", "q3": "the who"}
 QRELS = [
-    ("q1", "whole", 2), ("q1", "part", 1), ("q1", "none", 2), ("q1", "lost", 2),
-    ("q2", "zh1", 1), ("q2", "zh2", 0), ("q3", "other00", 1),
-]  # fmt: skip
+    ("q1", "whole", 2),
+    ("q1", "part", 1),
+    ("q1", "none", 2),
+    ("q1", "lost", 2),
+    ("q2", "zh1", 1),
+    ("q2", "zh2", 0),
+    ("q3", "other00", 1),
+]
 TENTH = " ".join(f"other{i:02}" for i in range(1, 11))
 RANKED = {"q1": f"none car {TENTH} whole", "q2": "zh2 car", "q3": "other00"}
 
@@ -43,12 +48,13 @@ def test_errors_by_words_shared(dataset, trec, tmp_path: Path) -> None:  # type:
         "beyond_depth": 0,
         "results": [
             {
-                "model": "mine", "dim": None,
+                "model": "mine",
+                "dim": None,
                 "missed": {"pairs": 3, "all": 2, "some": 1, "none": 0},
                 "not_relevant": {"pairs": 11, "all": 0, "some": 1, "none": 10},
             },
         ],
-    }  # fmt: skip
+    }
     rows = read_jsonl(tmp_path / "out" / "misses" / "mine.jsonl")
     assert rows[:4] == [
         {"query-id": "q1", "corpus-id": "whole", "error": "missed", "words": "all"},
@@ -57,8 +63,11 @@ def test_errors_by_words_shared(dataset, trec, tmp_path: Path) -> None:  # type:
         {"query-id": "q1", "corpus-id": "car", "error": "not relevant", "words": "none"},
     ]
     assert rows[-2] == {
-        "query-id": "q2", "corpus-id": "zh2", "error": "not relevant", "words": "some",
-    }  # fmt: skip
+        "query-id": "q2",
+        "corpus-id": "zh2",
+        "error": "not relevant",
+        "words": "some",
+    }
     assert len(rows) == 14
     lines = text_of(result).splitlines()
     begin = lines.index("What is missed, and what stands in its place") + 1
@@ -75,8 +84,10 @@ def test_without_complete_labels_nothing_is_wrong(dataset, trec, tmp_path: Path)
     result = missed(path, trec("mine", RANKED), tmp_path, complete=False)
     (row,) = result.to_json()["misses"]["results"]
     assert row == {
-        "model": "mine", "dim": None, "missed": {"pairs": 3, "all": 2, "some": 1, "none": 0},
-    }  # fmt: skip
+        "model": "mine",
+        "dim": None,
+        "missed": {"pairs": 3, "all": 2, "some": 1, "none": 0},
+    }
     assert len(read_jsonl(tmp_path / "out" / "misses" / "mine.jsonl")) == 3
     assert (
         "note: labels are incomplete, so nothing is known to be not relevant; if all pairs were "

@@ -7,12 +7,12 @@ from pathlib import Path
 
 import pytest
 
-from retgen.evaluation.collection import load
 from retgen.evaluation.retrievers import Options, retriever
 from retgen.evaluation.scoring.evaluate import evaluate
 from retgen.evaluation.scoring.measures import Measures
 from retgen.evaluation.scoring.mteb_files import task_name
 from retgen.progress import no_progress
+from retgen.search.collection import load
 from tests.evaluation.scoring.fruit import CORPUS, QRELS, QUERIES
 
 
@@ -23,8 +23,8 @@ def test_mteb_reads_our_results_and_gives_the_same_scores(swept: Path, limit_run
     from mteb.abstasks.retrieval import AbsTaskRetrieval
     from sentence_transformers import SentenceTransformer
 
-    from retgen.evaluation.embedders.loading import load_model
     from retgen.evaluation.search.mteb_model import task_metadata
+    from retgen.search.embedders.loading import load_model
 
     name = "sentence-transformers__all-MiniLM-L6-v2"
     path = swept / "mteb" / "results" / name / "no_revision_available" / "LimitRetrieval.json"
@@ -50,9 +50,13 @@ def test_mtebs_cache_loads_what_was_scored(swept: Path) -> None:
     result = cache.load_results(include_remote=False)
     scores = {one.model_name: one.task_results[0].scores["test"][0] for one in result.model_results}
     assert sorted(scores) == [
-        "retgen/attribute-oracle", "retgen/bm25", "retgen/hybrid--bm25--minilm",
-        "retgen/late--minilm", "retgen/static--minilm", "sentence-transformers/all-MiniLM-L6-v2",
-    ]  # fmt: skip
+        "retgen/attribute-oracle",
+        "retgen/bm25",
+        "retgen/hybrid--bm25--minilm",
+        "retgen/late--minilm",
+        "retgen/static--minilm",
+        "sentence-transformers/all-MiniLM-L6-v2",
+    ]
     (task,) = {one.task_results[0].task_name for one in result.model_results}
     assert task == "LimitRetrieval"
     rows = json.loads((swept / "eval.json").read_text())["results"]
@@ -79,9 +83,12 @@ def test_results_stand_beside_mtebs_own(dataset, tmp_path: Path) -> None:  # typ
     folder = dataset(CORPUS, QUERIES, QRELS).rename(tmp_path / "NFCorpus")
     task = mteb.get_task("NFCorpus").metadata
     described = {
-        "name": task.name, "revision": task.revision, "subset": "default",
-        "languages": task.eval_langs, "main_score": task.main_score,
-    }  # fmt: skip
+        "name": task.name,
+        "revision": task.revision,
+        "subset": "default",
+        "languages": task.eval_langs,
+        "main_score": task.main_score,
+    }
     (folder / "task.json").write_text(json.dumps(described))
     result = evaluate(folder, metrics=["recall@1"], out=tmp_path / "out")
     cache = mteb.ResultCache(tmp_path / "out" / "mteb")

@@ -11,10 +11,10 @@ import numpy as np
 import pytest
 
 import retgen
-from retgen.evaluation.collection import load
 from retgen.evaluation.scoring.by_type import mean_share, shares
 from retgen.evaluation.scoring.evaluate import evaluate
 from retgen.evaluation.scoring.page import text as text_of
+from retgen.search.collection import load
 
 BOATS = Path(__file__).parents[2] / "world"
 CORPUS = {"a": "ash", "b": "birch", "c": "cedar", "d": "date"}

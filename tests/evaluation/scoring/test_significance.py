@@ -10,10 +10,10 @@ import numpy as np
 import pytest
 
 import retgen
-from retgen.evaluation.collection import load
 from retgen.evaluation.scoring.evaluate import evaluate
 from retgen.evaluation.scoring.page import text as text_of
 from retgen.evaluation.scoring.significance import compare, units_of
+from retgen.search.collection import load
 from tests.pages import Read
 
 
@@ -34,9 +34,10 @@ def test_units_of_queries(limit_run: Path, tmp_path: Path) -> None:
 def test_too_few_units_have_no_interval_and_the_reason(dataset, trec, tmp_path: Path) -> None:  # type: ignore[no-untyped-def]
     names = [f"{i:02}" for i in range(11)]
     path = dataset(
-        {f"d{i}": "text" for i in names}, {f"q{i}": "ask" for i in names},
+        {f"d{i}": "text" for i in names},
+        {f"q{i}": "ask" for i in names},
         [(f"q{i}", f"d{i}", 1) for i in names],
-    )  # fmt: skip
+    )
     runs = [trec("mine", {f"q{i}": f"d{i}" for i in names[:6]}), trec("none", {"q00": "d01"})]
     result = evaluate(path, runs=runs, metrics=["recall@1"], out=tmp_path / "out")
     content = json.loads((tmp_path / "out" / "eval.json").read_text())
@@ -45,14 +46,22 @@ def test_too_few_units_have_no_interval_and_the_reason(dataset, trec, tmp_path: 
         "documents, 12 needed"
     )
     assert content["intervals"] == {
-        "level": 0.95, "units": "11 groups of queries that share relevant documents", "note": why,
-    }  # fmt: skip
+        "level": 0.95,
+        "units": "11 groups of queries that share relevant documents",
+        "note": why,
+    }
     assert [one["intervals"] for one in content["results"]] == [{"recall@1": [None, None]}] * 2
     (one,) = content["comparisons"]
     assert one == {
-        "first": "mine", "second": "none", "measure": "recall@1", "difference": 6 / 11,
-        "low": None, "high": None, "p": None, "adjusted": None,
-    }  # fmt: skip
+        "first": "mine",
+        "second": "none",
+        "measure": "recall@1",
+        "difference": 6 / 11,
+        "low": None,
+        "high": None,
+        "p": None,
+        "adjusted": None,
+    }
     assert f"note: {why}" in text_of(result)
     page = Read((tmp_path / "out" / "eval.html").read_text()).text
     assert f"There are {why}." in page

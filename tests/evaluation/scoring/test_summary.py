@@ -81,15 +81,18 @@ def test_leads_that_do_not_hold_and_ties(one_each: Path, tmp_path: Path) -> None
 
 
 def test_nothing_is_missing_where_labels_are_complete(limit_run: Path, tmp_path: Path) -> None:
-    result = evaluate(limit_run, models=["static:minilm", "bm25"], dims=[32, 384],
-                     out=tmp_path / "out")  # fmt: skip
+    result = evaluate(
+        limit_run, models=["static:minilm", "bm25"], dims=[32, 384], out=tmp_path / "out"
+    )
     assert sentences(result)[-1] == (
         "Every pair is labelled, no text was cut and every system was scored."
     )
     view = scores_panel(result.datasets[0]).table()
     assert [row[:2] for row in view.rows[:3]] == [
-        ["bm25", ""], ["static:minilm", "384"], ["static:minilm", "32"],
-    ]  # fmt: skip
+        ["bm25", ""],
+        ["static:minilm", "384"],
+        ["static:minilm", "32"],
+    ]
     assert not any("Judged" in name or "cut" in name for name in view.head)
     assert [row[0] for row in view.rows[3:]][::2] == ["best reachable", "random order"]
     assert view.rows[4][0].startswith("query-blind: ")
@@ -98,9 +101,11 @@ def test_nothing_is_missing_where_labels_are_complete(limit_run: Path, tmp_path:
 @pytest.mark.slow
 def test_what_was_cut_or_failed_is_in_the_summary(limit_run: Path, tmp_path: Path) -> None:
     result = evaluate(
-        limit_run, models=["minilm", "no/such-model"], options=Options(max_length=16),
+        limit_run,
+        models=["minilm", "no/such-model"],
+        options=Options(max_length=16),
         out=tmp_path / "out",
-    )  # fmt: skip
+    )
     assert sentences(result)[-1] == (
         "minilm read no more than 16 tokens and cut 15 documents and 0 queries. Not scored: "
         "no/such-model."
@@ -110,8 +115,9 @@ def test_what_was_cut_or_failed_is_in_the_summary(limit_run: Path, tmp_path: Pat
 
 @pytest.mark.slow
 def test_several_data_sets_and_seeds(limit_run: Path, one_each: Path, tmp_path: Path) -> None:
-    result = evaluate([limit_run, one_each], models=["bm25", "tfidf"], metrics=["recall@1"],
-                     out=tmp_path / "out")  # fmt: skip
+    result = evaluate(
+        [limit_run, one_each], models=["bm25", "tfidf"], metrics=["recall@1"], out=tmp_path / "out"
+    )
     leaders, against, missing = sentences(result)
     assert leaders == (
         "The highest recall@1 of a data set: bm25 on 2 of 2; of 2 leads over the next 0 hold after "

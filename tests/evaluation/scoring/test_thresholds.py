@@ -17,14 +17,14 @@ from tokenizers.models import WordLevel
 from tokenizers.pre_tokenizers import Whitespace
 
 from retgen.errors import UsageError
-from retgen.evaluation.collection import load
 from retgen.evaluation.retrievers import Options, retriever
 from retgen.evaluation.scoring.analyses import Analyses
 from retgen.evaluation.scoring.evaluate import evaluate
 from retgen.evaluation.scoring.page import text as text_of
 from retgen.evaluation.scoring.thresholds import Threshold, classify, labelled_pairs
-from retgen.evaluation.search.dense import DenseRetriever
 from retgen.progress import no_progress
+from retgen.search.collection import load
+from retgen.search.dense import DenseRetriever
 
 # a word's cosine with "ask"
 COSINES = {"ask": 1.0, "nine": 0.9, "eight": 0.8, "six": 0.6, "two": 0.2}
@@ -60,12 +60,19 @@ def test_all_pairs_of_complete_labels(dataset, model: str, tmp_path: Path) -> No
     result = classified(path, model, tmp_path, 0.85, complete=True, metrics=["recall@1"])
     matched = result.to_json()["classification"]
     assert {key: value for key, value in matched.items() if key != "results"} == {
-        "pairs": 12, "positives": 3, "queries": 3, "queries_without_positive": 1, "complete": True,
-    }  # fmt: skip
+        "pairs": 12,
+        "positives": 3,
+        "queries": 3,
+        "queries_without_positive": 1,
+        "complete": True,
+    }
     given, best = matched["results"]
     assert (given["threshold"], given["tuned"], best["threshold"], best["tuned"]) == (
-        0.85, False, 0.6, True,
-    )  # fmt: skip
+        0.85,
+        False,
+        0.6,
+        True,
+    )
     counts = ("true_positives", "false_positives", "false_negatives")
     assert [given[name] for name in counts] == [1, 2, 2]
     assert [best[name] for name in counts] == [3, 6, 0]
@@ -129,9 +136,11 @@ def test_every_dimension_against_all_cosines(limit_run: Path) -> None:
         "static:minilm", dense, labelled_pairs(collection), collection, 0.3, no_progress
     )
     assert [(one.label, one.tuned) for one in outcomes] == [
-        ("static:minilm, first 8", False), ("static:minilm, first 8", True),
-        ("static:minilm", False), ("static:minilm", True),
-    ]  # fmt: skip
+        ("static:minilm, first 8", False),
+        ("static:minilm, first 8", True),
+        ("static:minilm", False),
+        ("static:minilm", True),
+    ]
     texts = [text for _, block in collection.blocks(100) for text in block]
     vectors = [
         dense.embed(part, kind, {"documents": 0, "queries": 0}).double().numpy()
@@ -157,12 +166,16 @@ def test_every_dimension_against_all_cosines(limit_run: Path) -> None:
 def test_a_threshold_needs_an_embedder_and_a_cosine(dataset, gen: Any) -> None:  # type: ignore[no-untyped-def]
     path = dataset(CORPUS, QUERIES, QRELS)
     for value, words, message in (
-        ("best", (), "--threshold: is one on the cosine of embeddings, and no embedder is named. "
-                     "Name one, as --model minilm"),
+        (
+            "best",
+            (),
+            "--threshold: is one on the cosine of embeddings, and no embedder is named. "
+            "Name one, as --model minilm",
+        ),
         ("best", ("--model", "late:minilm"), "no embedder is named"),
         ("1.5", ("--model", "minilm"), "--threshold 1.5: is a cosine from -1 to 1, or best"),
         ("high", ("--model", "minilm"), "--threshold high: is a cosine from -1 to 1, or best"),
-    ):  # fmt: skip
+    ):
         done = gen("eval", path, *words, "--threshold", value)
         assert done.returncode == 2
         assert message in " ".join(done.stderr.split())

@@ -12,11 +12,11 @@ import numpy as np
 import pytest
 from rank_bm25 import BM25Okapi
 
-from retgen.evaluation.collection import Collection, load
 from retgen.evaluation.retrievers import Options, retriever
-from retgen.evaluation.search.base import CandidateSet
 from retgen.evaluation.search.capretrieval import CapRetrievalBM25, matching_scores, protocol
 from retgen.progress import no_progress
+from retgen.search.base import CandidateSet
+from retgen.search.collection import Collection, load
 
 CHINESE = {
     "c1": "图片中显示了一只猫在沙发上睡觉。",
@@ -107,8 +107,21 @@ def test_english_is_cut_by_nltk_and_stemmed_by_porter() -> None:
     assert cut.described["language"] == "English"
     text = 'It\'s "Beer" stir-fry. Dogs (two) were running!'
     assert cut.document(text) == [
-        "it", "'s", "``", "beer", "''", "stir-fri", ".", "dog", "(", "two", ")", "were", "run", "!",
-    ]  # fmt: skip
+        "it",
+        "'s",
+        "``",
+        "beer",
+        "''",
+        "stir-fri",
+        ".",
+        "dog",
+        "(",
+        "two",
+        ")",
+        "were",
+        "run",
+        "!",
+    ]
     assert cut.query("  Flights to\tShenzhen ") == ["flight", "to", "shenzhen"]
 
 
@@ -128,9 +141,12 @@ def test_jieba_is_silent_leaves_no_file_and_is_loaded_for_chinese_only(tmp_path:
         "print(protocol(name, ['猫']).query('微信功能更新'))\n"
     )
     done = subprocess.run(
-        [sys.executable, "-c", code], capture_output=True, text=True,
-        env=os.environ | {"TMPDIR": str(tmp_path), "PYTHONUTF8": "1"}, check=False,
-    )  # fmt: skip
+        [sys.executable, "-c", code],
+        capture_output=True,
+        text=True,
+        env=os.environ | {"TMPDIR": str(tmp_path), "PYTHONUTF8": "1"},
+        check=False,
+    )
     assert (done.stdout, done.stderr) == ("False\n['微信', '功能', '更新']\n", "")
     assert list(tmp_path.iterdir()) == []
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from retgen.evaluation.search.base import CandidateSet
 from retgen.evaluation.search.chat import RANK, Order, Rank, question_of, scores_of
+from retgen.search.base import CandidateSet
 
 GROUP = CandidateSet("Find a house: 1. red 2. old", ("red and old", "red and new", "blue and new"))
 
@@ -28,8 +28,10 @@ def test_candidates_are_shown_in_an_order_that_says_nothing() -> None:
     assert question_of(turned) == asked
     firsts = {question_of(GROUP, seed).documents[0] for seed in range(20)}
     assert firsts == set(GROUP.texts)
-    places = [question_of(CandidateSet(f"query {i}", GROUP.texts)).documents.index("red and old")
-              for i in range(300)]  # fmt: skip
+    places = [
+        question_of(CandidateSet(f"query {i}", GROUP.texts)).documents.index("red and old")
+        for i in range(300)
+    ]
     assert [places.count(i) for i in range(3)] == pytest.approx([100] * 3, abs=25)
 
 

@@ -9,18 +9,20 @@ import numpy as np
 import pytest
 
 from retgen.errors import UsageError
-from retgen.evaluation.collection import load
 from retgen.evaluation.retrievers import Options, check_name, retriever
 from retgen.evaluation.scoring.evaluate import evaluate
 from retgen.evaluation.search.fusion import Gains, fuse, reciprocal_ranks, scaled
-from retgen.evaluation.search.rankings import Rankings
 from retgen.progress import no_progress
+from retgen.search.collection import load
+from retgen.search.rankings import Rankings
 from tests.conftest import Write
 
 LEXICAL = Rankings(
     np.array([[2, 0, -1], [-1, -1, -1]]), np.array([[4, 1, 0], [0, 0, 0]], np.float32)
 )
-DENSE = Rankings(np.array([[0, 1, 2], [1, 0, 2]]), np.array([[0.9, 0.8, 0.5], [0.3, 0.2, -0.1]], np.float32))  # fmt: skip
+DENSE = Rankings(
+    np.array([[0, 1, 2], [1, 0, 2]]), np.array([[0.9, 0.8, 0.5], [0.3, 0.2, -0.1]], np.float32)
+)
 
 
 @pytest.mark.parametrize(
@@ -28,10 +30,13 @@ DENSE = Rankings(np.array([[0, 1, 2], [1, 0, 2]]), np.array([[0.9, 0.8, 0.5], [0
     [
         # lexical scores begin at 0, what was not found; dense ones at the least of three
         (scaled, {0: 1 / 4 + 1, 2: 1.0, 1: 0.75}, {1: 1.0, 0: 0.75, 2: 0.0}),
-        (reciprocal_ranks, {0: 1 / 62 + 1 / 61, 2: 1 / 61 + 1 / 63, 1: 1 / 62},
-         {1: 1 / 61, 0: 1 / 62, 2: 1 / 63}),
+        (
+            reciprocal_ranks,
+            {0: 1 / 62 + 1 / 61, 2: 1 / 61 + 1 / 63, 1: 1 / 62},
+            {1: 1 / 61, 0: 1 / 62, 2: 1 / 63},
+        ),
     ],
-)  # fmt: skip
+)
 def test_scores_are_sums_of_gains(
     gains: Gains, first: dict[int, float], second: dict[int, float], dataset: Write
 ) -> None:
@@ -65,8 +70,10 @@ def test_weights_are_those_that_rank_best_on_dev(dataset: Write, tmp_path: Path)
     assert one.details["tuned_on"] == "dev"
     assert one.details["tuned_queries"] == 20
     for name, weight in (
-        ("minmax:bm25+static:minilm", "0.5"), ("bm25", "1.0"), ("static:minilm", "0.0")
-    ):  # fmt: skip
+        ("minmax:bm25+static:minilm", "0.5"),
+        ("bm25", "1.0"),
+        ("static:minilm", "0.0"),
+    ):
         result = evaluate(
             path, models=[name], split="dev", metrics=["nDCG@10"], out=tmp_path / weight
         ).to_json()
@@ -87,3 +94,12 @@ def test_weights_need_a_split_to_be_tuned_on(dataset: Write) -> None:
     )
     with pytest.raises(UsageError, match=r"tunes the weights of two; write tuned:bm25\+minilm$"):
         check_name("tuned:bm25+tfidf+minilm")
+
+
+def test_what_ranks_all_but_the_query_itself_ranks_all(dataset: Write) -> None:
+    """The least of its scores is not taken for that of documents without a word of the query."""
+    collection = load(dataset({"a": "x", "q1": "y", "c": "z"}, {"q1": "y"}, [("q1", "a", 1)]))
+    rankings = Rankings(np.array([[0, 1, 2]]), np.array([[0.9, 0.8, 0.5]], np.float32))
+    fused = fuse([rankings.without(collection.own, 3)], collection, 3, scaled)
+    assert fused.documents.tolist() == [[0, 2, -1]]
+    assert fused.scores.tolist() == [[1, 0, 0]]

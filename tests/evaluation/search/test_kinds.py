@@ -13,12 +13,12 @@ import pytest
 import torch
 
 from retgen.errors import UsageError
-from retgen.evaluation.collection import Collection, load
-from retgen.evaluation.mining import mine
 from retgen.evaluation.retrievers import Options, retriever, type_of
-from retgen.evaluation.search.base import CandidateSet
 from retgen.evaluation.training import make_config
 from retgen.progress import no_progress
+from retgen.search.base import CandidateSet
+from retgen.search.collection import Collection, load
+from retgen.search.mining import mine
 
 pytestmark = pytest.mark.usefixtures("one_torch_thread")
 CLASS = "config_sentence_transformers.json"
@@ -46,21 +46,37 @@ def refusal(name: str) -> str:
     ("form", "given", "message"),
     [
         ("{}", "sparse", "is a sparse encoder, not an embedder; write sparse:{}"),
-        ("{}", "cross", "is a cross-encoder, not an embedder; write rerank:bm25+{}, or cross:{} for candidate sets"),
+        (
+            "{}",
+            "cross",
+            "is a cross-encoder, not an embedder; write rerank:bm25+{}, or cross:{} for candidate sets",
+        ),
         ("{}", "late", "is a late-interaction model, not an embedder; write late:{}"),
         ("sparse:{}", "dense", "is an embedder, not a sparse encoder; write {}"),
-        ("sparse:{}", "cross", "is a cross-encoder, not a sparse encoder; write rerank:bm25+{}, or cross:{} for candidate sets"),
+        (
+            "sparse:{}",
+            "cross",
+            "is a cross-encoder, not a sparse encoder; write rerank:bm25+{}, or cross:{} for candidate sets",
+        ),
         ("sparse:{}", "late", "is a late-interaction model, not a sparse encoder; write late:{}"),
         ("late:{}", "sparse", "is a sparse encoder, not an embedder; write sparse:{}"),
-        ("late:{}", "cross", "is a cross-encoder, not an embedder; write rerank:bm25+{}, or cross:{} for candidate sets"),
+        (
+            "late:{}",
+            "cross",
+            "is a cross-encoder, not an embedder; write rerank:bm25+{}, or cross:{} for candidate sets",
+        ),
         ("rerank:bm25+{}", "dense", "is an embedder, not a cross-encoder; write {}"),
         ("cross:{}", "dense", "is an embedder, not a cross-encoder; write {}"),
         ("cross:{}", "sparse", "is a sparse encoder, not a cross-encoder; write sparse:{}"),
         ("cross:{}", "late", "is a late-interaction model, not a cross-encoder; write late:{}"),
-        ("cross:{}", "bare-sparse", "is a masked language model, not a cross-encoder; write {}, or sparse:{}"),
+        (
+            "cross:{}",
+            "bare-sparse",
+            "is a masked language model, not a cross-encoder; write {}, or sparse:{}",
+        ),
         ("hybrid:bm25+{}", "sparse", "is a sparse encoder, not an embedder; write sparse:{}"),
     ],
-)  # fmt: skip
+)
 def test_a_model_of_another_kind_is_refused(
     models: dict[str, Path], form: str, given: str, message: str
 ) -> None:
@@ -77,21 +93,74 @@ HEADLESS = "its files do not say that it is {} (no head in config.json, no class
         # the class of the modules, or the head of the transformer alone, tells without a config
         ("sparse", CLASS, {}, "{}", "is a sparse encoder, not an embedder; write sparse:{}"),
         ("late", CLASS, {}, "{}", "is a late-interaction model, not an embedder; write late:{}"),
-        ("cross", CLASS, {}, "late:{}", "is a cross-encoder, not an embedder; write rerank:bm25+{}, or cross:{} for candidate sets"),
-        ("dense", "none", {CLASS: "[]"}, "sparse:{}", "is an embedder, not a sparse encoder; write {}"),
-        ("dense", "none", {CLASS: '{"model_type": "Other"}'}, "{}", "its files do not say that it is an embedder (they say Other)"),
-        ("dense", "none", {CLASS: '{"model_type": []}'}, "cross:{}", "its files do not say that it is a cross-encoder (they say [])"),
+        (
+            "cross",
+            CLASS,
+            {},
+            "late:{}",
+            "is a cross-encoder, not an embedder; write rerank:bm25+{}, or cross:{} for candidate sets",
+        ),
+        (
+            "dense",
+            "none",
+            {CLASS: "[]"},
+            "sparse:{}",
+            "is an embedder, not a sparse encoder; write {}",
+        ),
+        (
+            "dense",
+            "none",
+            {CLASS: '{"model_type": "Other"}'},
+            "{}",
+            "its files do not say that it is an embedder (they say Other)",
+        ),
+        (
+            "dense",
+            "none",
+            {CLASS: '{"model_type": []}'},
+            "cross:{}",
+            "its files do not say that it is a cross-encoder (they say [])",
+        ),
         # other heads would be left out, and random ones put in
-        ("bare-sparse", "none", {"config.json": '{"architectures": ["BertForPreTraining"]}'}, "cross:{}", HEADLESS.format("a cross-encoder")),
-        ("bare-sparse", "none", {"config.json": '{"architectures": ["BertForQuestionAnswering"]}'}, "sparse:{}", HEADLESS.format("a sparse encoder")),
-        ("bare-sparse", "none", {"config.json": '{"architectures": 7}'}, "sparse:{}", HEADLESS.format("a sparse encoder")),
-        ("bare-sparse", "none", {"config.json": "[]"}, "cross:{}", HEADLESS.format("a cross-encoder")),
+        (
+            "bare-sparse",
+            "none",
+            {"config.json": '{"architectures": ["BertForPreTraining"]}'},
+            "cross:{}",
+            HEADLESS.format("a cross-encoder"),
+        ),
+        (
+            "bare-sparse",
+            "none",
+            {"config.json": '{"architectures": ["BertForQuestionAnswering"]}'},
+            "sparse:{}",
+            HEADLESS.format("a sparse encoder"),
+        ),
+        (
+            "bare-sparse",
+            "none",
+            {"config.json": '{"architectures": 7}'},
+            "sparse:{}",
+            HEADLESS.format("a sparse encoder"),
+        ),
+        (
+            "bare-sparse",
+            "none",
+            {"config.json": "[]"},
+            "cross:{}",
+            HEADLESS.format("a cross-encoder"),
+        ),
     ],
-)  # fmt: skip
+)
 def test_files_that_say_another_kind_or_none(
-    models: dict[str, Path], tmp_path: Path,
-    given: str, gone: str, config: dict[str, str], form: str, message: str,
-) -> None:  # fmt: skip
+    models: dict[str, Path],
+    tmp_path: Path,
+    given: str,
+    gone: str,
+    config: dict[str, str],
+    form: str,
+    message: str,
+) -> None:
     folder = tmp_path / "model"
     shutil.copytree(models[given], folder)
     (folder / gone).unlink(missing_ok=True)
@@ -214,8 +283,9 @@ def test_negatives_are_mined_by_it(models: dict[str, Path], words: Collection, p
             order = ranked.rankings.documents[row].tolist()
             score = dict(zip(order, ranked.rankings.scores[row].tolist(), strict=True))
             held = [
-                one for one in order
+                one
+                for one in order
                 if one not in (-1, 3) and (margin is None or score[one] <= score.get(3, 0.0))
-            ]  # fmt: skip
+            ]
             wanted = [score[one] for one in held[:3]]
             assert [score[one] for one in mined] == pytest.approx(wanted, rel=1e-4, abs=1e-5)

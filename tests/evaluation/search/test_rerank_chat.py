@@ -25,8 +25,10 @@ def read_all(body: dict[str, Any]) -> str:
     text = body["messages"][1]["content"]
     (asked,) = re.findall(r"Who likes (.+)\?", text)
     shown = dict(re.findall(r"\[(\d+)\] (.+?)(?=\n\n|\Z)", text, re.DOTALL))
-    liked = [asked.lower() in re.split(r", | and |\.", one.lower().replace(" likes ", ", "))
-             for one in shown.values()]  # fmt: skip
+    liked = [
+        asked.lower() in re.split(r", | and |\.", one.lower().replace(" likes ", ", "))
+        for one in shown.values()
+    ]
     order = sorted(range(len(shown)), key=lambda n: not liked[n])
     return json.dumps({"ranking": [n + 1 for n in order]})
 

@@ -12,15 +12,15 @@ import pytest
 import torch
 from numpy.typing import NDArray
 
-from retgen.evaluation.collection import Collection, load
-from retgen.evaluation.embedders.loading import load_model
 from retgen.evaluation.retrievers import Options, retriever, type_of
-from retgen.evaluation.search.base import BestChunk, CandidateSet, System
 from retgen.evaluation.search.late import maxsim
-from retgen.evaluation.search.lexical import BM25PaperScorer
 from retgen.evaluation.tasks.multiconir.ladders import load_ladders
 from retgen.evaluation.tasks.multiconir.pairs import TASKS, make_plan
 from retgen.progress import no_progress
+from retgen.search.base import BestChunk, CandidateSet, System
+from retgen.search.collection import Collection, load
+from retgen.search.embedders.loading import load_model
+from retgen.search.lexical import BM25PaperScorer
 from tests.evaluation.tasks.multiconir.made import write_ladders
 
 
@@ -194,8 +194,10 @@ def test_a_text_scores_as_its_best_chunk() -> None:
         CandidateSet("moon", ("moon", "sun | sun")),
     ]
     scores = scorer.score(groups, no_progress)
-    chunks = [CandidateSet("red sun", ("red", "sun", "red sun", "moon", "moon", "moon", "red")),
-              CandidateSet("moon", ("moon", "sun", "sun"))]  # fmt: skip
+    chunks = [
+        CandidateSet("red sun", ("red", "sun", "red sun", "moon", "moon", "moon", "red")),
+        CandidateSet("moon", ("moon", "sun", "sun")),
+    ]
     each = [one.tolist() for one in score("tfidf", chunks)]
     assert scores[0].tolist() == [max(each[0][:2]), each[0][2], 0.0, each[0][6]]
     assert scores[1].tolist() == [each[1][0], 0.0]

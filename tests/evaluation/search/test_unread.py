@@ -6,8 +6,8 @@ import json
 from collections.abc import Sequence
 from pathlib import Path
 
-from retgen.evaluation.collection import load
 from retgen.evaluation.search.unread import unread_evidence, unread_note
+from retgen.search.collection import load
 
 
 def two_words(texts: Sequence[str]) -> list[list[str]]:
@@ -21,12 +21,23 @@ def test_evidence_behind_the_limit(tmp_path: Path) -> None:
     corpus = [
         {"_id": "d1", "title": "", "text": "red owl blue cat"},
         {"_id": "d2", "title": "zoo", "text": "red owl blue cat"},
-        {"_id": "p1", "title": "", "text": "one fox two", "metadata": {"source": "s", "span": [100, 111]}},
-    ]  # fmt: skip
+        {
+            "_id": "p1",
+            "title": "",
+            "text": "one fox two",
+            "metadata": {"source": "s", "span": [100, 111]},
+        },
+    ]
     asked = {  # query: document, source, begin
-        "q1": ("d1", "d1", 4), "q2": ("d1", "d1", 8), "q3": ("d2", "d2", 0), "q4": ("d2", "d2", 4),
-        "q5": ("p1", "s", 104), "q6": ("p1", "s", 108), "q7": ("p1", "s", 5), "q8": ("d1", None, 0),
-    }  # fmt: skip
+        "q1": ("d1", "d1", 4),
+        "q2": ("d1", "d1", 8),
+        "q3": ("d2", "d2", 0),
+        "q4": ("d2", "d2", 4),
+        "q5": ("p1", "s", 104),
+        "q6": ("p1", "s", 108),
+        "q7": ("p1", "s", 5),
+        "q8": ("d1", None, 0),
+    }
     queries = [
         {"_id": q, "text": q, "metadata": {"source": source, "span": [at, at + 3]}}
         for q, (_, source, at) in asked.items()

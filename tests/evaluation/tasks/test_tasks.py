@@ -66,7 +66,7 @@ TASK = '''
 """Choices: the share of queries whose right document scores higher than the wrong one."""
 
 from retgen.data import query_of
-from retgen.evaluation.search.base import CandidateSet
+from retgen.search.base import CandidateSet
 from retgen.evaluation.tasks.task import Comparison, Task, TaskData, TaskMeasures
 from retgen.results.measurements import Measure, Measurement
 from retgen.results.page import Section
@@ -122,9 +122,13 @@ class Choices(Task):
 
 @pytest.mark.slow
 def test_a_task_with_a_measure_and_a_page_is_one_new_folder(tmp_path: Path) -> None:
-    project = Project(tmp_path, {
-        "generators/choices/__init__.py": FAMILY, "evaluation/tasks/choices/__init__.py": TASK,
-    })  # fmt: skip
+    project = Project(
+        tmp_path,
+        {
+            "generators/choices/__init__.py": FAMILY,
+            "evaluation/tasks/choices/__init__.py": TASK,
+        },
+    )
     new, made, result = project.gen(
         ("new", "choices"),
         ("run", "my_choices.yaml", "-q"),
@@ -139,8 +143,9 @@ def test_a_task_with_a_measure_and_a_page_is_one_new_folder(tmp_path: Path) -> N
     folder = tmp_path / "outputs" / "my_choices" / "eval"
     content = json.loads((folder / "eval.json").read_text())
     assert [(row["model"], sorted(row["choices"])) for row in content["results"]] == [
-        ("bm25", ["accuracy"]), ("bm25-paper", ["accuracy"]),
-    ]  # fmt: skip
+        ("bm25", ["accuracy"]),
+        ("bm25-paper", ["accuracy"]),
+    ]
     assert content["results"][0]["choices"]["accuracy"] == 1.0  # the shorter document
     assert len((folder / "per_choice" / "bm25.jsonl").read_text().splitlines()) == 6
     assert (

@@ -14,12 +14,12 @@ from sentence_transformers.sentence_transformer.modules import (
 )
 
 import retgen
-from retgen.evaluation.embedders.loading import load_model
 from retgen.evaluation.training import (
     Pairs,
     read_pairs,
 )
 from retgen.evaluation.training.config import TrainingRun
+from retgen.search.embedders.loading import load_model
 
 
 @pytest.fixture(scope="module")

@@ -55,11 +55,21 @@ def test_adapters_change_linear_layers_alone_and_are_merged(
 def test_killed_adapters_end_with_the_same_weights(
     layer: Path, pairs: Pairs, tmp_path: Path
 ) -> None:
-    config = make_config(None, {
-        **LORA, "max_steps": 9, "eval_every": 4, "lora_dropout": 0.1, "accumulate": 2,
-        "weight_decay": 0.1, "schedule": "cosine", "gradient_checkpointing": True, "dimension": 12,
-        "hold_out": 0.2,
-    })  # fmt: skip
+    config = make_config(
+        None,
+        {
+            **LORA,
+            "max_steps": 9,
+            "eval_every": 4,
+            "lora_dropout": 0.1,
+            "accumulate": 2,
+            "weight_decay": 0.1,
+            "schedule": "cosine",
+            "gradient_checkpointing": True,
+            "dimension": 12,
+            "hold_out": 0.2,
+        },
+    )
     fatal = 0
 
     def evaluate(model: SentenceTransformer, when: str) -> dict[str, float]:
@@ -89,9 +99,15 @@ def test_adapters_beside_weights_of_4_bits(
     models: dict[str, Path], pairs: Pairs, tmp_path: Path, kind: str
 ) -> None:
     """Saved is what was trained: the weights as 4 bits hold them, and the adapters."""
-    config = make_config(None, {
-        **LORA, "quantize": "nf4", "lora_targets": ["query", "value"], "eval_every": 3,
-    })  # fmt: skip
+    config = make_config(
+        None,
+        {
+            **LORA,
+            "quantize": "nf4",
+            "lora_targets": ["query", "value"],
+            "eval_every": 3,
+        },
+    )
     trained_weights: dict[str, Any] = {}
 
     def evaluate(model: Any, when: str) -> dict[str, float]:
@@ -156,19 +172,32 @@ def test_killed_adapters_of_4_bits_end_with_the_same_weights(
 @pytest.mark.parametrize(
     ("kind", "changes", "text"),
     [
-        ("layer", {"lora": 2, "lora_targets": ["q_proj"]},
-         "lora_targets q_proj: the model has no such layers. Its linear ones: dense, key, query, value"),
+        (
+            "layer",
+            {"lora": 2, "lora_targets": ["q_proj"]},
+            "lora_targets q_proj: the model has no such layers. Its linear ones: dense, key, query, value",
+        ),
         ("static", {"lora": 2}, "lora is for transformers, which the model is not. Leave it out"),
-        ("static", {"weight_decay": 0.1},
-         "weight_decay is for transformers, which the model is not. Leave it out"),
-        ("static", {"gradient_checkpointing": True},
-         "gradient_checkpointing is for transformers, which the model is not. Leave it out"),
+        (
+            "static",
+            {"weight_decay": 0.1},
+            "weight_decay is for transformers, which the model is not. Leave it out",
+        ),
+        (
+            "static",
+            {"gradient_checkpointing": True},
+            "gradient_checkpointing is for transformers, which the model is not. Leave it out",
+        ),
     ],
-)  # fmt: skip
+)
 def test_what_cannot_be(
-    kind: str, changes: dict[str, Any], text: str, pairs: Pairs, tmp_path: Path,
+    kind: str,
+    changes: dict[str, Any],
+    text: str,
+    pairs: Pairs,
+    tmp_path: Path,
     request: pytest.FixtureRequest,
-) -> None:  # fmt: skip
+) -> None:
     model = request.getfixturevalue(kind)
     with pytest.raises(UsageError) as caught:
         train(str(model) if kind == "layer" else model, pairs, make_config(None, changes), tmp_path)

@@ -8,7 +8,6 @@ import pytest
 import torch
 
 from retgen.errors import UsageError
-from retgen.evaluation.embedders.loading import load_model
 from retgen.evaluation.training import (
     Pairs,
     TrainConfig,
@@ -20,6 +19,7 @@ from retgen.evaluation.training.batches import (
     draw_batches,
     prepare,
 )
+from retgen.search.embedders.loading import load_model
 
 pytestmark = pytest.mark.usefixtures("one_torch_thread")
 
@@ -106,10 +106,14 @@ def test_negatives_are_repeated_or_refused(pairs: Pairs) -> None:
         ([2, 5], "all", 2, "2 hard negatives a pair (of 2 to 5)"),
         ([2, 5], 3, 3, "3 hard negatives a pair (of 2 to 5; 1 pairs have fewer and repeat theirs)"),
         ([2, 5], 0, 0, "no hard negatives, as hard_negatives says (pairs have 2 to 5)"),
-        ([0, 5], "all", 0,
-         "no hard negatives, since 1 of the 2 pairs have none (pairs have 0 to 5)"),
+        (
+            [0, 5],
+            "all",
+            0,
+            "no hard negatives, since 1 of the 2 pairs have none (pairs have 0 to 5)",
+        ),
     ],
-)  # fmt: skip
+)
 def test_what_is_used_of_the_negatives_is_told(
     counts: list[int], wanted: Any, used: int, message: str
 ) -> None:

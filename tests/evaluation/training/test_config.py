@@ -40,19 +40,26 @@ def test_the_preset_is_the_papers() -> None:
                 f"dimensions: unknown key; did you mean dimension? Allowed: {', '.join(TrainConfig.model_fields)}",
             ],
         ),
-        ({"hard_negatives": "some"}, [
-            "hard_negatives: must be a whole number of at least 0, or 'all', not 'some'"
-        ]),
+        (
+            {"hard_negatives": "some"},
+            ["hard_negatives: must be a whole number of at least 0, or 'all', not 'some'"],
+        ),
         ({"temperature": 0}, ["temperature: must be above 0.0, not 0"]),
         ({"matryoshka": [8, 0]}, ["matryoshka.1: must be at least 1, not 0"]),
         (
-            {"loss": "triplet", "hard_negatives": 0, "early_stop": 2, "matryoshka": [64], "dimension": 32},
+            {
+                "loss": "triplet",
+                "hard_negatives": 0,
+                "early_stop": 2,
+                "matryoshka": [64],
+                "dimension": 32,
+            },
             [
                 "together: loss triplet needs hard_negatives of at least 1; early_stop needs hold_out above 0: it watches the held-out loss; matryoshka 64 is above dimension 32"
             ],
         ),
     ],
-)  # fmt: skip
+)
 def test_every_problem_of_a_configuration_is_named(
     changes: dict[str, Any], lines: list[str]
 ) -> None:

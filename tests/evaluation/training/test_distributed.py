@@ -49,9 +49,14 @@ with group("cpu", follow) as is_rank_0:
             train(model, pairs, make_config(None, settings), Path(out), evaluate=scores)
 """
 BASE: dict[str, Any] = {
-    "batch_size": 8, "max_length": 16, "learning_rate": 0.01, "max_steps": 6, "warmup_ratio": 0.0,
-    "hard_negatives": 1, "no_duplicates": False,  # or batches would be smaller, and uneven
-}  # fmt: skip
+    "batch_size": 8,
+    "max_length": 16,
+    "learning_rate": 0.01,
+    "max_steps": 6,
+    "warmup_ratio": 0.0,
+    "hard_negatives": 1,
+    "no_duplicates": False,  # or batches would be smaller, and uneven
+}
 
 
 @pytest.fixture(scope="module")
@@ -71,11 +76,22 @@ def calm(models: dict[str, Path], tmp_path_factory: pytest.TempPathFactory) -> d
 
 def torchrun(*arguments: str, cwd: Path) -> subprocess.CompletedProcess[str]:
     return subprocess.run(
-        [sys.executable, "-m", "torch.distributed.run", "--standalone", "--nproc-per-node", "2",
-         *arguments],
-        cwd=cwd, capture_output=True, text=True, timeout=400, check=False,
+        [
+            sys.executable,
+            "-m",
+            "torch.distributed.run",
+            "--standalone",
+            "--nproc-per-node",
+            "2",
+            *arguments,
+        ],
+        cwd=cwd,
+        capture_output=True,
+        text=True,
+        timeout=400,
+        check=False,
         env={**os.environ, "OMP_NUM_THREADS": "1", "PYTHONPATH": str(Path(__file__).parents[3])},
-    )  # fmt: skip
+    )
 
 
 def together(folder: Path, data: Path, trainings: list[Any]) -> subprocess.CompletedProcess[str]:
@@ -100,9 +116,11 @@ CASES: list[tuple[str, dict[str, Any]]] = [
     ("late", {"loss": "mnrl"}),
     ("late", {"loss": "cached-mnrl", "mini_batch_size": 3}),
     ("sparse", {"flops_document": 0.0, "flops_query": 0.0}),
-    ("sparse", {"loss": "cached-mnrl", "mini_batch_size": 3, "flops_document": 0.0,
-                "flops_query": 0.0}),
-]  # fmt: skip
+    (
+        "sparse",
+        {"loss": "cached-mnrl", "mini_batch_size": 3, "flops_document": 0.0, "flops_query": 0.0},
+    ),
+]
 
 
 def test_two_processes_train_as_one_does(run: Path, calm: dict[str, str], tmp_path: Path) -> None:
@@ -119,7 +137,8 @@ def test_two_processes_train_as_one_does(run: Path, calm: dict[str, str], tmp_pa
         stored = json.loads((Path(out) / "training.json").read_text())
         assert (stored["result"]["processes"], one.processes) == (2, 1)
         curves = [[loss for _, loss in of] for of in (stored["losses"], one.losses)]
-        assert curves[0] == pytest.approx(curves[1], abs=2e-3)
+        # sums in another order differ by processor, and each step carries that on
+        assert curves[0] == pytest.approx(curves[1], rel=5e-3, abs=2e-3)
     with pytest.raises(UsageError, match=r"what differs: processes \(2 there, 1 now\)"):
         train(trainings[0][0], pairs, make_config(None, BASE), Path(trainings[0][2]))
 

@@ -75,9 +75,13 @@ def test_training_on_the_test_pairs_memorises_them(
 
     config = make_config("limit", {"learning_rate": 0.05, "epochs": 4})
     trained = train(
-        static, pairs, config, tmp_path / "out",
-        evaluate=evaluate, progress=lambda *event: seen.append(event),
-    )  # fmt: skip
+        static,
+        pairs,
+        config,
+        tmp_path / "out",
+        evaluate=evaluate,
+        progress=lambda *event: seen.append(event),
+    )
     before, after = trained.scores("before")["recall@2"], trained.scores("after")["recall@2"]
     assert before < 0.7
     assert after > 0.95
@@ -148,8 +152,15 @@ def test_killed_training_ends_with_the_same_weights(
 ) -> None:
     """With dropout and evaluations that draw random numbers, killed in the middle and at the end."""
     config = make_config(
-        None, {"learning_rate": 1e-3, "max_steps": 16, "batch_size": 10, "eval_every": 5, "dimension": 12}
-    )  # fmt: skip
+        None,
+        {
+            "learning_rate": 1e-3,
+            "max_steps": 16,
+            "batch_size": 10,
+            "eval_every": 5,
+            "dimension": 12,
+        },
+    )
     calls: list[str] = []
 
     def evaluate(model: SentenceTransformer, when: str) -> dict[str, float]:
@@ -234,8 +245,13 @@ def _cut(path: Path) -> None:
 
 
 WATCHED = {
-    **FAST, "learning_rate": 1.0, "eval_every": 2, "max_steps": 12, "hold_out": 0.2, "seed": 1,
-}  # fmt: skip
+    **FAST,
+    "learning_rate": 1.0,
+    "eval_every": 2,
+    "max_steps": 12,
+    "hold_out": 0.2,
+    "seed": 1,
+}
 
 
 @pytest.fixture(scope="module")
@@ -254,19 +270,33 @@ def whole(short: str, pairs: Pairs, tmp_path_factory: pytest.TempPathFactory) ->
         *(
             pytest.param(name, 4, damage, [*["during"] * 4, "after"], marks=pytest.mark.slow)
             for name, damage in (
-                ("optimizer.pt", _flip), ("progress.json", _flip), ("rng_state.pth", _cut),
-                ("tokenizer.json", Path.unlink), ("progress.json", _cut),
+                ("optimizer.pt", _flip),
+                ("progress.json", _flip),
+                ("rng_state.pth", _cut),
+                ("tokenizer.json", Path.unlink),
+                ("progress.json", _cut),
             )
         ),
         # the best is gone, and with it what would be saved: from the beginning
-        pytest.param("model.safetensors", 2, _flip, ["before", "idf", *["during"] * 5, "after"],
-                     marks=pytest.mark.slow),
+        pytest.param(
+            "model.safetensors",
+            2,
+            _flip,
+            ["before", "idf", *["during"] * 5, "after"],
+            marks=pytest.mark.slow,
+        ),
     ],
-)  # fmt: skip
+)
 def test_a_damaged_checkpoint_is_not_gone_on_from(
-    short: str, pairs: Pairs, whole: TrainingRun, tmp_path: Path,
-    name: str, step: int, damage: Any, scored: list[str],
-) -> None:  # fmt: skip
+    short: str,
+    pairs: Pairs,
+    whole: TrainingRun,
+    tmp_path: Path,
+    name: str,
+    step: int,
+    damage: Any,
+    scored: list[str],
+) -> None:
     """When it is killed the held-out loss was least at step 2, whose checkpoint is kept, as 4's."""
     config = make_config(None, WATCHED)
     calls: list[str] = []
@@ -282,8 +312,9 @@ def test_a_damaged_checkpoint_is_not_gone_on_from(
         train(short, pairs, config, out, evaluate=evaluate)
     kept = out / "checkpoints"
     assert sorted(path.parent.name for path in kept.glob("*/progress.json")) == [
-        "checkpoint-2", "checkpoint-4",
-    ]  # fmt: skip
+        "checkpoint-2",
+        "checkpoint-4",
+    ]
     fatal = 0
     calls.clear()
     damage(kept / f"checkpoint-{step}" / name)
@@ -405,9 +436,22 @@ def test_prompts_stand_before_the_texts_that_are_trained_on(
     # trained once more without a word, it keeps them
     again = train(str(trained.path), pairs, base, tmp_path / "3")
     assert again.prompts == trained.prompts
-    assert not same(again, train(str(trained.path), pairs, make_config(None, {
-        **common, "query_prompt": "", "document_prompt": "",
-    }), tmp_path / "4"))  # fmt: skip
+    assert not same(
+        again,
+        train(
+            str(trained.path),
+            pairs,
+            make_config(
+                None,
+                {
+                    **common,
+                    "query_prompt": "",
+                    "document_prompt": "",
+                },
+            ),
+            tmp_path / "4",
+        ),
+    )
 
 
 def test_prompts_are_those_that_encoding_would_take(static: SentenceTransformer) -> None:
@@ -419,8 +463,9 @@ def test_prompts_are_those_that_encoding_would_take(static: SentenceTransformer)
     model.default_prompt_name = "other"
     assert set_prompts(model, nothing) == {"query": "o: ", "document": "p: "}
     assert set_prompts(model, TrainConfig(query_prompt="", document_prompt="d: ")) == {
-        "query": "", "document": "d: ",
-    }  # fmt: skip
+        "query": "",
+        "document": "d: ",
+    }
     for kind, encode in (("", model.encode_query), ("d: ", model.encode_document)):
         plain = model.encode([kind + "red apples"], prompt="", show_progress_bar=False)
         np.testing.assert_array_equal(encode(["red apples"], show_progress_bar=False), plain)
@@ -433,17 +478,33 @@ def test_prompts_are_those_that_encoding_would_take(static: SentenceTransformer)
 @pytest.mark.parametrize(
     ("kind", "changes", "text"),
     [
-        ("short", {"loss": "cached-mnrl"}, "cached-mnrl cuts batches into mini-batches, which a static embedding cannot do. Take mnrl: such a model needs so little memory that a batch may be the full data set."),
+        (
+            "short",
+            {"loss": "cached-mnrl"},
+            "cached-mnrl cuts batches into mini-batches, which a static embedding cannot do. Take mnrl: such a model needs so little memory that a batch may be the full data set.",
+        ),
         ("short", {"matryoshka": [64]}, "matryoshka 64 is above the 16 dimensions of the model"),
-        ("short", {"dtype": "tf32"}, "dtype tf32 needs a GPU that computes in it, and cpu is none. Take float32."),
+        (
+            "short",
+            {"dtype": "tf32"},
+            "dtype tf32 needs a GPU that computes in it, and cpu is none. Take float32.",
+        ),
         ("layer", {"max_length": 513}, "max_length 513 is above the 512 positions of the model"),
-        ("layer", {"init": "idf"}, "init idf weights the token vectors of a static embedding, which the model is not. Take init=model"),
+        (
+            "layer",
+            {"init": "idf"},
+            "init idf weights the token vectors of a static embedding, which the model is not. Take init=model",
+        ),
     ],
-)  # fmt: skip
+)
 def test_model_and_configuration_must_fit(
-    kind: str, changes: dict[str, Any], text: str, pairs: Pairs, tmp_path: Path,
+    kind: str,
+    changes: dict[str, Any],
+    text: str,
+    pairs: Pairs,
+    tmp_path: Path,
     request: pytest.FixtureRequest,
-) -> None:  # fmt: skip
+) -> None:
     model, out = str(request.getfixturevalue(kind)), tmp_path / "out"
     with pytest.raises(UsageError) as caught:
         train(model, with_negatives(pairs), make_config(None, changes), out, device="cpu")
@@ -481,9 +542,13 @@ def test_a_loss_that_is_no_number_stops_the_training(
 def test_no_memory(pairs: Pairs, static: SentenceTransformer, tmp_path: Path) -> None:
     with pytest.raises(UsageError) as caught:
         train(
-            static, pairs, TrainConfig(), tmp_path / "out", device="cpu",
+            static,
+            pairs,
+            TrainConfig(),
+            tmp_path / "out",
+            device="cpu",
             evaluate=lambda model, when: {"x": float(torch.empty(2**50)[0])},
-        )  # fmt: skip
+        )
     assert str(caught.value) == (
         "cpu ran out of memory at batch_size 128. Lower batch_size, take loss cached-mnrl (its memory "
         "is that of mini_batch_size, whatever the batch), lower mini_batch_size, max_length or "

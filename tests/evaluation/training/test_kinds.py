@@ -14,13 +14,13 @@ from sentence_transformers import CrossEncoder, MultiVectorEncoder, SparseEncode
 
 import retgen
 from retgen.errors import UsageError
-from retgen.evaluation.collection import load
 from retgen.evaluation.retrievers import Options, retriever
 from retgen.evaluation.scoring.evaluate import evaluate
 from retgen.evaluation.training import Pairs, make_config, read_pairs
 from retgen.evaluation.training.fit import train
 from retgen.evaluation.training.train import train as train_and_score
 from retgen.progress import no_progress
+from retgen.search.collection import load
 from tests.evaluation.training.conftest import with_negatives
 from tests.generators.capretrieval.texts import TEXTS, write_recipe, write_rows
 
@@ -60,6 +60,17 @@ def test_its_loss_falls_and_its_class_loads_it(
     stored = orjson.loads((tmp_path / "identity.json").read_bytes())
     assert stored["config"]["temperature"] == {"sparse": 1.0, "late": 1.0, "cross": 0.1}[kind]
     assert stored["model"] == name
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("kind", KINDS)
+def test_batches_of_one_pair_are_told(models: dict[str, Path], tmp_path: Path, kind: str) -> None:
+    queries = ["where is the owl", "who runs", "what runs"]
+    pairs = Pairs(queries, ["the owl runs"] * 3, [[], [], []], queries, "a test")
+    config = make_config(None, {**FAST, "max_steps": 2})
+    trained = train(f"{kind}:{models[kind]}", pairs, config, tmp_path)
+    assert trained.collapse.startswith("every batch held 1 pair, so there was nothing to compare ")
+    assert trained.seen == 2
 
 
 @pytest.mark.slow
@@ -118,8 +129,11 @@ def test_trained_and_scored(
     )
     (score,) = [one for one in evaluation.datasets[0].scores if one.model == name]
     assert after == pytest.approx({k: score.metrics[k] for k in after}, abs=1e-9)
-    rows = [line.split("|")[1].strip() for line in
-            (tmp_path / "out" / "train.md").read_text().splitlines() if line.startswith("| ")]  # fmt: skip
+    rows = [
+        line.split("|")[1].strip()
+        for line in (tmp_path / "out" / "train.md").read_text().splitlines()
+        if line.startswith("| ")
+    ]
     assert {"untrained", "trained", "BM25"} <= set(rows)
     assert ("BM25 + trained" in rows) == (kind != "cross")
 
@@ -180,21 +194,62 @@ def test_adapters_leave_a_head_free(models: dict[str, Path], pairs: Pairs, tmp_p
 @pytest.mark.parametrize(
     ("kind", "given", "settings", "message"),
     [
-        ("sparse", "sparse", {"loss": "margin"}, "loss margin cannot train a sparse encoder. Take mnrl, cached-mnrl, margin_mse or kl"),
-        ("late", "late", {"dimension": 8}, "dimension is for embedders, and the model is a late-interaction model"),
-        ("cross", "cross", {"matryoshka": [8]}, "matryoshka is for embedders, and the model is a cross-encoder"),
-        ("cross", "cross", {"query_prompt": "q: "}, "query_prompt is for embedders: a cross-encoder reads pairs as they are"),
+        (
+            "sparse",
+            "sparse",
+            {"loss": "margin"},
+            "loss margin cannot train a sparse encoder. Take mnrl, cached-mnrl, margin_mse or kl",
+        ),
+        (
+            "late",
+            "late",
+            {"dimension": 8},
+            "dimension is for embedders, and the model is a late-interaction model",
+        ),
+        (
+            "cross",
+            "cross",
+            {"matryoshka": [8]},
+            "matryoshka is for embedders, and the model is a cross-encoder",
+        ),
+        (
+            "cross",
+            "cross",
+            {"query_prompt": "q: "},
+            "query_prompt is for embedders: a cross-encoder reads pairs as they are",
+        ),
         ("sparse", "dense", {}, "--model {}: is an embedder, not a sparse encoder; write {}"),
-        ("late", "cross", {}, "--model {}: is a cross-encoder, not a late-interaction model; write rerank:bm25+{}, or cross:{} for candidate sets"),
+        (
+            "late",
+            "cross",
+            {},
+            "--model {}: is a cross-encoder, not a late-interaction model; write rerank:bm25+{}, or cross:{} for candidate sets",
+        ),
         ("late", "static", {}, "--model late:{}: {} has no vectors of tokens in context"),
-        ("cross", "sparse", {}, "--model {}: is a sparse encoder, not a cross-encoder; write sparse:{}"),
-        ("cross", "two", {}, "the model gives 2 values a pair, as a classifier does. Name a cross-encoder that gives one score, or an embedder to start from"),
+        (
+            "cross",
+            "sparse",
+            {},
+            "--model {}: is a sparse encoder, not a cross-encoder; write sparse:{}",
+        ),
+        (
+            "cross",
+            "two",
+            {},
+            "the model gives 2 values a pair, as a classifier does. Name a cross-encoder that gives one score, or an embedder to start from",
+        ),
     ],
-)  # fmt: skip
+)
 def test_what_does_not_fit_is_refused(
-    models: dict[str, Path], short: str, pairs: Pairs, tmp_path: Path,
-    kind: str, given: str, settings: dict[str, Any], message: str,
-) -> None:  # fmt: skip
+    models: dict[str, Path],
+    short: str,
+    pairs: Pairs,
+    tmp_path: Path,
+    kind: str,
+    given: str,
+    settings: dict[str, Any],
+    message: str,
+) -> None:
     folder = {**models, "static": Path(short), "two": tmp_path / "two"}[given]
     if given == "two":
         CrossEncoder(str(models["bare-dense"]), num_labels=2, device="cpu").save(str(folder))

@@ -106,8 +106,10 @@ def test_killed_word_vectors_end_with_the_same_bytes(
     config = make_config(None, {**settings, "init": "idf"})
     killed = subprocess.run(
         [sys.executable, "-c", _KILLED, short, str(run), str(tmp_path / "killed")],
-        env={**os.environ, "OMP_NUM_THREADS": "1"}, capture_output=True, check=False,
-    )  # fmt: skip
+        env={**os.environ, "OMP_NUM_THREADS": "1"},
+        capture_output=True,
+        check=False,
+    )
     assert killed.returncode == -signal.SIGKILL
     kept = [path.parent.name for path in tmp_path.glob("killed/checkpoints/*/progress.json")]
     assert kept == ["checkpoint-4"]
@@ -122,8 +124,13 @@ def test_killed_word_vectors_end_with_the_same_bytes(
 def test_training_reads_less_than_is_saved(static: SentenceTransformer, tmp_path: Path) -> None:
     """Only the first two tokens are trained; the saved model reads all, and says what was cut."""
     words = [("red", "owl"), ("blue", "cat"), ("green", "fox")]
-    pairs = Pairs([a for a, _ in words], [f"{a} {b} zebra" for a, b in words], [[]] * 3,
-                  ["1", "2", "3"], "a test")  # fmt: skip
+    pairs = Pairs(
+        [a for a, _ in words],
+        [f"{a} {b} zebra" for a, b in words],
+        [[]] * 3,
+        ["1", "2", "3"],
+        "a test",
+    )
     config = make_config(None, {"max_steps": 2, "max_length": 2, "learning_rate": 0.02})
     trained = train(static, pairs, config, tmp_path / "out", device="cpu")
     saved = SentenceTransformer(str(trained.path), device="cpu")

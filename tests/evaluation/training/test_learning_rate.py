@@ -110,9 +110,12 @@ def test_a_dev_split_is_scored_where_there_is_one(
 
 def test_too_few_queries(short: str, pairs: Pairs, run: Path, tmp_path: Path) -> None:
     few = replace(
-        pairs, **{name: getattr(pairs, name)[:30] for name in
-                  ("anchors", "positives", "negatives", "query_ids", "positive_ids")}
-    )  # fmt: skip
+        pairs,
+        **{
+            name: getattr(pairs, name)[:30]
+            for name in ("anchors", "positives", "negatives", "query_ids", "positive_ids")
+        },
+    )
     with pytest.raises(UsageError) as caught:
         trials(short, few, run, tmp_path / "lr")
     assert str(caught.value) == (
@@ -150,9 +153,11 @@ def test_of_equal_scores_the_rate_nearest_to_the_usual_one() -> None:
 @pytest.mark.slow
 def test_on_the_page_and_shown_again(run: Path, short: str, tmp_path: Path) -> None:
     call: dict[str, Any] = {
-        "settings": {"max_steps": 4, "batch_size": 16}, "metrics": ["recall@2"],
-        "out": tmp_path / "out", "lr_auto": True,
-    }  # fmt: skip
+        "settings": {"max_steps": 4, "batch_size": 16},
+        "metrics": ["recall@2"],
+        "out": tmp_path / "out",
+        "lr_auto": True,
+    }
     result = retgen.train(run, short, **call)
     assert result.rates is not None
     assert [one.rate for one in result.rates.trials] == [0.0002, 0.0006, 0.002, 0.006, 0.02]
@@ -162,8 +167,12 @@ def test_on_the_page_and_shown_again(run: Path, short: str, tmp_path: Path) -> N
     lines = text_of(result).splitlines()
     head = lines.index("Which learning rate: 4 steps, 20 queries that were kept for it")
     assert [line.split()[0] for line in lines[head + 2 : head + 7]] == [
-        "0.0002", "0.0006", "0.002", "0.006", "0.02",
-    ]  # fmt: skip
+        "0.0002",
+        "0.0006",
+        "0.002",
+        "0.006",
+        "0.02",
+    ]
     assert "Which learning rate" in (tmp_path / "out/train.html").read_text()
     again = retgen.train(run, short, **call)
     assert again.trained.repeated
@@ -172,8 +181,21 @@ def test_on_the_page_and_shown_again(run: Path, short: str, tmp_path: Path) -> N
 
 @pytest.mark.slow
 def test_given_by_name(gen: Gen, run: Path, short: str, tmp_path: Path) -> None:
-    done = gen("train", run, "--model", short, "--lr", "0.01", "--set", "max_steps=1",
-               "--metric", "recall@2", "--out", tmp_path / "out", "--json")  # fmt: skip
+    done = gen(
+        "train",
+        run,
+        "--model",
+        short,
+        "--lr",
+        "0.01",
+        "--set",
+        "max_steps=1",
+        "--metric",
+        "recall@2",
+        "--out",
+        tmp_path / "out",
+        "--json",
+    )
     assert done.returncode == 0, done.stderr
     shown = json.loads(done.stdout)
     assert (shown["config"]["learning_rate"], shown["learning_rates"]) == (0.01, None)
@@ -182,10 +204,16 @@ def test_given_by_name(gen: Gen, run: Path, short: str, tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        (("--lr", "auto", "--set", "learning_rate=0.1"), "--lr and --set learning_rate both give the learning rate; leave one out"),
-        (("--lr", "fast"), "the training configuration is wrong\n  learning_rate: must be a number, not 'fast'"),
+        (
+            ("--lr", "auto", "--set", "learning_rate=0.1"),
+            "--lr and --set learning_rate both give the learning rate; leave one out",
+        ),
+        (
+            ("--lr", "fast"),
+            "the training configuration is wrong\n  learning_rate: must be a number, not 'fast'",
+        ),
     ],
-)  # fmt: skip
+)
 def test_what_cannot_be(
     gen: Gen, run: Path, options: tuple[str, ...], message: str, tmp_path: Path
 ) -> None:

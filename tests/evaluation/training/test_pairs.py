@@ -117,13 +117,33 @@ def test_training_tables_come_before_qrels(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("qrels", "split", "error", "text"),
     [
-        ({"test": [("q1", "d1", 0)]}, None, DatasetError, "{}: no qrel of split test is above 0, so there is no pair to train on"),
-        ({"test": [("q1", "d1", 1)], "dev": [("q1", "d1", 1)]}, "tset", UsageError, "{} has no qrels of split 'tset'; did you mean test? Splits: test, dev"),
-        ({"test": [("q1", "d9", 1), ("q1", "d8", 0)]}, None, DatasetError, "{}: the qrels of split test name 2 documents that are not in the corpus, such as d9; `gen validate {}` lists them"),
-        ({"test": [("q9", "d1", 1)]}, None, DatasetError, "{}: the qrels of split test name query q9, which is not among the queries; `gen validate {}` lists all such rows"),
+        (
+            {"test": [("q1", "d1", 0)]},
+            None,
+            DatasetError,
+            "{}: no qrel of split test is above 0, so there is no pair to train on",
+        ),
+        (
+            {"test": [("q1", "d1", 1)], "dev": [("q1", "d1", 1)]},
+            "tset",
+            UsageError,
+            "{} has no qrels of split 'tset'; did you mean test? Splits: test, dev",
+        ),
+        (
+            {"test": [("q1", "d9", 1), ("q1", "d8", 0)]},
+            None,
+            DatasetError,
+            "{}: the qrels of split test name 2 documents that are not in the corpus, such as d9; `gen validate {}` lists them",
+        ),
+        (
+            {"test": [("q9", "d1", 1)]},
+            None,
+            DatasetError,
+            "{}: the qrels of split test name query q9, which is not among the queries; `gen validate {}` lists all such rows",
+        ),
         ({}, None, DatasetError, "{} holds no training pairs and no qrels, so nothing to train on"),
     ],
-)  # fmt: skip
+)
 def test_pairs_that_cannot_be(
     tmp_path: Path, qrels: Any, split: str | None, error: type[Exception], text: str
 ) -> None:

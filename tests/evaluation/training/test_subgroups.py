@@ -25,9 +25,11 @@ pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("one_torch_thread")]  # 
 
 ARMS = ["kw+sm", "kw", "sm"]
 CALL: dict[str, Any] = {
-    "settings": {"learning_rate": 0.02, "epochs": 2, "batch_size": 8}, "compare": ARMS,
-    "by": "set", "metrics": ["recall@1", "nDCG@10"],
-}  # fmt: skip
+    "settings": {"learning_rate": 0.02, "epochs": 2, "batch_size": 8},
+    "compare": ARMS,
+    "by": "set",
+    "metrics": ["recall@1", "nDCG@10"],
+}
 ANIMALS = "owl cat dog fox bee ant cow pig hen rat elk eel yak emu".split()
 PLACES = (
     "river garden kitchen harbour station market forest library mountain bakery "
@@ -59,30 +61,51 @@ def write_two_sided(folder: Path) -> Path:
         for i, (animal, place) in enumerate(words)
     ]
     corpus = [{"_id": f"d{i}", "title": "", "text": text} for i, text in enumerate(texts)]
-    queries = [
-        {"_id": f"k{i}", "text": animal, "metadata": {"set": "KW", "kind": "word", "place": f"p{i}"}}
-        for i, animal in enumerate(ANIMALS)
-    ] + [
-        {"_id": f"s{i}", "text": f"an animal at rest by a {place}", "metadata": {"set": "SM"}}
-        for i, place in enumerate(PLACES[:12])
-    ] + [{"_id": "n0", "text": "asleep in the woods"}]  # fmt: skip
+    queries = (
+        [
+            {
+                "_id": f"k{i}",
+                "text": animal,
+                "metadata": {"set": "KW", "kind": "word", "place": f"p{i}"},
+            }
+            for i, animal in enumerate(ANIMALS)
+        ]
+        + [
+            {"_id": f"s{i}", "text": f"an animal at rest by a {place}", "metadata": {"set": "SM"}}
+            for i, place in enumerate(PLACES[:12])
+        ]
+        + [{"_id": "n0", "text": "asleep in the woods"}]
+    )
     for row in queries:
         row.setdefault("metadata", {}).setdefault("number", row["_id"])  # type: ignore[attr-defined]
     write_rows(folder / "corpus.jsonl", corpus)
     write_rows(folder / "queries.jsonl", queries)
-    write_rows(folder / "qrels.jsonl", [
-        {"query-id": row["_id"], "corpus-id": "d6" if row["_id"] == "n0" else f"d{row['_id'][1:]}",
-         "score": 1} for row in queries
-    ])  # fmt: skip
+    write_rows(
+        folder / "qrels.jsonl",
+        [
+            {
+                "query-id": row["_id"],
+                "corpus-id": "d6" if row["_id"] == "n0" else f"d{row['_id'][1:]}",
+                "score": 1,
+            }
+            for row in queries
+        ],
+    )
     there = words[14:]
-    write_pairs(folder / "training/kw.parquet", [
-        (f"{animal}s", texts[14 + i], texts[14 + (i + 1) % 14], texts[14 + (i + 2) % 14])
-        for i, (animal, _) in enumerate(there)
-    ])  # fmt: skip
-    write_pairs(folder / "training/sm.parquet", [
-        (f"what a {place} has", texts[14 + i], texts[14 + (i + 3) % 14])
-        for i, (_, place) in enumerate(there[:6])
-    ])  # fmt: skip
+    write_pairs(
+        folder / "training/kw.parquet",
+        [
+            (f"{animal}s", texts[14 + i], texts[14 + (i + 1) % 14], texts[14 + (i + 2) % 14])
+            for i, (animal, _) in enumerate(there)
+        ],
+    )
+    write_pairs(
+        folder / "training/sm.parquet",
+        [
+            (f"what a {place} has", texts[14 + i], texts[14 + (i + 3) % 14])
+            for i, (_, place) in enumerate(there[:6])
+        ],
+    )
     return folder
 
 
@@ -97,13 +120,20 @@ def outside(two_sided: Path) -> Path:
     folder = two_sided.parent / "there"
     folder.mkdir()
     (folder / "corpus.jsonl").write_bytes((two_sided / "corpus.jsonl").read_bytes())
-    write_rows(folder / "queries.jsonl", [
-        {"_id": "a", "text": "owls", "metadata": {"sett": "KW"}}, {"_id": "b", "text": "a hen"},
-    ])  # fmt: skip
-    write_rows(folder / "qrels.jsonl", [
-        {"query-id": "a", "corpus-id": "d14", "score": 1},
-        {"query-id": "b", "corpus-id": "d22", "score": 1},
-    ])  # fmt: skip
+    write_rows(
+        folder / "queries.jsonl",
+        [
+            {"_id": "a", "text": "owls", "metadata": {"sett": "KW"}},
+            {"_id": "b", "text": "a hen"},
+        ],
+    )
+    write_rows(
+        folder / "qrels.jsonl",
+        [
+            {"query-id": "a", "corpus-id": "d14", "score": 1},
+            {"query-id": "b", "corpus-id": "d22", "score": 1},
+        ],
+    )
     return folder
 
 
@@ -123,12 +153,16 @@ def test_arms_differ_in_their_pairs_alone(split: Training) -> None:
     result = split.to_json()
     assert [variant.name for variant in split.variants] == list(result["arms"]) == ARMS
     assert [(a["pairs"], a["hard_negatives"], a["steps"]) for a in result["arms"].values()] == [
-        (20, 1, [8]), (14, 1, [8]), (6, 1, [8]),
-    ]  # fmt: skip
+        (20, 1, [8]),
+        (14, 1, [8]),
+        (6, 1, [8]),
+    ]
     out = split.folder
     assert [Path(a["models"][0]) for a in result["arms"].values()] == [
-        out / "model", out / "pairs-kw/model", out / "pairs-sm/model",
-    ]  # fmt: skip
+        out / "model",
+        out / "pairs-kw/model",
+        out / "pairs-sm/model",
+    ]
     of = [
         json.loads((out / name / "identity.json").read_text())["config"]
         for name in ("", "pairs-kw", "pairs-sm")
@@ -141,25 +175,29 @@ def test_arms_differ_in_their_pairs_alone(split: Training) -> None:
 def test_sides_are_scored_as_sets_of_their_own(split: Training, two_sided: Path) -> None:
     result = split.to_json()
     test = result["test"]
-    assert json.loads(json.dumps(result)) == json.loads((split.folder / "train.json").read_text())
+    stored = json.loads((split.folder / "train.json").read_text())
+    assert {**stored, **json.loads(json.dumps(result))} == stored
     assert (test["sides"]["column"], test["sides"]["measure"]) == ("set", "nDCG@10")
     subgroups = {subgroup["value"]: subgroup for subgroup in test["sides"]["results"]}
     assert {value: subgroup["queries"] for value, subgroup in subgroups.items()} == {
-        "KW": 14, "SM": 12, "(none)": 1, "all queries": 27,
-    }  # fmt: skip
+        "KW": 14,
+        "SM": 12,
+        "(none)": 1,
+        "all queries": 27,
+    }
     rows = {"KW": range(14), "SM": range(14, 26), "(none)": [26], "all queries": range(27)}
     folders = {"kw+sm": "", "kw": "pairs-kw", "sm": "pairs-sm"}
     values = {
         name: np.load(split.folder / place / "scores/test_after.npy")
         for name, place in folders.items()
-    } | {
-        when: np.load(split.folder / f"scores/test_{when}.npy") for when in ("idf", "before")
-    }  # fmt: skip
+    } | {when: np.load(split.folder / f"scores/test_{when}.npy") for when in ("idf", "before")}
     names = [*ARMS, "idf", "before"]
     for value, at in rows.items():
         assert list(subgroups[value]["scores"]) == [
-            *names, "bm25", *(f"minmax:bm25+{name}" for name in names)
-        ]  # fmt: skip
+            *names,
+            "bm25",
+            *(f"minmax:bm25+{name}" for name in names),
+        ]
         for name, of in values.items():
             assert list(subgroups[value]["scores"][name].values()) == pytest.approx(
                 of[list(at)].mean(axis=0).tolist(), abs=1e-12
@@ -176,9 +214,13 @@ def test_sides_are_scored_as_sets_of_their_own(split: Training, two_sided: Path)
 
 def test_they_are_as_gen_eval_has_them(split: Training, two_sided: Path, tmp_path: Path) -> None:
     scored = retgen.evaluate(
-        two_sided, models=["bm25", split.model, str(split.folder / "pairs-kw/model")],
-        metrics=["recall@1", "nDCG@10"], analyses=Analyses(by=("set",)), out=tmp_path, cache=False,
-    ).to_json()  # fmt: skip
+        two_sided,
+        models=["bm25", split.model, str(split.folder / "pairs-kw/model")],
+        metrics=["recall@1", "nDCG@10"],
+        analyses=Analyses(by=("set",)),
+        out=tmp_path,
+        cache=False,
+    ).to_json()
     names = dict(zip(["bm25", split.model], ["bm25", "before"], strict=True))
     rows = {
         (row["value"], names.get(row["model"], "kw")): row["metrics"]
@@ -196,9 +238,14 @@ def test_what_is_shown(split: Training) -> None:
     lines = text_of(split).splitlines()
     head = lines.index(next(line for line in lines if line.startswith("test: set ")))
     assert re.split(r"\s{2,}", lines[head]) == [
-        "test: set", "queries", "model", "nDCG@10", "against untrained", "against idf alone",
+        "test: set",
+        "queries",
+        "model",
+        "nDCG@10",
+        "against untrained",
+        "against idf alone",
         "against kw+sm",
-    ]  # fmt: skip
+    ]
     table = [re.split(r"\s{2,}", line) for line in lines[head + 1 : head + 25]]
     assert [row[:3] for row in table] == [
         [subgroup, queries, model]
@@ -240,9 +287,13 @@ def test_a_repeated_call_trains_nothing_and_takes_any_column(
     whole = again(by=None).to_json()
     assert (whole["test"]["sides"], whole["dilemma"]) == (None, None)
     kinds = again(by="kind").to_json()
-    assert [(subgroup["value"], subgroup["queries"]) for subgroup in kinds["test"]["sides"]["results"]] == [
-        ("word", 14), ("(none)", 13), ("all queries", 27),
-    ]  # fmt: skip
+    assert [
+        (subgroup["value"], subgroup["queries"]) for subgroup in kinds["test"]["sides"]["results"]
+    ] == [
+        ("word", 14),
+        ("(none)", 13),
+        ("all queries", 27),
+    ]
     assert kinds["dilemma"] == (
         "On the test set zoo there is no dilemma to be seen: fewer than two values of kind have "
         "queries enough for intervals."
@@ -254,16 +305,21 @@ def test_a_repeated_call_trains_nothing_and_takes_any_column(
         again()
     scores.write_bytes(kept)
     assert str(error.value) == (
-        f"--by set: {scores} is gone, with the scores query by query. Start anew with --fresh"
+        f"{split.folder}/pairs-sm is a finished training, but not as it was written: "
+        "scores/test_after.npy (missing). Put the files back as they were, or train again with "
+        "--fresh."
     )
 
 
 def test_pairs_of_the_test_set_are_counted_by_variant(short: str, tmp_path: Path) -> None:
     path = write_two_sided(tmp_path / "zoo")
-    write_pairs(path / "training/sm.parquet", [
-        (animal, f"the {animal} sleeps near the {place}")
-        for animal, place in zip(ANIMALS[:4], PLACES[:4], strict=True)
-    ])  # fmt: skip
+    write_pairs(
+        path / "training/sm.parquet",
+        [
+            (animal, f"the {animal} sleeps near the {place}")
+            for animal, place in zip(ANIMALS[:4], PLACES[:4], strict=True)
+        ],
+    )
     result = retgen.train(
         path, short, settings={"max_steps": 1}, compare=["kw", "sm"], out=tmp_path / "out"
     )
@@ -310,7 +366,7 @@ def test_a_dilemma() -> None:
 def test_no_dilemma() -> None:
     text = found(
         {"kw+sm": ALL, "kw": ALL, "before": NONE}, {"kw+sm": ALL, "kw": SOME, "before": SOME}
-    )  # fmt: skip
+    )
     assert text == (
         "On the test set zoo no dilemma was found by recall@1: no training gains on one subgroup and "
         "loses on another, against the untrained model. The lowest change is that with kw pairs on "
@@ -318,15 +374,16 @@ def test_no_dilemma() -> None:
     )
     text = found(
         {"kw+sm": ALL, "kw": ALL, "sm": SOME, "before": NONE},
-        {"kw+sm": ALL, "kw": SOME, "sm": ALL, "before": NONE}
-    )  # fmt: skip
+        {"kw+sm": ALL, "kw": SOME, "sm": ALL, "before": NONE},
+    )
     assert "0.5000" in text.partition(" What ")[0]
     assert "includes 0" not in text
     assert re.search(
         r" What is better to train with depends on the subgroup: kw against sm \+0\.5000 \(.*\) on KW "
         r"queries and -0\.5000 \(.*\) on SM queries\. kw\+sm is below no other on any subgroup for "
-        r"sure\.$", text,
-    )  # fmt: skip
+        r"sure\.$",
+        text,
+    )
     text = found({"kw": NONE, "before": ALL}, {"kw": SOME, "before": SOME})
     assert text.endswith("-1.0000 (-1.000 to -0.875): a loss that no other subgroup makes up for.")
 
@@ -337,15 +394,30 @@ def test_no_dilemma() -> None:
 @pytest.mark.parametrize(
     ("changes", "message"),
     [
-        ({"by": "sets"}, "--by sets: no query of {path} has such a column; did you mean set? Columns: kind, number, place, set"),
-        ({"compare": ["kw+smm"]}, "--compare: there is no 'smm'; did you mean sm? Possible: own, mined, in-batch; or training files, joined by + where a variant takes several: kw, sm"),
-        ({"compare": ["kw", "own"]}, "--compare kw,own: kinds of negatives (own, mined, in-batch) and training files are compared one at a time, so that variants differ in one thing"),
+        (
+            {"by": "sets"},
+            "--by sets: no query of {path} has such a column; did you mean set? Columns: kind, number, place, set",
+        ),
+        (
+            {"compare": ["kw+smm"]},
+            "--compare: there is no 'smm'; did you mean sm? Possible: own, mined, in-batch; or training files, joined by + where a variant takes several: kw, sm",
+        ),
+        (
+            {"compare": ["kw", "own"]},
+            "--compare kw,own: kinds of negatives (own, mined, in-batch) and training files are compared one at a time, so that variants differ in one thing",
+        ),
         ({"compare": ["kw+sm", "kw", "sm+kw"]}, "--compare: sm+kw is named twice"),
         ({"compare": ["kw+kw"]}, "--compare: kw+kw is named twice"),
-        ({"data": ["kw"]}, "--compare kw+sm,kw,sm: names the training files of each variant, so --data has no place beside it"),
-        ({"split": "test"}, "--compare kw+sm,kw,sm: names the training files of each variant, so --split has no place beside it"),
+        (
+            {"data": ["kw"]},
+            "--compare kw+sm,kw,sm: names the training files of each variant, so --data has no place beside it",
+        ),
+        (
+            {"split": "test"},
+            "--compare kw+sm,kw,sm: names the training files of each variant, so --split has no place beside it",
+        ),
     ],
-)  # fmt: skip
+)
 def test_what_cannot_be_compared(
     two_sided: Path, tmp_path: Path, changes: dict[str, Any], message: str
 ) -> None:
@@ -385,8 +457,13 @@ def test_a_training_by_itself_has_sides_too(two_sided: Path, short: str, tmp_pat
     lines = text_of(result).splitlines()
     head = next(line for line in lines if line.startswith("test: set "))
     assert re.split(r"\s{2,}", head) == [
-        "test: set", "queries", "model", "nDCG@10", "against untrained", "against idf alone",
-    ]  # fmt: skip
+        "test: set",
+        "queries",
+        "model",
+        "nDCG@10",
+        "against untrained",
+        "against idf alone",
+    ]
     assert result.dilemma() in lines
     assert result.conclusion() is None
     (subgroup, *_) = result.to_json()["test"]["sides"]["results"]

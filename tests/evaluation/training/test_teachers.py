@@ -17,8 +17,6 @@ from sentence_transformers import CrossEncoder, SentenceTransformer
 
 import retgen
 from retgen.errors import DatasetError, UsageError
-from retgen.evaluation.embedders.options import Options
-from retgen.evaluation.search.base import CandidateSet
 from retgen.evaluation.training import Pairs, TrainConfig, make_config
 from retgen.evaluation.training.batches import prepare
 from retgen.evaluation.training.fit import train
@@ -27,7 +25,9 @@ from retgen.evaluation.training.page import text as text_of
 from retgen.evaluation.training.pairs import FalseNegatives
 from retgen.evaluation.training.teachers import Teacher, check_teacher, taught
 from retgen.progress import no_progress
-from tests.agents.server import Server, serving
+from retgen.search.base import CandidateSet
+from retgen.search.embedders.options import Options
+from tests.agents.server import Server, counted, serving
 from tests.conftest import Gen
 from tests.evaluation.training.conftest import FAST, weights, with_negatives
 
@@ -105,8 +105,15 @@ def test_each_kind_learns_from_a_teacher_and_is_resumed(
     """Killed, it ends with the same weights."""
     name = short if kind == "static" else f"{kind}:{models[kind]}".removeprefix("dense:")
     steps = 12 if kind == "static" else 6
-    settings = {**FAST, "loss": loss, "teacher": "bm25", "max_steps": steps, "max_length": 32,
-                "eval_every": steps // 3, "hold_out": 0.2}  # fmt: skip
+    settings = {
+        **FAST,
+        "loss": loss,
+        "teacher": "bm25",
+        "max_steps": steps,
+        "max_length": 32,
+        "eval_every": steps // 3,
+        "hold_out": 0.2,
+    }
     config = make_config(None, settings)
     some = taught(with_negatives(pairs), config, bm25(tmp_path), 2)
     if (kind, loss) == ("cross", "kl"):
@@ -187,12 +194,17 @@ def test_a_false_negative_becomes_a_positive(tmp_path: Path) -> None:
     result = taught(KETTLES, config, bm25(tmp_path), 2)
     assert result.anchors == [*KETTLES.anchors, "copper kettle", "late trains"]
     assert result.positives == [
-        *KETTLES.positives, "copper kettle copper kettle", "late trains",
-    ]  # fmt: skip
+        *KETTLES.positives,
+        "copper kettle copper kettle",
+        "late trains",
+    ]
     assert result.query_ids == ["q1", "q2", "q1", "q1", "q2"]
     assert result.positive_ids == ["d1", "d2", "d3", "", ""]
-    assert [result.negatives[i] for i in (0, 2, 3)] == [["a pan", "a kettle"], ["a kettle"],
-                                                        ["a pan", "a kettle"]]  # fmt: skip
+    assert [result.negatives[i] for i in (0, 2, 3)] == [
+        ["a pan", "a kettle"],
+        ["a kettle"],
+        ["a pan", "a kettle"],
+    ]
     # the trains have no negative left
     assert sorted(result.negatives[1]) == ["an old copper kettle", "kettle of copper"]
     assert result.negatives[4] == result.negatives[1]
@@ -215,8 +227,10 @@ def test_or_is_dropped(tmp_path: Path) -> None:
     assert (result.anchors, result.positives) == (KETTLES.anchors, KETTLES.positives)
     # a tenth of the score is enough: "a kettle" is gone as well
     assert [result.negatives[0], len(result.negatives[1]), len(result.negatives[2])] == [
-        ["a pan"], 1, 1,
-    ]  # fmt: skip
+        ["a pan"],
+        1,
+        1,
+    ]
     assert result.negatives[2] == ["late trains of today"]
     assert [len(row) for row in result.scores] == [2, 2, 2]
     assert result.origin.startswith(
@@ -299,10 +313,16 @@ def test_teachers_that_do_not_fit(models: dict[str, Path], tmp_path: Path) -> No
     [
         ({"loss": "kl"}, "loss kl needs teacher, as cross:MODEL or bm25"),
         ({"false_negatives": "drop"}, "false_negatives drop needs teacher, as cross:MODEL or bm25"),
-        ({"teacher": "bm25"}, "teacher is for loss margin_mse or kl, or for false_negatives drop or relabel"),
-        ({"loss": "margin_mse", "teacher": "bm25", "hard_negatives": 0}, "loss margin_mse needs hard_negatives of at least 1"),
+        (
+            {"teacher": "bm25"},
+            "teacher is for loss margin_mse or kl, or for false_negatives drop or relabel",
+        ),
+        (
+            {"loss": "margin_mse", "teacher": "bm25", "hard_negatives": 0},
+            "loss margin_mse needs hard_negatives of at least 1",
+        ),
     ],
-)  # fmt: skip
+)
 def test_settings_that_do_not_go_together(settings: dict[str, Any], message: str) -> None:
     with pytest.raises(UsageError) as caught:
         make_config(None, settings)
@@ -321,8 +341,14 @@ def test_pairs_that_cannot_be_taught(pairs: Pairs, short: str, tmp_path: Path) -
 
 
 def test_what_is_said_and_shown_again(other: Path, short: str, tmp_path: Path) -> None:
-    settings = {**FAST, "epochs": 1, "teacher": "static:minilm", "loss": "margin_mse",
-                "false_negatives": "relabel", "relevant_from": 0.9}  # fmt: skip
+    settings = {
+        **FAST,
+        "epochs": 1,
+        "teacher": "static:minilm",
+        "loss": "margin_mse",
+        "false_negatives": "relabel",
+        "relevant_from": 0.9,
+    }
     call: dict[str, Any] = {"settings": settings, "metrics": ["recall@1"], "out": tmp_path / "out"}
     result = retgen.train(other, short, **call)
     false = result.pairs.false_negatives
@@ -351,10 +377,23 @@ def test_mined_negatives_are_spared_for_those_that_are_dropped(
     gen: Gen, other: Path, short: str, tmp_path: Path
 ) -> None:
     done = gen(
-        "train", other, "--model", short, "--compare", "mined,own", "--set", "teacher=bm25",
-        "--set", "false_negatives=drop", "--set", "max_steps=1", "--metric", "recall@1",
-        "--out", tmp_path / "out",
-    )  # fmt: skip
+        "train",
+        other,
+        "--model",
+        short,
+        "--compare",
+        "mined,own",
+        "--set",
+        "teacher=bm25",
+        "--set",
+        "false_negatives=drop",
+        "--set",
+        "max_steps=1",
+        "--metric",
+        "recall@1",
+        "--out",
+        tmp_path / "out",
+    )
     assert done.returncode == 0, done.stderr
     notes = [line for line in done.stdout.splitlines() if line.startswith("note: ")]
     assert any(line.startswith("note: mined: 6 pairs from the qrels of") for line in notes)
@@ -368,8 +407,18 @@ def test_mined_negatives_are_spared_for_those_that_are_dropped(
 def test_a_wrong_teacher_ends_before_anything_is_written(
     gen: Gen, other: Path, tmp_path: Path
 ) -> None:
-    done = gen("train", other, "--model", "static:minilm", "--set", "teacher=bm52",
-               "--set", "loss=kl", "--out", tmp_path / "out")  # fmt: skip
+    done = gen(
+        "train",
+        other,
+        "--model",
+        "static:minilm",
+        "--set",
+        "teacher=bm52",
+        "--set",
+        "loss=kl",
+        "--out",
+        tmp_path / "out",
+    )
     assert done.returncode == 2
     assert done.stderr.startswith("gen: teacher bm52: there is no such model; did you mean bm25?")
     assert not (tmp_path / "out").exists()
@@ -391,7 +440,7 @@ def server(monkeypatch: pytest.MonkeyPatch) -> Iterator[Server]:
         return json.dumps({"relevant": "cat" in document or "fox" in document})
 
     with serving(say) as result:
-        result.usage = None
+        result.usage = counted
         monkeypatch.setenv("OPENAI_API_KEY", "sk-planted")
         monkeypatch.setenv("OPENAI_BASE_URL", result.url)
         yield result
@@ -402,11 +451,22 @@ def test_a_chat_model_says_which_negatives_are_relevant(
     gen: Gen, other: Path, short: str, tmp_path: Path, server: Server
 ) -> None:
     """Each negative is asked about once, whatever is trained afterwards."""
-    call = ["train", other, "--model", short, "--set", f"teacher={CHAT}", "--set", "max_steps=1",
-            "--metric", "recall@1", "--out", tmp_path / "out"]  # fmt: skip
+    call = [
+        "train",
+        other,
+        "--model",
+        short,
+        "--set",
+        f"teacher={CHAT}",
+        "--set",
+        "max_steps=1",
+        "--metric",
+        "recall@1",
+        "--out",
+        tmp_path / "out",
+    ]
     done = gen(*call, "--set", "false_negatives=relabel", "--max-usd", "1")
     assert done.returncode == 0, done.stderr
-    assert done.stderr.startswith("gen: openai:gpt-5-mini: 6 pairs are to be sent in 6 requests, ")
     assert "6 negatives, of 2 queries, are relabelled as positives: " + CHAT in done.stdout
     shown = json.loads((tmp_path / "out/train.json").read_text())
     found = [shown["false_negatives"][name] for name in ("negatives", "relevant", "lost")]
@@ -424,25 +484,43 @@ def test_a_chat_model_says_which_negatives_are_relevant(
 @pytest.mark.parametrize(
     ("given", "code", "message"),
     [
-        (["--set", "false_negatives=drop", "--max-usd", "0"], 3,
-         "gen: openai:gpt-5-mini: the pairs to be sent cost $0.0"),
-        (["--set", "loss=kl"], 2,
-         f"gen: teacher {CHAT}: a chat model says yes or no, and loss kl learns from scores. Take "
-         "cross:MODEL, or another loss with false_negatives=relabel"),
-        (["--set", "teacher=llm:openai", "--set", "false_negatives=drop"], 2,
-         "gen: teacher openai: a chat model judges pairs; name one, as openai:gpt-5-mini"),
-        (["--set", "teacher=bm25", "--set", "false_negatives=drop", "--max-usd", "1"], 2,
-         "gen: --max-usd is about models behind an API: name one, as --set "
-         "teacher=llm:openai:gpt-5-mini"),
+        (
+            ["--set", "false_negatives=drop", "--max-usd", "0"],
+            3,
+            "gen: the next call could cost $0.0",
+        ),
+        (
+            ["--set", "loss=kl"],
+            2,
+            f"gen: teacher {CHAT}: a chat model says yes or no, and loss kl learns from scores. Take "
+            "cross:MODEL, or another loss with false_negatives=relabel",
+        ),
+        (
+            ["--set", "teacher=llm:openai", "--set", "false_negatives=drop"],
+            2,
+            "gen: teacher openai: a chat model judges pairs; name one, as openai:gpt-5-mini",
+        ),
+        (
+            ["--set", "teacher=bm25", "--set", "false_negatives=drop", "--max-usd", "1"],
+            2,
+            "gen: --max-usd is about models behind an API: name one, as --set "
+            "teacher=llm:openai:gpt-5-mini",
+        ),
     ],
-)  # fmt: skip
+)
 def test_chat_models_that_are_not_asked(
-    gen: Gen, other: Path, tmp_path: Path, server: Server, given: list[str], code: int,
+    gen: Gen,
+    other: Path,
+    tmp_path: Path,
+    server: Server,
+    given: list[str],
+    code: int,
     message: str,
-) -> None:  # fmt: skip
+) -> None:
     out = tmp_path / "out"
-    done = gen("train", other, "--model", "static:minilm", "--set", f"teacher={CHAT}", *given,
-               "--out", out)  # fmt: skip
+    done = gen(
+        "train", other, "--model", "static:minilm", "--set", f"teacher={CHAT}", *given, "--out", out
+    )
     assert message in done.stderr
     assert (done.returncode, server.requests) == (code, [])
     assert not (out / "model").exists()

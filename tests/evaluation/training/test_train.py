@@ -15,9 +15,9 @@ import pytest
 
 import retgen
 from retgen.errors import UsageError
-from retgen.evaluation.scoring.mteb_files import dataset_folder, write_task
 from retgen.evaluation.training.page import text as text_of
 from retgen.evaluation.training.result import Training
+from retgen.search.mteb_tasks import dataset_folder, write_task
 from tests.conftest import Gen, read_jsonl
 
 pytestmark = pytest.mark.usefixtures("one_torch_thread")
@@ -34,24 +34,33 @@ def memorised(
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("OMP_NUM_THREADS", "1")
         return retgen.train(
-            limit_run, short, outside=other, settings=FAST,
-            metrics=["recall@2", "nDCG@10"], out=tmp_path_factory.mktemp("trained") / "out",
-        )  # fmt: skip
+            limit_run,
+            short,
+            outside=other,
+            settings=FAST,
+            metrics=["recall@2", "nDCG@10"],
+            out=tmp_path_factory.mktemp("trained") / "out",
+        )
 
 
 def test_scores_before_during_and_after(memorised: Training, limit_run: Path, short: str) -> None:
     result = memorised.to_json()
     assert (result["base"], result["pairs"], result["pairs_of_the_test_view"]) == (
-        short, 200, 200,
-    )  # fmt: skip
+        short,
+        200,
+        200,
+    )
     before, after = result["test"]["before"], result["test"]["after"]
     assert list(before) == list(after) == ["recall@2", "nDCG@10"]
     assert before["recall@2"] + 0.2 < after["recall@2"] > 0.85
     # the same as gen eval says of both models
     scored = retgen.evaluate(
-        limit_run, models=[short, result["model"]], metrics=["recall@2", "nDCG@10"],
-        out=memorised.folder.parent / "eval", cache=False,
-    ).to_json()  # fmt: skip
+        limit_run,
+        models=[short, result["model"]],
+        metrics=["recall@2", "nDCG@10"],
+        out=memorised.folder.parent / "eval",
+        cache=False,
+    ).to_json()
     assert [row["metrics"] for row in scored["results"]] == [before, after]
     assert result["test"]["floors"] == scored["floors"]
     whens = [(entry["when"], entry["epoch"]) for entry in result["history"]]
@@ -68,9 +77,7 @@ def test_differences_are_of_the_stored_values(memorised: Training) -> None:
         for when in ("before", "after")
     }
     assert stored["after"].shape == (100, 2)
-    first, *_ = (
-        one for one in memorised.scored_sets[0].comparisons if one.second == "before"
-    )  # fmt: skip
+    first, *_ = (one for one in memorised.scored_sets[0].comparisons if one.second == "before")
     assert (first.first, first.second, first.measure) == ("after", "before", "recall@2")
     assert first.difference == pytest.approx(
         (stored["after"] - stored["before"])[:, 0].mean(), abs=1e-12
@@ -90,9 +97,17 @@ def test_what_is_said(memorised: Training, short: str) -> None:
     assert lines[3 : head - 2] == memorised.findings()
     assert lines[head].split() == ["test:", "limit", "recall@2", "nDCG@10"]
     assert [line.split("  ")[0] for line in lines[head + 1 : head + 11]] == [
-        "untrained", "idf alone", "trained", "BM25", "BM25 + untrained", "BM25 + idf alone",
-        "BM25 + trained", "best reachable", lines[head + 9].split("  ")[0], "random order",
-    ]  # fmt: skip
+        "untrained",
+        "idf alone",
+        "trained",
+        "BM25",
+        "BM25 + untrained",
+        "BM25 + idf alone",
+        "BM25 + trained",
+        "best reachable",
+        lines[head + 9].split("  ")[0],
+        "random order",
+    ]
     assert memorised.to_json()["test"]["ceiling"] == {"recall@2": 1.0, "nDCG@10": 1.0}
     assert (
         "note: 200 of the 200 training pairs are pairs of the test set limit: its scores measure "
@@ -113,9 +128,13 @@ def test_a_finished_training_is_shown_again(
     memorised: Training, limit_run: Path, other: Path, short: str
 ) -> None:
     again = retgen.train(
-        limit_run, short, outside=other, settings=FAST,
-        metrics=["recall@2", "nDCG@10"], out=memorised.folder,
-    )  # fmt: skip
+        limit_run,
+        short,
+        outside=other,
+        settings=FAST,
+        metrics=["recall@2", "nDCG@10"],
+        out=memorised.folder,
+    )
     assert again.trained.repeated
     assert again.to_json() == memorised.to_json()
     assert "finished before: nothing to do" in text_of(again)
@@ -200,8 +219,8 @@ def test_a_model_that_is_gone_or_changed_is_trained_anew(
     with pytest.raises(UsageError) as error:
         retgen.train(limit_run, str(base), settings=settings, out=after)
     assert str(error.value) == (
-        f"{after / 'training.json'} is not as a training wrote it: something else changed it. Choose "
-        "another folder, or start it anew with --fresh."
+        f"{after / 'training.json'} cannot be checked: it was changed since the training wrote it, or "
+        "is of an earlier version. Put it back as it was, or train again with --fresh."
     )
 
 
@@ -228,16 +247,25 @@ def test_what_cannot_be_trained(limit_run: Path, name: str) -> None:
 
 @pytest.mark.slow
 def test_the_command(gen, limit_run: Path) -> None:  # type: ignore[no-untyped-def]
-    args = ("--model", "static:minilm", "--set", "max_steps=2", "--set", "batch_size=full",
-            "--query-prompt", "find: ")  # fmt: skip
+    args = (
+        "--model",
+        "static:minilm",
+        "--set",
+        "max_steps=2",
+        "--set",
+        "batch_size=full",
+        "--query-prompt",
+        "find: ",
+    )
     results = gen("train", limit_run, *args, "--metric", "recall@2")
     assert (results.returncode, results.stderr) == (0, "")
     lines = results.stdout.splitlines()
-    assert lines[0].startswith("static:minilm: trained on 200 pairs, 2 steps of 2 on ")
+    assert lines[0].startswith("static:minilm: trained on 28 of 200 pairs, 2 steps of 2 on ")
     assert lines[1].startswith("from idf; no hard negatives (the pairs have none); query prompt")
     model = "outputs/train_limit_static--minilm/model"
-    scored = gen("eval", limit_run, "--model", model, "--metric", "recall@2", "--json",
-                 "--out", "scored")  # fmt: skip
+    scored = gen(
+        "eval", limit_run, "--model", model, "--metric", "recall@2", "--json", "--out", "scored"
+    )
     result = json.loads(scored.stdout)["results"][0]
     assert result["details"]["prompts"] == {"query": "find: ", "document": ""}
     row = next(line for line in lines if line.startswith("trained  "))
@@ -321,9 +349,12 @@ def test_a_loaded_task_is_written_and_read_again(
         for row in read_jsonl(limit_run / "dataset/qrels.jsonl")
     ]
     assert json.loads((kept / "task.json").read_text()) == {
-        "name": "Local", "revision": "local", "subset": "default", "languages": ["eng-Latn"],
+        "name": "Local",
+        "revision": "local",
+        "subset": "default",
+        "languages": ["eng-Latn"],
         "main_score": "ndcg_at_10",
-    }  # fmt: skip
+    }
     monkeypatch.setenv("RETGEN_CACHE", str(tmp_path / "cache"))
     assert dataset_folder("mteb:Local") == kept  # there already, so nothing is asked for
     here, there = (
@@ -335,10 +366,54 @@ def test_a_loaded_task_is_written_and_read_again(
     assert shown.certificate.densities.documents == 15
 
 
+def write_pairs(folder: Path, pairs: list[tuple[str, str]]) -> Path:
+    """A data set of (query, relevant document)."""
+    documents = {text: f"d{i}" for i, text in enumerate(dict.fromkeys(d for _, d in pairs))}
+    rows: dict[str, list[dict[str, Any]]] = {
+        "corpus": [{"_id": i, "title": "", "text": text} for text, i in documents.items()],
+        "queries": [{"_id": f"q{i}", "text": query} for i, (query, _) in enumerate(pairs)],
+        "qrels": [
+            {"query-id": f"q{i}", "corpus-id": documents[document], "score": 1}
+            for i, (_, document) in enumerate(pairs)
+        ],
+    }
+    folder.mkdir()
+    for name, of in rows.items():
+        (folder / f"{name}.jsonl").write_text("".join(json.dumps(row) + "\n" for row in of))
+    return folder
+
+
+def test_batches_with_nothing_to_compare(short: str, tmp_path: Path) -> None:
+    """20 questions with one document: whatever the loss, there is no document that is wrong."""
+    data = write_pairs(tmp_path / "d", [(f"where is owl {i}", "an owl runs") for i in range(20)])
+    settings = {"batch_size": 8, "max_steps": 6}
+    result = retgen.train(data, short, settings=settings, out=tmp_path / "out")
+    shown = result.to_json()
+    assert (shown["pairs"], shown["pairs_seen"]) == (20, 6)
+    assert {loss for _, loss in shown["losses"]} == {0.0}
+    warning = (
+        "every batch held 1 pair, so there was nothing to compare it with or learn from it. Pairs "
+        "with the same query or document are no negatives of one another (no_duplicates): train on "
+        "pairs of more queries and documents, or on hard negatives"
+    )
+    assert shown["warnings"] == [warning]
+    lines = text_of(result).splitlines()
+    assert lines[0].startswith(f"{short}: trained on 6 of 20 pairs, 6 steps of 6 on ")
+    assert f"warning: {warning}." in lines
+    page = html.unescape((tmp_path / "out/train.html").read_text())
+    assert f"{warning[0].upper()}{warning[1:]}." in page
+    assert "\n- pairs: 6 of 20, and 0 held out\n" in (tmp_path / "out/model/README.md").read_text()
+
+
 @pytest.mark.slow
 def test_a_training_that_collapses_says_so(limit_run: Path, layer: Path, tmp_path: Path) -> None:
-    settings = {"learning_rate": 1.0, "batch_size": 16, "max_steps": 24, "warmup_ratio": 0.0,
-                "max_length": 32}  # fmt: skip
+    settings = {
+        "learning_rate": 1.0,
+        "batch_size": 16,
+        "max_steps": 24,
+        "warmup_ratio": 0.0,
+        "max_length": 32,
+    }
     result = retgen.train(limit_run, str(layer), settings=settings, out=tmp_path / "bad")
     warning, unread = result.warnings()
     assert unread.endswith("or take a model that reads more")
@@ -365,19 +440,31 @@ def test_a_training_that_collapses_says_so(limit_run: Path, layer: Path, tmp_pat
 @pytest.mark.parametrize(
     ("settings", "length", "hard"),
     [
-        (None, 60, 0), ({"learning_rate": 1e-4}, 60, 0), ({"loss": "triplet"}, 60, 1),
-        ({"hard_negatives": 2}, 60, 2), ({"epochs": 1}, None, "all"), ({"max_steps": 3}, 3, "all"),
+        (None, 60, 0),
+        ({"learning_rate": 1e-4}, 60, 0),
+        ({"loss": "triplet"}, 60, 1),
+        ({"hard_negatives": 2}, 60, 2),
+        ({"epochs": 1}, None, "all"),
+        ({"max_steps": 3}, 3, "all"),
     ],
-)  # fmt: skip
+)
 def test_a_transformer_on_a_processor_is_trained_briefly(
-    settings: dict[str, Any] | None, length: int | None, hard: int | str,
-    other: Path, layer: Path, tmp_path: Path,
-) -> None:  # fmt: skip
+    settings: dict[str, Any] | None,
+    length: int | None,
+    hard: int | str,
+    other: Path,
+    layer: Path,
+    tmp_path: Path,
+) -> None:
     """Unless the user says how long."""
     done = retgen.train(
-        other, str(layer), settings=settings, metrics=["recall@1"], out=tmp_path / "out",
+        other,
+        str(layer),
+        settings=settings,
+        metrics=["recall@1"],
+        out=tmp_path / "out",
         device="cpu",
-    )  # fmt: skip
+    )
     assert (done.config.max_steps, done.config.hard_negatives) == (length, hard)
     assert done.config.learning_rate == {**(settings or {})}.get("learning_rate", 2e-5)
     told = [one for one in done.notes() if one.startswith("a short training, as this is a CPU")]

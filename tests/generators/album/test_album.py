@@ -17,9 +17,14 @@ from retgen.generators.params import Job
 from retgen.generators.records import Records
 
 DOG = Scene(
-    "dog", 1, "white", "sleeping", place="beach", moment="sunset",
+    "dog",
+    1,
+    "white",
+    "sleeping",
+    place="beach",
+    moment="sunset",
     passing=(PassingDetail("bicycle", "red"), PassingDetail("temple")),
-)  # fmt: skip
+)
 GIRLS = Scene("girl", 2, action="feeding", object="rabbit", place="kitchen")
 EMAIL = Scene("email", topic="weddings", month="May", passing=(PassingDetail("opera"),))
 
@@ -84,10 +89,18 @@ def test_captions_say_a_scene_in_both_languages() -> None:
         (Conjunction("girl", number=2), "two girls", "两名女孩", [0, 2, 0]),
         (Conjunction("girl", number=3), "three girls", "三名女孩", [0, 0, 0]),
         (Conjunction("rabbit"), "rabbit", "兔子", [0, 2, 0]),
-        (Conjunction("child", action="feeding", object="rabbit"), "child feeding a rabbit",
-         "喂兔子的孩子", [0, 1, 0]),
-        (Conjunction("rabbit", action="feeding", object="rabbit"), "rabbit feeding a rabbit",
-         "喂兔子的兔子", [0, 0, 0]),
+        (
+            Conjunction("child", action="feeding", object="rabbit"),
+            "child feeding a rabbit",
+            "喂兔子的孩子",
+            [0, 1, 0],
+        ),
+        (
+            Conjunction("rabbit", action="feeding", object="rabbit"),
+            "rabbit feeding a rabbit",
+            "喂兔子的兔子",
+            [0, 0, 0],
+        ),
         (Conjunction(action="sleeping"), "sleeping", "睡觉", [2, 0, 0]),
         (Conjunction("temple"), "temple", "寺庙", [1, 0, 0]),
         (Conjunction("waterside"), "waterside", "水边", [1, 0, 0]),
@@ -98,12 +111,20 @@ def test_captions_say_a_scene_in_both_languages() -> None:
         (Conjunction("weddings"), "weddings", "婚礼", [0, 0, 2]),
         (Conjunction("opera"), "opera", "歌剧", [0, 0, 1]),
         (Conjunction("email", topic="opera"), "email about opera", "关于歌剧的电子邮件", [0, 0, 0]),
-        (Conjunction("email", topic="weddings", month="May"), "email from May about weddings",
-         "五月的关于婚礼的电子邮件", [0, 0, 2]),
-        (Conjunction("dog", colour="white", action="sleeping", place="beach", moment="sunset"),
-         "a white dog sleeping on a beach at sunset", "日落时在海滩上睡觉的白色的狗", [2, 0, 0]),
+        (
+            Conjunction("email", topic="weddings", month="May"),
+            "email from May about weddings",
+            "五月的关于婚礼的电子邮件",
+            [0, 0, 2],
+        ),
+        (
+            Conjunction("dog", colour="white", action="sleeping", place="beach", moment="sunset"),
+            "a white dog sleeping on a beach at sunset",
+            "日落时在海滩上睡觉的白色的狗",
+            [2, 0, 0],
+        ),
     ],
-)  # fmt: skip
+)
 def test_grades_follow_from_the_facts(
     asked: Conjunction, english: str, chinese: str, grades: list[int]
 ) -> None:
@@ -139,11 +160,15 @@ def test_the_first_records() -> None:
         ),
         "metadata": {
             "facts": [
-                "subject=flowers", "number=2", "action=blooming", "place=beach", "moment=sunset",
+                "subject=flowers",
+                "number=2",
+                "action=blooming",
+                "place=beach",
+                "moment=sunset",
                 "passing=grey cow",
             ]
         },
-    }  # fmt: skip
+    }
     assert rows(records, "queries")[0] == {
         "_id": "q5196187",
         "text": "firefighter",

@@ -13,8 +13,15 @@ from retgen.review.web.views import environment
 
 TEXT = "A white dog is sleeping on a beach at sunset, with a red bike in the background."
 CHINESE = "日落时，一只白色的狗在海滩上睡觉，背景中有一辆红色的自行车。"
-FACTS = ["subject=dog", "number=1", "colour=white", "action=sleeping", "place=beach",
-         "moment=sunset", "passing=red bicycle"]  # fmt: skip
+FACTS = [
+    "subject=dog",
+    "number=1",
+    "colour=white",
+    "action=sleeping",
+    "place=beach",
+    "moment=sunset",
+    "passing=red bicycle",
+]
 
 
 def drawn(expression: Any, text: str = TEXT) -> dict[str, Any]:

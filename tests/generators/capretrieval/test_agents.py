@@ -43,8 +43,11 @@ def test_bad_answers_are_repaired_and_what_is_not_is_given_up(
     common = [row["record"]["text"] for row in rejected if row["rule"] == "query/common"]
     assert common == ["before"]  # of two passages, and of 8 none may be of more than one
     assert Counter(row["metadata"]["kind"] for row in queries) == {
-        "keyword": 4 * 7 - 2, "hypernym": 7, "summary": 7, "question": 7,
-    }  # fmt: skip
+        "keyword": 4 * 7 - 2,
+        "hypernym": 7,
+        "summary": 7,
+        "question": 7,
+    }
     for row in queries:
         note = row["metadata"]
         text = TEXTS[int(note["source"][1:])]
@@ -100,9 +103,11 @@ def test_a_model_of_which_nothing_can_be_used_leaves_the_words_of_people(
         "write_queries": {"failed": 8, "not JSON": 24}
     }
     assert ask("validate", "kb").returncode == 0
-    manifest.write_text(manifest.read_text().replace('"not JSON":24', '"not JSON":-1').replace(
-        '"not JSON": 24', '"not JSON": -1'
-    ))  # fmt: skip
+    manifest.write_text(
+        manifest.read_text()
+        .replace('"not JSON":24', '"not JSON":-1')
+        .replace('"not JSON": 24', '"not JSON": -1')
+    )
     done = ask("validate", "kb")
     assert done.returncode == 1
     assert "no counts of answers" in done.stdout
@@ -181,21 +186,40 @@ def test_what_is_right(kind: Kind, text: str, rests_on: str) -> None:
         ("summary", "word " * 61, "", "it is longer than 60 words"),
         ("keyword", "tower", "tower", "the passage does not hold 'tower'"),
         ("keyword", "windmill", "", "the passage does not hold ''"),
-        ("keyword", "mill", "windmill",
-         "a keyword stands in the passage word for word; 'mill' does not"),
-        ("phrase", "bank river", "river bank",
-         "a phrase stands in the passage word for word; 'bank river' does not"),
-        ("hypernym", "Windmill", "windmill",
-         "a hypernym is another word than what it generalises"),
+        (
+            "keyword",
+            "mill",
+            "windmill",
+            "a keyword stands in the passage word for word; 'mill' does not",
+        ),
+        (
+            "phrase",
+            "bank river",
+            "river bank",
+            "a phrase stands in the passage word for word; 'bank river' does not",
+        ),
+        ("hypernym", "Windmill", "windmill", "a hypernym is another word than what it generalises"),
         ("hypernym", "building", "castle", "the passage does not hold 'castle'"),
-        ("summary", "volunteers repaired a mill", "Nobody came.",
-         "the passage does not hold 'Nobody came.'"),
-        ("summary", "THE OLD windmill, on the river bank was restored", "",
-         "it copies 8 words in a row from the passage"),
-        ("question", "Why: the old windmill on the river bank was?", "",
-         "it copies 8 words in a row from the passage"),
+        (
+            "summary",
+            "volunteers repaired a mill",
+            "Nobody came.",
+            "the passage does not hold 'Nobody came.'",
+        ),
+        (
+            "summary",
+            "THE OLD windmill, on the river bank was restored",
+            "",
+            "it copies 8 words in a row from the passage",
+        ),
+        (
+            "question",
+            "Why: the old windmill on the river bank was?",
+            "",
+            "it copies 8 words in a row from the passage",
+        ),
     ],
-)  # fmt: skip
+)
 def test_what_is_wrong(kind: Kind, text: str, rests_on: str, reason: str) -> None:
     assert fault(kind, text, rests_on, ENGLISH, "en") == reason
 

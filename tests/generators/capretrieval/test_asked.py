@@ -11,7 +11,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from retgen import plan, run
-from retgen.agents.agent import Rejection
+from retgen.agents.report import Rejection
 from retgen.errors import RecipeError, RunDirectoryError
 from retgen.generators.capretrieval.asked import (
     asked_queries,
@@ -75,19 +75,38 @@ def test_every_row_is_read_repeated_ones_too(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("name", "content", "message"),
     [
-        ("a.pdf", "x", "PATH is none of .jsonl, .json, .csv, .tsv, .parquet, .txt: give one query a "
-                       "row, or one a line of .txt"),
-        ("a.jsonl", '{"typed": "kite"}\n', "PATH has no column query, question or "
-                                         "text: call that of the queries so"),
-        ("a.csv", "typed,query\n", "PATH holds no query: give one query a row, or one a line of .txt."),
+        (
+            "a.pdf",
+            "x",
+            "PATH is none of .jsonl, .json, .csv, .tsv, .parquet, .txt: give one query a "
+            "row, or one a line of .txt",
+        ),
+        (
+            "a.jsonl",
+            '{"typed": "kite"}\n',
+            "PATH has no column query, question or text: call that of the queries so",
+        ),
+        (
+            "a.csv",
+            "typed,query\n",
+            "PATH holds no query: give one query a row, or one a line of .txt.",
+        ),
         ("a.jsonl", "", "PATH holds no query: give one query a row, or one a line of .txt."),
-        ("a.jsonl", '{"text": " "}\n', "PATH holds no query: give one query a row, or one a "
-                                       "line of .txt. Refused are 1 by source/empty, the first at "
-                                       "a.jsonl:1: the column 'text' is empty."),
-        ("a.txt", "\n", "PATH holds no query: give one query a row, or one a line of .txt. Refused "
-                        "are 1 by source/empty, the first at a.txt: the file is empty."),
+        (
+            "a.jsonl",
+            '{"text": " "}\n',
+            "PATH holds no query: give one query a row, or one a "
+            "line of .txt. Refused are 1 by source/empty, the first at "
+            "a.jsonl:1: the column 'text' is empty.",
+        ),
+        (
+            "a.txt",
+            "\n",
+            "PATH holds no query: give one query a row, or one a line of .txt. Refused "
+            "are 1 by source/empty, the first at a.txt: the file is empty.",
+        ),
     ],
-)  # fmt: skip
+)
 def test_a_file_without_queries_is_one_error(
     tmp_path: Path, name: str, content: str, message: str
 ) -> None:
@@ -111,8 +130,10 @@ def test_what_rules_write_has_the_ratio_of_the_sample() -> None:
     """Of 60 drafts of 1 to 3 words half are kept: a third of one word, two thirds of three."""
     drafts = [
         query(" ".join(["word"] * words), passage, score=score / 10)
-        for passage in range(10) for words in (1, 2, 3) for score in (1, 2)
-    ]  # fmt: skip
+        for passage in range(10)
+        for words in (1, 2, 3)
+        for score in (1, 2)
+    ]
     asked = ["a", "a b c", "a b c"]
     rejected: list[Rejection] = []
     kept = like_asked(drafts, passages(10), asked, 0.5, rejected)
@@ -147,10 +168,11 @@ def test_a_text_of_the_sample_is_no_query() -> None:
     assert list(without_asked(queries, passages(1), ["red kite"], rejected)) == queries[1:]
     assert rejected == [
         Rejection(
-            "query/asked", "users asked it: it is of the sample",
-            {"passage": "d0", "kind": "phrase", "text": "Red  Kite"},
+            "query/asked",
+            "users asked it: it is of the sample",
+            {"passage": "d0", "set": "found", "kind": "phrase", "text": "Red  Kite"},
         )
-    ]  # fmt: skip
+    ]
 
 
 def test_a_run_says_what_the_sample_looked_like_and_what_came_out(tmp_path: Path) -> None:

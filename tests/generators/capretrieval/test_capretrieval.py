@@ -10,7 +10,7 @@ from typing import Any
 import pyarrow.parquet as pq
 import pytest
 
-from retgen import export, plan, preview, run, validate
+from retgen import evaluate, export, plan, preview, run, validate
 from retgen.errors import RecipeError, SourceRefused, UsageError
 from retgen.generators.capretrieval.params import CapRetrievalParams
 from retgen.generators.capretrieval.passages import documents_of
@@ -69,15 +69,35 @@ def texts_of(path: Path) -> dict[str, str]:
     }
 
 
+def test_a_test_set_by_rules_says_what_it_favours(finished: Path, tmp_path: Path) -> None:
+    tested = len({row["query-id"] for row in read_jsonl(finished / "dataset" / "qrels.jsonl")})
+    caution = (
+        f"{tested} of {tested} queries are taken from the documents by rules and repeat their "
+        "words: scores favour word match, so do not use them to choose between BM25 and embedders"
+    )
+    assert manifest(finished)["notes"]["caution"] == f"test: {caution}"
+    assert f"\nTest: {caution}.\n" in (finished / "dataset" / "README.md").read_text()
+    page = (finished / "report.html").read_text()
+    assert f"<b>Meaning beyond words.</b> Test: {caution}." in page
+    scored = evaluate(finished, models=["bm25"], metrics=["nDCG@10"], out=tmp_path / "eval")
+    assert scored.datasets[0].all_notes[0] == caution
+    assert (tmp_path / "eval" / "eval.html").read_text().count(caution) == 2  # summary and notes
+
+
 def test_rows_read_are_the_corpus_and_what_is_rejected(finished: Path) -> None:
     counted = rules(finished)
     assert counted.pop("query/quality") > 0
     assert counted == {
-        "source/empty": 1, "source/duplicate-text": 1, "source/duplicate-id": 1, "source/json": 1,
-        "query/general": 1,
-    }  # fmt: skip
-    where = [row["reason"].partition(":")[0] + ":" + row["reason"].split(":")[1]
-             for row in read_jsonl(finished / "rejected.jsonl")[:4]]  # fmt: skip
+        "source/empty": 1,
+        "source/duplicate-text": 1,
+        "source/duplicate-id": 1,
+        "source/json": 1,
+        "query/ambiguous": 1,
+    }
+    where = [
+        row["reason"].partition(":")[0] + ":" + row["reason"].split(":")[1]
+        for row in read_jsonl(finished / "rejected.jsonl")[:4]
+    ]
     assert where == [f"kb.jsonl:{n}" for n in (9, 10, 11, 12)]
     counts = manifest(finished)["counts"]
     assert counts["documents"] + 4 == 12
@@ -103,9 +123,18 @@ def test_every_query_names_the_characters_it_rests_on(finished: Path) -> None:
     for row in queries:
         note = row["metadata"]
         assert list(note) == [
-            "kind", "set", "evidence", "score", "side", "source", "span", "found_in", "found_at",
-            "language", "split",
-        ]  # fmt: skip
+            "kind",
+            "set",
+            "evidence",
+            "score",
+            "side",
+            "source",
+            "span",
+            "found_in",
+            "found_at",
+            "language",
+            "split",
+        ]
         assert 0 <= note["score"] <= 1
         words = texts[note["source"]][slice(*note["span"])]
         if note["set"] == "KW":
@@ -120,8 +149,11 @@ def test_every_query_names_the_characters_it_rests_on(finished: Path) -> None:
     titles = [row["text"] for row in queries if row["metadata"]["kind"] == "title"]
     assert titles == ["Windmills to visit"]
     assert {row["metadata"]["kind"] for row in queries} == {
-        "keyword", "phrase", "title", "summary",
-    }  # fmt: skip
+        "keyword",
+        "phrase",
+        "title",
+        "summary",
+    }
     (title,) = [row["metadata"] for row in queries if row["metadata"]["kind"] == "title"]
     assert (title["set"], title["evidence"], title["found_in"]) == ("found", "found", "d0")
 
@@ -170,8 +202,11 @@ def test_training_pairs(finished: Path) -> None:
         else:
             assert row["positive"] == texts[row["positive-id"]]
         if query["metadata"]["set"] == "KW":
-            held = [one for one in row["negatives-id"]
-                    if f" {row['anchor'].casefold()} " in f" {texts[one].casefold()} "]  # fmt: skip
+            held = [
+                one
+                for one in row["negatives-id"]
+                if f" {row['anchor'].casefold()} " in f" {texts[one].casefold()} "
+            ]
             assert held == []
 
 
@@ -262,8 +297,12 @@ def test_languages_side_by_side(tmp_path: Path) -> None:
     assert counts["he"] == 1
     assert min(counts[code] for code in ("en", "de", "fr", "zh")) >= 1
     assert sorted(manifest(path)["languages"]) == [
-        "deu-Latn", "eng-Latn", "fra-Latn", "heb-Hebr", "zho-Hans",
-    ]  # fmt: skip
+        "deu-Latn",
+        "eng-Latn",
+        "fra-Latn",
+        "heb-Hebr",
+        "zho-Hans",
+    ]
 
 
 CHAPTERS = "or one file with headings, whose chapters are documents then"
@@ -299,16 +338,25 @@ def test_a_manual_in_one_file(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("texts", "message"),
     [
-        ([ENGLISH], "there is one document: none can be held out for a test split. Give 2 documents "
-         f"or more that differ, {CHAPTERS}."),
-        (1000 * [ENGLISH], "there is one document: none can be held out for a test split. Give 2 "
-         f"documents or more that differ, {CHAPTERS}. Refused are 999 by source/duplicate-text, the first at "
-         "kb.jsonl:2: its text is that of 'd0'."),
-        ([f"{ENGLISH}{n * '!'}" for n in range(30)], "there are 30 documents that share their wording "
-         "(near-duplicates, or filled-in templates), which have to stay on one side: none can be "
-         f"held out for a test split. Give 2 documents or more that differ, {CHAPTERS}."),
+        (
+            [ENGLISH],
+            "there is one document: none can be held out for a test split. Give 2 documents "
+            f"or more that differ, {CHAPTERS}.",
+        ),
+        (
+            1000 * [ENGLISH],
+            "there is one document: none can be held out for a test split. Give 2 "
+            f"documents or more that differ, {CHAPTERS}. Refused are 999 by source/duplicate-text, the first at "
+            "kb.jsonl:2: its text is that of 'd0'.",
+        ),
+        (
+            [f"{ENGLISH}{n * '!'}" for n in range(30)],
+            "there are 30 documents that share their wording "
+            "(near-duplicates, or filled-in templates), which have to stay on one side: none can be "
+            f"held out for a test split. Give 2 documents or more that differ, {CHAPTERS}.",
+        ),
     ],
-)  # fmt: skip
+)
 def test_nothing_to_hold_out(tmp_path: Path, texts: list[str], message: str) -> None:
     recipe = write_recipe(tmp_path / "kb.yaml", write_rows(tmp_path / "kb.jsonl", texts))
     with pytest.raises(SourceRefused) as matched:
@@ -324,9 +372,17 @@ def test_nothing_to_ask(tmp_path: Path) -> None:
     assert "none of the 3 of 20 documents that are held out for the test split" in str(
         matched.value
     )
-    recipe = write_recipe(tmp_path / "he.yaml", write_rows(tmp_path / "he.jsonl", [
-        HEBREW, "בספרייה הישנה נמצאים כתבי יד נדירים שאיש לא קרא מאז המלחמה הגדולה בצפון.",
-    ]), "  language: he\n")  # fmt: skip
+    recipe = write_recipe(
+        tmp_path / "he.yaml",
+        write_rows(
+            tmp_path / "he.jsonl",
+            [
+                HEBREW,
+                "בספרייה הישנה נמצאים כתבי יד נדירים שאיש לא קרא מאז המלחמה הגדולה בצפון.",
+            ],
+        ),
+        "  language: he\n",
+    )
     with pytest.raises(SourceRefused, match=r"Hebrew has no rules: name a model that writes"):
         run(recipe, out=tmp_path / "he")
 
@@ -339,7 +395,7 @@ def test_nothing_to_ask_of_documents_that_differ_in_a_number(tmp_path: Path) -> 
     assert str(matched.value) == (
         "params.source: none of the 4 of 30 documents that are held out for the test split (English "
         "4) has a query that can be used, so nothing could be scored (0 queries of other splits; "
-        "rejected: 34 by query/general, 6 by query/common). The documents share their wording (near-duplicates, or "
+        "rejected: 34 by query/ambiguous, 6 by query/common). The documents share their wording (near-duplicates, or "
         "filled-in templates): give some that differ. Give a model that writes (--model), or a "
         "stronger one, more documents, or a larger share (params.splits.test)."
     )
@@ -367,7 +423,7 @@ def test_parameters_that_make_no_sense(tmp_path: Path, params: str, message: str
 def test_an_unknown_miner_is_refused_before_anything_is_written(tmp_path: Path) -> None:
     source = write_rows(tmp_path / "kb.jsonl", TEXTS)
     recipe = write_recipe(tmp_path / "kb.yaml", source, "  mine: {by: bm52}\n")
-    with pytest.raises(UsageError, match=r"mining by 'bm52': there is no such model"):
+    with pytest.raises(UsageError, match=r"mining by 'bm52': there is no such way"):
         run(recipe, out=tmp_path / "out")
     assert not (tmp_path / "out").exists()
 
@@ -375,15 +431,17 @@ def test_an_unknown_miner_is_refused_before_anything_is_written(tmp_path: Path) 
 def test_limits_of_the_parameters(tmp_path: Path) -> None:
     source = write_rows(tmp_path / "kb.jsonl", TEXTS)
     recipe = write_recipe(
-        tmp_path / "kb.yaml", source,
+        tmp_path / "kb.yaml",
+        source,
         "  queries: {keywords: 50, summaries: 0, common: 1}\n  mine: {negatives: 0}\n"
         "  splits: {test: 0.9, dev: 0}\n",
-    )  # fmt: skip
+    )
     path = run(recipe, out=tmp_path / "out").path
     queries = read_jsonl(path / "dataset" / "queries.jsonl")
     assert {row["metadata"]["set"] for row in queries} == {"KW"}
-    assert Counter(row["metadata"]["split"] for row in
-                   read_jsonl(path / "dataset" / "corpus.jsonl")) == {"test": 7, "train": 1}  # fmt: skip
+    assert Counter(
+        row["metadata"]["split"] for row in read_jsonl(path / "dataset" / "corpus.jsonl")
+    ) == {"test": 7, "train": 1}
     assert {tuple(row["negatives-id"]) for row in pairs(path)} == {()}
     assert validate(path).ok
 
@@ -391,8 +449,10 @@ def test_limits_of_the_parameters(tmp_path: Path) -> None:
 def test_what_a_test_set_holds_is_left_out_and_named(tmp_path: Path, dataset: Any) -> None:
     test_set = dataset(
         {"t1": "nothing of the kind", "t2": TEXTS[2].replace("Chefs", "Cooks")},
-        {"tq": "river bank"}, [("tq", "t1", 1)], "others",
-    )  # fmt: skip
+        {"tq": "river bank"},
+        [("tq", "t1", 1)],
+        "others",
+    )
     source = write_rows(tmp_path / "kb.jsonl", TEXTS)
     recipe = write_recipe(
         tmp_path / "kb.yaml", source, f"  decontaminate: {{test_sets: [{test_set}]}}\n"
@@ -420,9 +480,10 @@ def test_a_test_set_of_the_home_folder(
     monkeypatch.setenv("HOME", str(tmp_path))
     (tmp_path / "recipes").mkdir()
     recipe = write_recipe(
-        tmp_path / "recipes" / "kb.yaml", write_rows(tmp_path / "kb.jsonl", TEXTS),
+        tmp_path / "recipes" / "kb.yaml",
+        write_rows(tmp_path / "kb.jsonl", TEXTS),
         "  decontaminate: {test_sets: [~/home]}\n",
-    )  # fmt: skip
+    )
     assert rules(run(recipe, out=tmp_path / "out").path)["decontaminated/document"] == 1
 
 
@@ -431,8 +492,9 @@ def test_a_limit_of_the_bundled_captions(limit: int, english: int, chinese: int)
     names = [str(one.id) for one in documents_of(CapRetrievalParams(), limit)]
     assert len(names) == limit
     assert [sum(name.startswith(code) for name in names) for code in ("en", "zh")] == [
-        english, chinese,
-    ]  # fmt: skip
+        english,
+        chinese,
+    ]
 
 
 def test_a_test_set_that_holds_everything(tmp_path: Path, dataset: Any) -> None:
@@ -473,3 +535,22 @@ def test_a_run_outlives_its_source(tmp_path: Path, dataset: Write) -> None:
     # what has to be read again has to be there
     with pytest.raises(RecipeError, match=f"there is no source {tmp_path / 'kb'}: give"):
         run(moved / "recipe.yaml", out=tmp_path / "again")
+
+
+@pytest.mark.filterwarnings("ignore")  # what other libraries deprecate is theirs
+def test_ids_that_look_like_dates_stay_texts(tmp_path: Path) -> None:
+    from datasets import load_dataset
+
+    days = [f"2023-01-0{i}" for i in range(1, 9)]
+    rows = [{"_id": day, "text": text} for day, text in zip(days, TEXTS, strict=True)]
+    (tmp_path / "kb.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    recipe = write_recipe(tmp_path / "kb.yaml", tmp_path / "kb.jsonl")
+    path = run(recipe, out=tmp_path / "kb").path
+    assert [one for one in validate(path).findings if one.severity == "error"] == []
+    assert {file.suffix for file in (path / "dataset").iterdir()} == {".md", ".parquet"}
+    folder, cache = str(path / "dataset"), str(tmp_path / "hf")
+    assert load_dataset(folder, "corpus", cache_dir=cache)["corpus"]["_id"][:] == days
+    for queries in load_dataset(folder, "queries", cache_dir=cache).values():
+        assert {one["source"] for one in queries["metadata"]} <= set(days)
+    for qrels in load_dataset(folder, cache_dir=cache).values():
+        assert set(qrels["corpus-id"]) <= set(days)

@@ -16,38 +16,63 @@ def _is_common(word: str) -> bool:
     [
         # whole, without articles, with what denies
         ("The control file contains an unknown field.", "control file contains unknown field"),
-        ("The debian/rules file does not provide all required targets.",
-         "debian/rules file does not provide all required targets"),
+        (
+            "The debian/rules file does not provide all required targets.",
+            "debian/rules file does not provide all required targets",
+        ),
         # behind what tells nothing, and behind a name that the rest explains
-        ("This package provides a library that reads old archives.",
-         "library that reads old archives"),
-        ("StumpWM is a window manager written entirely in Common Lisp.",
-         "window manager written entirely in Common Lisp"),
-        ("It converts the raw octets of decimal numbers.",
-         "converting raw octets of decimal numbers"),
+        (
+            "This package provides a library that reads old archives.",
+            "library that reads old archives",
+        ),
+        (
+            "StumpWM is a window manager written entirely in Common Lisp.",
+            "window manager written entirely in Common Lisp",
+        ),
+        (
+            "It converts the raw octets of decimal numbers.",
+            "converting raw octets of decimal numbers",
+        ),
         # no command: who does it stays
-        ("The package converts the raw octets of decimal numbers.",
-         "package converts raw octets of decimal numbers"),
-        ("The package contains a copper kettle but boils no water.",
-         "package contains copper kettle but boils no water"),
+        (
+            "The package converts the raw octets of decimal numbers.",
+            "package converts raw octets of decimal numbers",
+        ),
+        (
+            "The package contains a copper kettle but boils no water.",
+            "package contains copper kettle but boils no water",
+        ),
         # what was named before the sentence
-        ("The given copper kettle boils the specified blue water.",
-         "copper kettle boils blue water"),
+        (
+            "The given copper kettle boils the specified blue water.",
+            "copper kettle boils blue water",
+        ),
         # this: the document, of which the verb tells nothing
-        ("This copper kettle provides a library that reads old archives.",
-         "library that reads old archives"),
-        ("This package contains restored copper kettles for old miners.",
-         "restored copper kettles for old miners"),
+        (
+            "This copper kettle provides a library that reads old archives.",
+            "library that reads old archives",
+        ),
+        (
+            "This package contains restored copper kettles for old miners.",
+            "restored copper kettles for old miners",
+        ),
         ("XKCD stands for a very blue copper kettle.", "very blue copper kettle"),
         # no denial is lost with its verb
-        ("The package is not a replacement for the old tape driver.",
-         "package is not replacement for old tape driver"),
+        (
+            "The package is not a replacement for the old tape driver.",
+            "package is not replacement for old tape driver",
+        ),
         # marks are not typed
-        ("The `tcgetattr` call (see below) reads \"terminal attributes\" [2].",
-         "tcgetattr call reads terminal attributes"),
+        (
+            'The `tcgetattr` call (see below) reads "terminal attributes" [2].',
+            "tcgetattr call reads terminal attributes",
+        ),
         # too long
-        ("The window manager has shown small windows at the edge of the screen since its beginning "
-         "in old days of green copper kettles.", ""),
+        (
+            "The window manager has shown small windows at the edge of the screen since its beginning "
+            "in old days of green copper kettles.",
+            "",
+        ),
         # what only points to its document
         ("This copper kettle contains no blue water.", ""),
         ("This package was derived from the old tape driver.", ""),
@@ -59,8 +84,7 @@ def _is_common(word: str) -> bool:
         # what another sentence says, or the rest of it
         ("The copper kettle boils the blue water, but no tea is made.", ""),
         ("The copper kettle boils the blue water, milk and juice.", ""),
-        ("The copper kettle boils the blue water, as it should.",
-         "copper kettle boils blue water"),
+        ("The copper kettle boils the blue water, as it should.", "copper kettle boils blue water"),
         ("The copper kettle boils blue water found in the U.S.", ""),
         ("The copper kettle boils the blue water of this form:", ""),
         ("If the copper kettle boils, pour water.", ""),
@@ -71,6 +95,6 @@ def _is_common(word: str) -> bool:
         ("copper-kettle -b water target1 target2", ""),
         ("", ""),
     ],
-)  # fmt: skip
+)
 def test_a_clause_is_whole_or_there_is_none(sentence: str, clause: str) -> None:
     assert main_clause(sentence, _is_common) == clause

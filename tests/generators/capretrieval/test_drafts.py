@@ -35,13 +35,15 @@ def scored(text: str, *places: int) -> set[str]:
     ("text", "queries"),
     [
         # the first sentence, and names in it; neither phrases nor what comes later
-        (f"{LEAD} The windmill grinds rye of nearby farms.",
-         {"Zorbix", "Zorbix reads infrared signals of remote controls"}),
+        (
+            f"{LEAD} The windmill grinds rye of nearby farms.",
+            {"Zorbix", "Zorbix reads infrared signals of remote controls"},
+        ),
         # before what a document says of itself stands what it belongs to
         (f"{LEAD} {OWN}", {"sample recordings for broken keyboards"}),
         (f"{OWN} {LEAD}", {"sample recordings for broken keyboards"}),
     ],
-)  # fmt: skip
+)
 def test_a_query_that_is_scored_says_what_its_document_is_about(
     text: str, queries: set[str]
 ) -> None:

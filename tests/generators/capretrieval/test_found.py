@@ -36,35 +36,54 @@ def found(
     texts = {doc.id: doc.text for doc in every}
     result: list[FoundQuery] = found_queries(one, "en", counts, incoming_links(every, counts)[0])
     return [
-        (query.kind, query.text, one.text[query.start : query.stop],
-         [texts[query.found_in][slice(*place)] for place in query.found_at])
+        (
+            query.kind,
+            query.text,
+            one.text[query.start : query.stop],
+            [texts[query.found_in][slice(*place)] for place in query.found_at],
+        )
         for query in result
-    ]  # fmt: skip
+    ]
 
 
 def test_a_heading_is_answered_by_its_section() -> None:
     one = document(
-        "d", ("title", "# Mirrors of the archive", 1), ("paragraph", BODY, 0),
-        ("heading", "## 2.1. Spacing `retries` out", 2), ("paragraph", OTHER, 0),
-        ("heading", "## Too short a section", 2), ("paragraph", "See above.", 0),
-        ("heading", "## How are mirrors kept up to date?", 2), ("paragraph", BODY + " ", 0),
+        "d",
+        ("title", "# Mirrors of the archive", 1),
+        ("paragraph", BODY, 0),
+        ("heading", "## 2.1. Spacing `retries` out", 2),
+        ("paragraph", OTHER, 0),
+        ("heading", "## Too short a section", 2),
+        ("paragraph", "See above.", 0),
+        ("heading", "## How are mirrors kept up to date?", 2),
+        ("paragraph", BODY + " ", 0),
         title="Mirrors of the archive",
-    )  # fmt: skip
+    )
     assert found(one) == [
-        ("title", "Mirrors of the archive", f"# Mirrors of the archive\n\n{BODY}",
-         ["Mirrors of the archive"]),
-        ("heading", "Mirrors of the archive Spacing retries out", OTHER,
-         ["Spacing `retries` out"]),
-        ("question", "How are mirrors kept up to date?", BODY,
-         ["How are mirrors kept up to date?"]),
-    ]  # fmt: skip
+        (
+            "title",
+            "Mirrors of the archive",
+            f"# Mirrors of the archive\n\n{BODY}",
+            ["Mirrors of the archive"],
+        ),
+        ("heading", "Mirrors of the archive Spacing retries out", OTHER, ["Spacing `retries` out"]),
+        (
+            "question",
+            "How are mirrors kept up to date?",
+            BODY,
+            ["How are mirrors kept up to date?"],
+        ),
+    ]
 
 
 def test_a_heading_that_says_little_has_the_words_above_it() -> None:
     one = document(
-        "d", ("heading", "Mirror synchronisation", 1), ("heading", "Notes", 2),
-        ("paragraph", OTHER, 0), title="Handbook of mirrors",
-    )  # fmt: skip
+        "d",
+        ("heading", "Mirror synchronisation", 1),
+        ("heading", "Notes", 2),
+        ("paragraph", OTHER, 0),
+        title="Handbook of mirrors",
+    )
     counts = CorpusCounts(20, Counter({"notes": 20}), Counter({"notes": 2}))
     (_, query) = found_queries(one, "en", counts, ())
     assert (query.kind, query.text) == ("heading", "Handbook of mirrors Notes")
@@ -74,32 +93,44 @@ def test_a_heading_that_says_little_has_the_words_above_it() -> None:
         (*_, query) = found_queries(one._replace(title=title), "en", counts, ())
         assert (query.kind, query.text) == ("heading", "Mirror synchronisation Notes")
         assert [one.text[slice(*place)] for place in query.found_at] == [
-            "Mirror synchronisation", "Notes",
-        ]  # fmt: skip
+            "Mirror synchronisation",
+            "Notes",
+        ]
 
 
 def test_a_heading_that_does_not_say_what_it_is_about_scores_nothing() -> None:
-    shown = ["Dummy retries", "Dummy retries of clients", "Retries of fmtmsg",
-             "The longest delay of retries of the"]  # fmt: skip
+    shown = [
+        "Dummy retries",
+        "Dummy retries of clients",
+        "Retries of fmtmsg",
+        "The longest delay of retries of the",
+    ]
     parts = [part for one in shown for part in (("heading", one, 2), ("paragraph", OTHER, 0))]
     one = document("d", *parts)  # type: ignore[arg-type]
     counts = CorpusCounts(20)
     assert [(query.text, query.score) for query in found_queries(one, "en", counts, ())] == [
-        ("Dummy retries", 0.0), ("Dummy retries of clients", 1.0), ("Retries of fmtmsg", 1.0),
+        ("Dummy retries", 0.0),
+        ("Dummy retries of clients", 1.0),
+        ("Retries of fmtmsg", 1.0),
         ("The longest delay of retries of the", 0.0),
-    ]  # fmt: skip
+    ]
     titled = found_queries(one._replace(title="Handbook of mirrors"), "en", counts, ())
     assert [(query.text, query.score) for query in titled][1:] == [
         ("Handbook of mirrors Dummy retries", 1.0),
-        ("Handbook of mirrors Dummy retries of clients", 1.0), ("Retries of fmtmsg", 1.0),
+        ("Handbook of mirrors Dummy retries of clients", 1.0),
+        ("Retries of fmtmsg", 1.0),
         ("Handbook of mirrors The longest delay of retries of the", 0.0),
-    ]  # fmt: skip
+    ]
 
 
 def test_a_heading_that_is_code_or_goes_on_scores_nothing() -> None:
-    shown = ["$number of %retries of clients", "client->retries, and more retries of it",
-             "set retries = none of the clients", "show retries of all kinds of cli-",
-             "show retries of every kind of cli\u2010"]  # fmt: skip
+    shown = [
+        "$number of %retries of clients",
+        "client->retries, and more retries of it",
+        "set retries = none of the clients",
+        "show retries of all kinds of cli-",
+        "show retries of every kind of cli\u2010",
+    ]
     parts = [part for one in shown for part in (("heading", one, 2), ("paragraph", OTHER, 0))]
     one = document("d", *parts)  # type: ignore[arg-type]
     queries = found_queries(one, "en", CorpusCounts(20), ())
@@ -147,7 +178,7 @@ def test_the_name_of_a_document_stands_before_headings_that_say_little() -> None
         ("fmtmsg Longest delay of retries", True, ["fmtmsg", "Longest delay of retries"]),
         ("Longest delay of client retries", True, ["Longest delay of client retries"]),
         ("fmtmsg Plain", False, ["fmtmsg", "Plain"]),  # which says nothing here
-    ]  # fmt: skip
+    ]
 
 
 @pytest.mark.parametrize(
@@ -168,11 +199,15 @@ def test_the_title_of_a_page_before_its_headings(title: str, before: str) -> Non
 
 def test_what_many_documents_have_is_no_query() -> None:
     pages = [
-        document(f"d{n}", ("heading", "SYNOPSIS", 1), ("paragraph", f"{BODY} {n}", 0),
-                 title=f"Mirror tool {n} - Archive wiki",
-                 short_forms=(ShortForm("description", "A page of the archive wiki"),))
+        document(
+            f"d{n}",
+            ("heading", "SYNOPSIS", 1),
+            ("paragraph", f"{BODY} {n}", 0),
+            title=f"Mirror tool {n} - Archive wiki",
+            short_forms=(ShortForm("description", "A page of the archive wiki"),),
+        )
         for n in range(5)
-    ]  # fmt: skip
+    ]
     for page in pages:
         texts = [text for _, text, _, _ in found(page, [one for one in pages if one is not page])]
         assert texts == [f"Mirror tool {page.id[1:]}"]
@@ -180,11 +215,14 @@ def test_what_many_documents_have_is_no_query() -> None:
 
 def test_short_forms_captions_and_links() -> None:
     one = document(
-        "retries", ("heading", "Backoff schedule", 2), ("paragraph", OTHER, 0),
-        ("caption", "Delays after each failure", 0), ("table", "1 2\n2 4", 0),
+        "retries",
+        ("heading", "Backoff schedule", 2),
+        ("paragraph", OTHER, 0),
+        ("caption", "Delays after each failure", 0),
+        ("table", "1 2\n2 4", 0),
         place="guide/retries.md",
         short_forms=(ShortForm("description", "How clients wait"), ShortForm("subject", "x")),
-    )  # fmt: skip
+    )
     words = "Read the retry policy, the waiting times, and here; also retries here."
     links = [
         Link(words.index("retry"), words.index("retry") + 12, "guide/retries.md"),
@@ -196,24 +234,41 @@ def test_short_forms_captions_and_links() -> None:
     other = document("other", ("paragraph", words, 0))._replace(links=tuple(links))
     assert found(one, [other]) == [
         ("description", "How clients wait", f"Backoff schedule\n\n{OTHER}", []),
-        ("heading", "Backoff schedule", f"{OTHER}\n\nDelays after each failure\n\n1 2\n2 4",
-         ["Backoff schedule"]),
-        ("caption", "Delays after each failure",
-         f"{OTHER}\n\nDelays after each failure\n\n1 2\n2 4", ["Delays after each failure"]),
+        (
+            "heading",
+            "Backoff schedule",
+            f"{OTHER}\n\nDelays after each failure\n\n1 2\n2 4",
+            ["Backoff schedule"],
+        ),
+        (
+            "caption",
+            "Delays after each failure",
+            f"{OTHER}\n\nDelays after each failure\n\n1 2\n2 4",
+            ["Delays after each failure"],
+        ),
         ("link", "retry policy", f"Backoff schedule\n\n{OTHER}", ["retry policy"]),
-        ("link", "waiting times", f"{OTHER}\n\nDelays after each failure\n\n1 2\n2 4",
-         ["waiting times"]),
-    ]  # fmt: skip
+        (
+            "link",
+            "waiting times",
+            f"{OTHER}\n\nDelays after each failure\n\n1 2\n2 4",
+            ["waiting times"],
+        ),
+    ]
 
 
 @pytest.mark.parametrize(
     ("words", "kept"),
     [
-        ("Planning retries in steps", True), ("retries.html", False), ("a/b.md#steps", False),
-        ("/guide/retries", False), ("Chapter 57", False), ("https://e.example/retries", False),
-        ("in steps — Planning retries", False), ("Retries — planning them", True),
+        ("Planning retries in steps", True),
+        ("retries.html", False),
+        ("a/b.md#steps", False),
+        ("/guide/retries", False),
+        ("Chapter 57", False),
+        ("https://e.example/retries", False),
+        ("in steps — Planning retries", False),
+        ("Retries — planning them", True),
     ],
-)  # fmt: skip
+)
 def test_places_of_pages_and_titles_turned_round_are_nobodys_words(words: str, kept: bool) -> None:
     one = document("r", ("paragraph", OTHER, 0), title="Planning retries in steps", place="r.md")
     other = document("other", ("paragraph", f"See {words}.", 0))
@@ -225,22 +280,30 @@ def test_places_of_pages_and_titles_turned_round_are_nobodys_words(words: str, k
 
 def test_questions_that_name_the_topic_need_no_title() -> None:
     one = document(
-        "faq", ("heading", "Is Sailix threadsafe?", 2), ("paragraph", OTHER, 0),
-        ("heading", "Who reefs?", 2), ("paragraph", BODY, 0), title="Sailix Frequently Asked",
-    )  # fmt: skip
+        "faq",
+        ("heading", "Is Sailix threadsafe?", 2),
+        ("paragraph", OTHER, 0),
+        ("heading", "Who reefs?", 2),
+        ("paragraph", BODY, 0),
+        title="Sailix Frequently Asked",
+    )
     texts = [text for kind, text, _, _ in found(one) if kind == "question"]
     assert texts == ["Is Sailix threadsafe?", "Sailix Frequently Asked Who reefs?"]
 
 
 def test_headings_that_repeat_the_title_need_none() -> None:
     one = document(
-        "m", ("heading", "To export a master document", 2), ("paragraph", OTHER, 0),
-        ("heading", "To export images", 2), ("paragraph", BODY, 0),
+        "m",
+        ("heading", "To export a master document", 2),
+        ("paragraph", OTHER, 0),
+        ("heading", "To export images", 2),
+        ("paragraph", BODY, 0),
         title="Working with master documents",
-    )  # fmt: skip
+    )
     assert [text for kind, text, _, _ in found(one) if kind == "heading"] == [
-        "To export a master document", "Working with master documents To export images",
-    ]  # fmt: skip
+        "To export a master document",
+        "Working with master documents To export images",
+    ]
 
 
 def test_a_title_in_a_script_without_spaces() -> None:
@@ -261,9 +324,11 @@ def test_a_page_that_names_another_one_answers_nobody(text: str, told: bool) -> 
 
 def test_entries_of_lists_of_changes_are_not_scored() -> None:
     one = document(
-        "n", ("heading", "2014-02-03 - Release 3.8.3", 2), ("paragraph", OTHER, 0),
+        "n",
+        ("heading", "2014-02-03 - Release 3.8.3", 2),
+        ("paragraph", OTHER, 0),
         title="Older news of the boatyard",
-    )  # fmt: skip
+    )
     counts = survey([one])
     counts.documents = 20
     every = {query.text: query.score for query in found_queries(one, "en", counts, ())}
@@ -273,21 +338,28 @@ def test_entries_of_lists_of_changes_are_not_scored() -> None:
 
 def test_a_section_of_a_manual_is_no_part_of_its_name() -> None:
     one = document(
-        "sailfaq", ("heading", "Reefing in storms", 2), ("paragraph", OTHER, 0), title="sailfaq(7)",
-    )  # fmt: skip
+        "sailfaq",
+        ("heading", "Reefing in storms", 2),
+        ("paragraph", OTHER, 0),
+        title="sailfaq(7)",
+    )
     assert [text for _, text, _, _ in found(one)][-1:] == ["sailfaq Reefing in storms"]
 
 
 def test_words_that_point_to_many_documents_say_nothing() -> None:
-    targets = [document(f"t{n}", ("paragraph", f"{BODY} {n}", 0), place=f"t{n}.md")
-               for n in range(3)]  # fmt: skip
+    targets = [
+        document(f"t{n}", ("paragraph", f"{BODY} {n}", 0), place=f"t{n}.md") for n in range(3)
+    ]
     text = "user manual, user manual, user manual"
     other = document("other", ("paragraph", text, 0))
     places = [Link(13 * n, 13 * n + 11, f"t{n}.md") for n in range(3)]
     both = incoming_links([*targets, other._replace(links=tuple(places[:2]))], CorpusCounts())
     assert [[one.text for one in links] for links in both] == [
-        ["user manual"], ["user manual"], [], [],
-    ]  # fmt: skip
+        ["user manual"],
+        ["user manual"],
+        [],
+        [],
+    ]
     every = incoming_links([*targets, other._replace(links=tuple(places))], CorpusCounts())
     assert list(every) == [(), (), (), ()]
 
@@ -302,22 +374,34 @@ def test_the_number_of_a_chapter_is_none_of_its_words() -> None:
         ("n", "25 Optimization of functions"),
     ):
         chapter = document(
-            f"{folder}/a", ("heading", "25 Optimization of functions", 2), ("paragraph", BODY, 0),
+            f"{folder}/a",
+            ("heading", "25 Optimization of functions", 2),
+            ("paragraph", BODY, 0),
             place="m/a.html",
-        )  # fmt: skip
+        )
         assert [text for _, text, _, _ in found(chapter, [section, link])] == [
-            first, "Optimization of plans",
-        ]  # fmt: skip
+            first,
+            "Optimization of plans",
+        ]
     titled = document("m/a", ("paragraph", BODY, 0))._replace(title="25 Optimization of functions")
     assert [text for _, text, _, _ in found(titled, [section])] == ["Optimization of functions"]
     counted = document(
-        "o/a", *(part for n, name in enumerate(("Mirrors", "Delays", "Retries", "Archives"), 1)
-                 for part in (("heading", f"{n + (n > 3)} {name} of clients", 2),
-                              ("paragraph", f"{OTHER} {BODY} {name}", 0))),
-    )  # fmt: skip
+        "o/a",
+        *(
+            part
+            for n, name in enumerate(("Mirrors", "Delays", "Retries", "Archives"), 1)
+            for part in (
+                ("heading", f"{n + (n > 3)} {name} of clients", 2),
+                ("paragraph", f"{OTHER} {BODY} {name}", 0),
+            )
+        ),
+    )
     assert [text for _, text, _, _ in found(counted)] == [
-        "Mirrors of clients", "Delays of clients", "Retries of clients", "5 Archives of clients",
-    ]  # fmt: skip
+        "Mirrors of clients",
+        "Delays of clients",
+        "Retries of clients",
+        "5 Archives of clients",
+    ]
 
 
 def test_a_title_goes_without_the_name_of_the_manual_in_parentheses() -> None:
@@ -329,9 +413,11 @@ def test_a_title_goes_without_the_name_of_the_manual_in_parentheses() -> None:
         "Kilns",
     )
     every = [
-        document(f"d{n}", ("paragraph", f"{BODY} {name}", 0), title=f"{name} (GNU Kiln (version 7.3))")
+        document(
+            f"d{n}", ("paragraph", f"{BODY} {name}", 0), title=f"{name} (GNU Kiln (version 7.3))"
+        )
         for n, name in enumerate(names)
-    ]  # fmt: skip
+    ]
     titles = [text for one in every for _, text, _, _ in found(one, every)]
     assert titles == list(names)
 

@@ -54,8 +54,11 @@ def test_the_heading_is_left_out(finished: Path) -> None:
         for row in pq.read_table(finished / "training" / "found.parquet").to_pylist()
         if kinds[row["query-id"]] == "title"
     }
-    held_out = [row["_id"] for row in read_jsonl(finished / "dataset" / "corpus.jsonl")
-                if row["metadata"]["split"] == "test"]  # fmt: skip
+    held_out = [
+        row["_id"]
+        for row in read_jsonl(finished / "dataset" / "corpus.jsonl")
+        if row["metadata"]["split"] == "test"
+    ]
     assert len(held_out) == 1
     assert shown == {name: text for name, text in WITHOUT.items() if name not in held_out}
     assert validate(finished).ok

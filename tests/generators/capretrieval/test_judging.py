@@ -36,8 +36,11 @@ def recipe(tmp_path: Path) -> Path:
     rows = "".join(json.dumps({"_id": f"q{n}", "text": t}) + "\n" for n, t in enumerate(ASKED))
     (tmp_path / "asked.jsonl").write_text(rows)
     path = tmp_path / "kb.yaml"
-    write_recipe(path, write_rows(tmp_path / "kb.jsonl", TEXTS),
-                 "  judge: {queries: {path: asked.jsonl}, depth: all}\n")  # fmt: skip
+    write_recipe(
+        path,
+        write_rows(tmp_path / "kb.jsonl", TEXTS),
+        "  judge: {queries: {path: asked.jsonl}, depth: all}\n",
+    )
     return path
 
 
@@ -61,10 +64,13 @@ def test_pairs_are_read_twice_and_conflicts_settled(
     assert len(qrels) == 3 * 8  # zeros have rows
     relevant = {(row["query-id"], row["corpus-id"]): row["score"] for row in qrels if row["score"]}
     assert relevant == {
-        ("q0", "d0"): 2, ("q0", "d2"): 1,  # settled
-        ("q1", "d4"): 2, ("q1", "d3"): 1,  # both passes say so
-        ("q3", "d7"): 2, ("q3", "d5"): 1,
-    }  # fmt: skip
+        ("q0", "d0"): 2,
+        ("q0", "d2"): 1,  # settled
+        ("q1", "d4"): 2,
+        ("q1", "d3"): 1,  # both passes say so
+        ("q3", "d7"): 2,
+        ("q3", "d5"): 1,
+    }
     apart = read_jsonl(path / "dataset" / "qrels.no_positives.jsonl")
     assert {row["query-id"] for row in apart} == {"q2"}
     assert (len(apart), sum(row["score"] for row in apart)) == (8, 0)
@@ -78,7 +84,15 @@ def test_pairs_are_read_twice_and_conflicts_settled(
     assert manifest["complete"] is True
     assert manifest["evidence"] == {"structural": 0, "judged": 24, "human": 0}
     stated = manifest["judges"]["annotate_relevance"]
-    assert (stated["pairs"], stated["raw"]) == (240, judged["agreement"]["raw"])
+    assert {name: stated[name] for name in judged["calibration"]} == judged["calibration"]
+    assert (stated["cases"], stated["unanswered"]) == (240, 0)
+    assert (stated["accuracy"], stated["interval"]) == (0.5792, [0.5159, 0.6399])
+    assert stated["verdicts"] == {
+        "0": {"precision": 0.6593, "recall": 0.8054},
+        "1": {"precision": 0.027, "recall": 0.0476},
+        "2": {"precision": 0.8571, "recall": 0.2571},
+    }
+    assert stated["raw"] == twice["raw"]
     card = (path / "dataset" / "README.md").read_text()
     assert "- config_name: no_positives" in card
     assert "2 conflicts were settled" in card
@@ -119,8 +133,11 @@ def test_files_of_a_judge_that_are_lost_or_broken_are_findings(
             (sources / name).write_text(broken)
         done = ask("validate", "kb", "--json")
         assert done.returncode == 1
-        found = [one["message"] for one in json.loads(done.stdout)["findings"]
-                 if one["rule"] == "sources"]  # fmt: skip
+        found = [
+            one["message"]
+            for one in json.loads(done.stdout)["findings"]
+            if one["rule"] == "sources"
+        ]
         assert len(found) == 1
         assert message in found[0]
         (sources / name).write_text(kept)
@@ -129,8 +146,11 @@ def test_files_of_a_judge_that_are_lost_or_broken_are_findings(
 def test_the_plan_counts_pages_of_each_query(ask: Gen, recipe: Path, tmp_path: Path) -> None:
     # two passages of 3,000 characters and more are as many as go on a page
     write_rows(tmp_path / "kb.jsonl", [f"{text} {'Filler goes on. ' * 300}" for text in TEXTS])
-    write_recipe(recipe, tmp_path / "kb.jsonl",
-                 "  judge: {queries: {path: asked.jsonl}, depth: all, pairs: 14}\n")  # fmt: skip
+    write_recipe(
+        recipe,
+        tmp_path / "kb.jsonl",
+        "  judge: {queries: {path: asked.jsonl}, depth: all, pairs: 14}\n",
+    )
     done = ask("plan", "kb.yaml", "--model", "openai:gpt-5-mini", "--json")
     assert done.returncode == 0, done.stderr
     plan = json.loads(done.stdout)
@@ -144,8 +164,10 @@ def test_the_plan_counts_pages_and_conflicts(ask: Gen, recipe: Path) -> None:
     plan = json.loads(done.stdout)
     assert (plan["documents"], plan["queries"], plan["qrels"]) == (8, 4, 32)
     assert set(plan["calls"]) == {
-        "annotate_relevance", "adjudicate_relevance", "calibrate_relevance",
-    }  # fmt: skip
+        "annotate_relevance",
+        "adjudicate_relevance",
+        "calibrate_relevance",
+    }
 
 
 def test_a_budget_stops_judging_and_a_second_run_ends_it(
@@ -197,8 +219,10 @@ def test_what_got_no_grade_is_unjudged_and_never_called_irrelevant(
     assert len(qrels) == 23
     assert ("q0", "d2") not in {(row["query-id"], row["corpus-id"]) for row in qrels}
     assert {row["_id"] for row in read_jsonl(path / "dataset" / "queries.jsonl")} == {
-        "q0", "q1", "q3",
-    }  # fmt: skip
+        "q0",
+        "q1",
+        "q3",
+    }
     assert not (path / "dataset" / "qrels.no_positives.jsonl").exists()
     unjudged = [
         row for row in read_jsonl(path / "rejected.jsonl") if row["rule"] == "judge/unjudged"
@@ -220,9 +244,11 @@ def test_a_query_without_a_candidate_is_left_out_with_the_reason(
     assert ask("run", "kb.yaml", *MODEL, "--out", "kb").returncode == 0
     rejected = read_jsonl(tmp_path / "kb" / "rejected.jsonl")
     assert [(row["rule"], row["reason"]) for row in rejected] == [
-        ("judge/unjudged",
-         "q2: it has no candidate (params.judge: another ranking in by, or more pairs)"),
-    ]  # fmt: skip
+        (
+            "judge/unjudged",
+            "q2: it has no candidate (params.judge: another ranking in by, or more pairs)",
+        ),
+    ]
     given = read_jsonl(tmp_path / "kb" / "dataset" / "queries.jsonl")
     assert {row["metadata"]["split"] for row in given} == {"test"}
 
@@ -230,22 +256,27 @@ def test_a_query_without_a_candidate_is_left_out_with_the_reason(
 @pytest.mark.parametrize(
     ("params", "message"),
     [
-        ("  judge: {queries: {path: asked.jsonl}}\n",
-         "params.judge: grading passages is a model's work, no rule can do it: name one, as in "
-         "--model openai:gpt-5-mini, or leave judge out"),
+        (
+            "  judge: {queries: {path: asked.jsonl}}\n",
+            "params.judge: grading passages is a model's work, no rule can do it: name one, as in "
+            "--model openai:gpt-5-mini, or leave judge out",
+        ),
         ("  mine: {judge: true}\n", "params.mine.judge: grading passages is a model's work"),
-        ("  judge: {}\n",
-         "judge.queries is missing: the bundled queries are to the captions"),
-        ("  judge: {queries: {path: asked.jsonl}}\n  mine: {negatives: 2}\n",
-         "judge is for given queries, mine for written ones: make two recipes"),
+        ("  judge: {}\n", "judge.queries is missing: the bundled queries are to the captions"),
+        (
+            "  judge: {queries: {path: asked.jsonl}}\n  mine: {negatives: 2}\n",
+            "judge is for given queries, mine for written ones: make two recipes",
+        ),
         ("  judge: {queries: {path: nothing.jsonl}}\n", "there is no source"),
         ("  judge: {queries: {path: asked.jsonl}, by: [bm52]}\n", "mining by 'bm52'"),
         ("  judge: {queries: {path: asked.txt}}\n", "asked.txt is one text, not a row a query"),
-        ("  judge: {queries: {path: beir}}\n",
-         "beir is a data set, of which a source is the corpus: give its file of queries, as in "
-         "{path: FOLDER/queries.jsonl}"),
+        (
+            "  judge: {queries: {path: beir}}\n",
+            "beir is a data set, of which a source is the corpus: give its file of queries, as in "
+            "{path: FOLDER/queries.jsonl}",
+        ),
     ],
-)  # fmt: skip
+)
 def test_what_cannot_be_judged_is_said(
     ask: Gen, recipe: Path, tmp_path: Path, params: str, message: str
 ) -> None:

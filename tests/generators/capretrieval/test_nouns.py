@@ -11,11 +11,15 @@ from retgen.generators.capretrieval.nouns import is_prose, noun_phrases
     ("text", "phrases"),
     [
         # nothing that a verb or a participle may belong to
-        ("It supports large applications requiring high performance output.",
-         ["large applications", "high performance output"]),
+        (
+            "It supports large applications requiring high performance output.",
+            ["large applications", "high performance output"],
+        ),
         ("A DVI based output driver.", ["output driver"]),
-        ("You can use the default set of options to open multiple files.",
-         ["default", "options", "multiple files"]),
+        (
+            "You can use the default set of options to open multiple files.",
+            ["default", "options", "multiple files"],
+        ),
         ("Users run programs.", ["programs"]),
         ("Check differences between files.", ["differences", "files"]),
         ("postgresql-debversion implements the debversion type.", ["debversion type"]),
@@ -23,16 +27,17 @@ from retgen.generators.capretrieval.nouns import is_prose, noun_phrases
         ("The number of open windows.", ["open windows"]),
         ("It has the complete YAML 1.1 parser.", []),
         # participles and compounds that belong to their noun
-        ("The program uses shared libraries for image processing",
-         ["program", "shared libraries", "image processing"]),
-        ("The user's home directory, node.js and C++.",
-         ["home directory", "node.js", "C++"]),
+        (
+            "The program uses shared libraries for image processing",
+            ["program", "shared libraries", "image processing"],
+        ),
+        ("The user's home directory, node.js and C++.", ["home directory", "node.js", "C++"]),
         # what may be the verb of what follows
         ("The package conflicting with itself and the interfaces Python.", []),
         # code, options and numbers
         ("Pass --verbose to /usr/bin/foo_bar or run x0 = 3 times.", []),
     ],
-)  # fmt: skip
+)
 def test_english_phrases_are_whole(text: str, phrases: list[str]) -> None:
     found = [text[one.start : one.stop] for one in noun_phrases(text, "en")]
     assert [one for one in found if one in phrases] == phrases

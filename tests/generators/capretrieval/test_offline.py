@@ -64,13 +64,22 @@ def test_languages_without_rules_get_nothing(text: str, language: str) -> None:
     ("text", "language", "expected"),
     [
         (ENGLISH, "en", ["old windmill on river bank was restored by volunteers from village"]),
-        (GERMAN, "de", ["alte Brücke Fluss Frühling Handwerkern Dorf erneuert",
-                        "Abend feierten Einwohner Musik Tanz Marktplatz"]),
-        (FRENCH, "fr", ["marché village vend légumes frais fromage chèvre",
-                        "enfants jouent fontaine pierre"]),
+        (
+            GERMAN,
+            "de",
+            [
+                "alte Brücke Fluss Frühling Handwerkern Dorf erneuert",
+                "Abend feierten Einwohner Musik Tanz Marktplatz",
+            ],
+        ),
+        (
+            FRENCH,
+            "fr",
+            ["marché village vend légumes frais fromage chèvre", "enfants jouent fontaine pierre"],
+        ),
         (CHINESE, "zh", ["店门口 停 装满 西瓜 三轮车 老板 客人", "石桥 有 黑猫"]),
     ],
-)  # fmt: skip
+)
 def test_a_summary_says_what_a_sentence_does(text: str, language: str, expected: list[str]) -> None:
     result = summaries(text, language, 7, NO_COUNTS)
     assert [one.text for one in result] == expected
@@ -121,8 +130,15 @@ def test_code_is_no_prose() -> None:
 def test_sentences_headings_and_items_have_places() -> None:
     text = "# Title\n\nFirst one. Second one!  Third:\n- an item\n2) another\n\n猫在。桥上"
     assert [text[start:stop] for start, stop in sentences(text)] == [
-        "# Title", "First one.", "Second one!", "Third:", "- an item", "another", "猫在。", "桥上",
-    ]  # fmt: skip
+        "# Title",
+        "First one.",
+        "Second one!",
+        "Third:",
+        "- an item",
+        "another",
+        "猫在。",
+        "桥上",
+    ]
     assert sentences(" \n ") == []
 
 

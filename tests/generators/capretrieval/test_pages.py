@@ -9,7 +9,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from retgen import run
-from retgen.evaluation.collection import load
+from retgen.search.collection import load
 from tests.conftest import Gen, read_jsonl
 from tests.generators.capretrieval.texts import TEXTS, write_recipe, write_rows
 from tests.pages import Read
@@ -97,16 +97,21 @@ def test_negatives_are_counted_as_they_stand_in_the_training_files(tmp_path: Pat
         for name in (f"qu{letter}" for letter in "abcdefgh")
     ]
     recipe = write_recipe(
-        tmp_path / "few.yaml", write_rows(tmp_path / "few.jsonl", [*TEXTS[:3], *texts]),
+        tmp_path / "few.yaml",
+        write_rows(tmp_path / "few.jsonl", [*TEXTS[:3], *texts]),
         "  language: en\n  mine: {negatives: 9, depth: 9}\n  queries: {common: 1, quality: 0}\n",
-    )  # fmt: skip
+    )
     path = run(recipe, out=tmp_path / "few").path
-    rows = [row for name in ("kw", "sm")
-            for row in pq.read_table(path / "training" / f"{name}.parquet").to_pylist()]  # fmt: skip
+    rows = [
+        row
+        for name in ("kw", "sm")
+        for row in pq.read_table(path / "training" / f"{name}.parquet").to_pylist()
+    ]
     trained = {row["query-id"] for row in read_jsonl(path / "dataset" / "qrels.train.jsonl")}
     assert 0 < len(rows) < len(trained)
     mined = json.loads((path / "sources" / "mined.json").read_text())
     assert (mined["queries"], mined["negatives"]) == (
-        len(rows), sum(len(row["negatives-id"]) for row in rows),
-    )  # fmt: skip
+        len(rows),
+        sum(len(row["negatives-id"]) for row in rows),
+    )
     assert f"have {mined['negatives']:,} hard negatives mined by bm25" in card_of(path)

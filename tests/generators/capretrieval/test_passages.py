@@ -72,9 +72,14 @@ def test_cuts_fall_where_a_section_or_a_paragraph_begins() -> None:
     # a paragraph begins the next passage where no heading is near
     parts = ["a b c d e f g h i j k l", "m n o p q r s t u v w"]
     text = "\n\n".join(parts)
-    cut = [text[start:stop] for start, stop in spans(
-        text, PassageSize(tokens=16, overlap=0), [block("paragraph", text, one) for one in parts]
-    )]  # fmt: skip
+    cut = [
+        text[start:stop]
+        for start, stop in spans(
+            text,
+            PassageSize(tokens=16, overlap=0),
+            [block("paragraph", text, one) for one in parts],
+        )
+    ]
     assert cut == parts
     # the marks of a heading are its own
     parts = ["one two three four five six seven", "## On Linux", SENTENCES[:200]]
@@ -94,8 +99,12 @@ def test_without_sentences_cuts_fall_between_words() -> None:
     places = spans(text, PassageSize(tokens=16, overlap=4))
     parts = [text[start:stop].split() for start, stop in places]
     assert [(part[0], part[-1]) for part in parts] == [
-        ("w0", "w15"), ("w12", "w27"), ("w24", "w39"), ("w36", "w51"), ("w48", "w59"),
-    ]  # fmt: skip
+        ("w0", "w15"),
+        ("w12", "w27"),
+        ("w24", "w39"),
+        ("w36", "w51"),
+        ("w48", "w59"),
+    ]
     assert [len(part) for part in parts] == [16, 16, 16, 16, 12]
 
 
@@ -119,8 +128,12 @@ def test_without_overlap_no_character_stands_in_two() -> None:
 def test_characters_of_scripts_without_spaces_are_words() -> None:
     text = "猫在桥上。" * 20
     assert spans(text, PassageSize(tokens=32, overlap=8)) == [
-        (0, 30), (20, 50), (40, 70), (60, 90), (80, 100),
-    ]  # fmt: skip
+        (0, 30),
+        (20, 50),
+        (40, 70),
+        (60, 90),
+        (80, 100),
+    ]
 
 
 @pytest.mark.parametrize(("tokens", "overlap"), [(16, 0), (16, 8), (17, 3), (40, 20), (256, 32)])
@@ -144,8 +157,9 @@ def test_a_document_that_is_one_passage_keeps_its_id() -> None:
         cut_passages([Whole("d", "t", SENTENCES, "en")], PassageSize(tokens=64, overlap=4))
     )
     assert [(one.id, one.source, one.start, one.stop) for one in parts] == [
-        ("d#1", "d", 0, 349), ("d#2", "d", 320, 589),
-    ]  # fmt: skip
+        ("d#1", "d", 0, 349),
+        ("d#2", "d", 320, 589),
+    ]
     assert all(one.text == SENTENCES[one.start : one.stop] for one in parts)
 
 
@@ -155,10 +169,23 @@ def test_a_passage_is_called_as_nobody_else() -> None:
     long = {"a", "b", "b#", "c"}
     wholes = [Whole(one, "", SENTENCES if one in long else "short", "en") for one in ids]
     assert [one.id for one in cut_passages(wholes, size)] == [
-        "a#1", "a##1", "a##2", "b#1", "b#2", "b##1", "b##2", "c#2", "c##1", "c###1", "c###2",
-    ]  # fmt: skip
-    both = [Whole("b#", "", SENTENCES, "en"), Whole("b", "", SENTENCES, "en"),
-            Whole("b#1", "", "short", "en")]  # fmt: skip
+        "a#1",
+        "a##1",
+        "a##2",
+        "b#1",
+        "b#2",
+        "b##1",
+        "b##2",
+        "c#2",
+        "c##1",
+        "c###1",
+        "c###2",
+    ]
+    both = [
+        Whole("b#", "", SENTENCES, "en"),
+        Whole("b", "", SENTENCES, "en"),
+        Whole("b#1", "", "short", "en"),
+    ]
     assert [one.id for one in cut_passages(both, size)] == ["b##1", "b##2", "b###1", "b###2", "b#1"]
 
 
@@ -249,8 +276,12 @@ def test_languages_are_told_for_each_text() -> None:
     assert language_of(every, "pt") == 6 * ["pt"]
     # too short to tell: that of the others in its script
     assert language_of([GERMAN, "Rad", GERMAN + " Amen", CHINESE, "猫"], None) == [
-        "de", "de", "de", "zh", "zh",
-    ]  # fmt: skip
+        "de",
+        "de",
+        "de",
+        "zh",
+        "zh",
+    ]
 
 
 @pytest.mark.parametrize(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from retgen.agents.agent import Rejection
+from retgen.agents.report import Rejection
 from retgen.generators.capretrieval.agents import Keyword, Kind, Queries, Summary
 from retgen.generators.capretrieval.language import stems_of, words_of
 from retgen.generators.capretrieval.params import QueryCounts
@@ -36,30 +36,51 @@ def keyword(text: str, rests_on: str | None = None, kind: Kind = "keyword") -> K
 def test_a_query_rests_on_characters_of_the_document() -> None:
     rejected: list[Rejection] = []
     answer = Queries(
-        keywords=[keyword("kite"), keyword("stone bridge", kind="phrase"),
-                  keyword("toy", "kite", "hypernym"), keyword("KITE", "kite"), keyword("tower")],
+        keywords=[
+            keyword("kite"),
+            keyword("stone bridge", kind="phrase"),
+            keyword("toy", "kite", "hypernym"),
+            keyword("KITE", "kite"),
+            keyword("tower"),
+        ],
         summaries=[
             Summary(kind="summary", text="toy in the air", rests_on="A red kite flies over the"),
             Summary(kind="topics", text="kite bridge", rests_on=""),
             Summary(kind="question", text="What\n is light?", rests_on="Kites are light"),
         ],
-    )  # fmt: skip
+    )
     queries = list(usable_queries(4, PASSAGE, answer, rejected))
     assert [(one.kind, one.text) for one in queries] == [
-        ("keyword", "kite"), ("phrase", "stone bridge"), ("hypernym", "toy"),
-        ("summary", "toy in the air"), ("topics", "kite bridge"), ("question", "What is light?"),
-    ]  # fmt: skip
+        ("keyword", "kite"),
+        ("phrase", "stone bridge"),
+        ("hypernym", "toy"),
+        ("summary", "toy in the air"),
+        ("topics", "kite bridge"),
+        ("question", "What is light?"),
+    ]
     whole = (100, 100 + len(TEXT))
     assert [one.span for one in queries] == [
-        (108, 112), (129, 141), (108, 112), (102, 127), whole, (143, 158),
-    ]  # fmt: skip
+        (108, 112),
+        (129, 141),
+        (108, 112),
+        (102, 127),
+        whole,
+        (143, 158),
+    ]
     assert {one.passage for one in queries} == {4}
     assert rejected == [
         Rejection(
-            "query/fault", "the passage does not hold 'tower'",
-            {"passage": "d#2", "kind": "keyword", "text": "tower", "rests_on": "tower"},
+            "query/fault",
+            "the passage does not hold 'tower'",
+            {
+                "passage": "d#2",
+                "set": "KW",
+                "kind": "keyword",
+                "text": "tower",
+                "rests_on": "tower",
+            },
         )
-    ]  # fmt: skip
+    ]
 
 
 def test_words_apart_by_other_white_space_are_found() -> None:
@@ -115,8 +136,9 @@ def test_a_text_that_two_splits_share_is_one_query() -> None:
     assert kept(same, texts, ["train", "test"]) == ([("bird toys", "train", [0])], [])
     same = [query("bird toys", 0, "summary"), query("Bird  Toys", 1, "summary")]
     assert kept(same, texts, ["test", "train"]) == (
-        [], [("query/split", "it belongs to documents of train too")],
-    )  # fmt: skip
+        [],
+        [("query/split", "it belongs to documents of train too")],
+    )
     same = [query("bird toys", 0, "summary"), query("Bird  Toys", 1, "summary")]
     assert kept(same, texts, ["test", "test"]) == ([("bird toys", "test", [0, 1])], [])
 
@@ -126,11 +148,13 @@ def test_a_keyword_of_too_many_passages_is_dropped() -> None:
     split = 40 * ["train"]
     counts = QueryCounts(common=0.05)  # 2 of 40
     assert kept([query("kite", 0)], texts, split, counts) == (
-        [], [("query/common", "3 passages hold it, more than 2")],
-    )  # fmt: skip
+        [],
+        [("query/common", "3 passages hold it, more than 2")],
+    )
     assert kept([query("kite", 0)], texts, split, QueryCounts(common=0.08)) == (
-        [("kite", "train", [0, 1, 2])], [],
-    )  # fmt: skip
+        [("kite", "train", [0, 1, 2])],
+        [],
+    )
     # a query that only its own passage holds is none too many, however few there are
     assert kept([query("kite", 0)], texts[:1], split[:1], counts)[1] == []
 
@@ -149,9 +173,12 @@ def spread(of_each: list[int], share: float = 0.1) -> tuple[list[int], list[str]
     """How many queries each document keeps, and why the others go; scores fall with the number."""
     passages = [one_word(number, "") for number in range(len(of_each))]
     queries = [
-        query(f"{document} {n}", document, evidence="found" if n == 0 else "rules", score=1 / (n + 1))
-        for document, count in enumerate(of_each) for n in range(count)
-    ]  # fmt: skip
+        query(
+            f"{document} {n}", document, evidence="found" if n == 0 else "rules", score=1 / (n + 1)
+        )
+        for document, count in enumerate(of_each)
+        for n in range(count)
+    ]
     rejected: list[Rejection] = []
     left = spread_queries(queries, passages, share, rejected)
     assert len(left) + len(rejected) == len(queries)
@@ -189,36 +216,47 @@ def test_no_more_than_asked_for_of_a_set() -> None:
 
 def test_what_people_wrote_comes_first_and_takes_the_place_of_keywords() -> None:
     queries = [
-        query("red", 0), query("kite", 0), query("blue toy", 0, "summary"),
-        query("flying", 0, "summary", "found"), query("wind", 0, "summary", "found"),
-    ]  # fmt: skip
+        query("red", 0),
+        query("kite", 0),
+        query("blue toy", 0, "summary"),
+        query("flying", 0, "summary", "found"),
+        query("wind", 0, "summary", "found"),
+    ]
     counts = QueryCounts(keywords=2, summaries=1, found=8, common=1)
     assert [one[0] for one in kept(queries, ["a red kite"], ["train"], counts)[0]] == [
-        "flying", "wind", "blue toy",
-    ]  # fmt: skip
+        "flying",
+        "wind",
+        "blue toy",
+    ]
     counts = QueryCounts(keywords=1, summaries=1, found=2, common=1)
     assert [one[0] for one in kept(queries, ["a red kite"], ["test"], counts)[0]] == [
-        "flying", "wind",
-    ]  # fmt: skip
+        "flying",
+        "wind",
+    ]
     counts = QueryCounts(keywords=2, summaries=1, found=1, common=1)
     assert [one[0] for one in kept(queries, ["a red kite"], ["test"], counts)[0]] == [
-        "flying", "red", "blue toy",
-    ]  # fmt: skip
+        "flying",
+        "red",
+        "blue toy",
+    ]
 
 
 def test_poor_queries_of_rules_are_left_out() -> None:
     passages = [one_word(number, "a red kite") for number in range(2)]
     queries = [
-        query("a", 0, score=0.9), query("b", 0, score=0.2), query("c", 0, score=0.5),
-        query("d", 1, score=0.1), query("e", 1, "summary", "found", score=0.1),
+        query("a", 0, score=0.9),
+        query("b", 0, score=0.2),
+        query("c", 0, score=0.5),
+        query("d", 1, score=0.1),
+        query("e", 1, "summary", "found", score=0.1),
         query("f", 1, "summary", "found", score=0.0),
-    ]  # fmt: skip
+    ]
     rejected: list[Rejection] = []
     kept, are_few = without_poor(queries, passages, {2: "many"}, 0.5, len(passages), rejected)
     assert ([queries[i].text for i in kept], are_few) == (["a", "e"], False)
     assert [(one.rule, one.reason, one.record["text"]) for one in rejected] == [
         ("query/quality", "its score is below 0.5", "b"),
-        ("query/general", "many", "c"),
+        ("query/ambiguous", "many", "c"),
         ("query/quality", "its score is below 0.5", "d"),
         ("query/quality", "it does not say what it is about", "f"),
     ]
@@ -239,9 +277,11 @@ def test_a_query_without_a_word_of_its_target_is_nonlexical() -> None:
     passages = [one_word(0, "Retries are spaced out."), one_word(1, "The backoff doubles.")]
     stems = [np.unique(term_codes(stems_of(one.text, "en"))) for one in passages]
     queries = [
-        query("backing off", 0, "summary", "found"), query("a retry", 0, "summary", "found"),
-        query("the", 1, "summary", "found"), query("spacing", 1, "summary", "model"),
-    ]  # fmt: skip
+        query("backing off", 0, "summary", "found"),
+        query("a retry", 0, "summary", "found"),
+        query("the", 1, "summary", "found"),
+        query("spacing", 1, "summary", "model"),
+    ]
     for one in queries:
         one.positives = [one.passage]
     mark_sides(queries, passages, stems)

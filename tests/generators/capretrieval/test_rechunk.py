@@ -104,9 +104,10 @@ def brute_force(made: Path, corpus: list[dict[str, Any]]) -> Iterator[tuple[str,
             result |= {i for i, text in enumerate(padded) if words in text}
         split = about["split"]
         yield (
-            query["_id"], split,
+            query["_id"],
+            split,
             {corpus[i]["_id"] for i in result if corpus[i]["metadata"]["split"] == split},
-        )  # fmt: skip
+        )
 
 
 @pytest.mark.parametrize(
@@ -213,15 +214,24 @@ def test_the_command(made: Path, gen: Gen) -> None:
     assert done.returncode == 0, done.stderr
     folder = made / "exports" / "beir_passages_32_8"
     assert json.loads(done.stdout) == {
-        "path": str(folder), "to": "beir", "notes": [],
+        "path": str(folder),
+        "to": "beir",
+        "notes": [],
         "files": [
-            "README.md", "corpus.jsonl", "qrels/dev.tsv", "qrels/test.tsv", "qrels/train.tsv",
+            "README.md",
+            "corpus.jsonl",
+            "qrels/dev.tsv",
+            "qrels/test.tsv",
+            "qrels/train.tsv",
             "queries.jsonl",
         ],
-    }  # fmt: skip
+    }
     assert sorted(path.name for path in folder.iterdir()) == [
-        "README.md", "corpus.jsonl", "qrels", "queries.jsonl",
-    ]  # fmt: skip
+        "README.md",
+        "corpus.jsonl",
+        "qrels",
+        "queries.jsonl",
+    ]
     card = (folder / "README.md").read_text().partition("\n---\n")[2].splitlines()
     assert card[1] == "# run"
     assert card[card.index("```", 6) + 2].startswith(

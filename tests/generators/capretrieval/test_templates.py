@@ -54,8 +54,11 @@ def test_it_is_said(finished: Path) -> None:
 
 
 def test_no_form_is_a_negative_of_another(finished: Path) -> None:
-    rows = [row for file in sorted((finished / "training").glob("*.parquet"))
-            for row in pq.read_table(file).to_pylist()]  # fmt: skip
+    rows = [
+        row
+        for file in sorted((finished / "training").glob("*.parquet"))
+        for row in pq.read_table(file).to_pylist()
+    ]
     assert {tuple(row["negatives-id"]) for row in rows} == {()}
     assert json.loads((finished / "manifest.json").read_text())["notes"]["negatives"] == (
         "none: too few training documents are safe negatives; train with in-batch negatives"

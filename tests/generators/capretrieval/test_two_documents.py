@@ -13,7 +13,7 @@ import orjson
 import pyarrow.parquet as pq
 import pytest
 
-from retgen.generators.capretrieval.two_documents import calibration_readings
+from retgen.generators.capretrieval.two_documents import calibration_sheets
 from tests.agents.server import Server, serving
 from tests.conftest import read_jsonl
 from tests.generators.capretrieval.mind import mind as write
@@ -88,8 +88,11 @@ def test_kept_is_what_both_answer_and_neither_alone(
     run: Callable[[int], Path], ask: Gen, server: Server
 ) -> None:
     path = run(20)
-    queries = [row for row in read_jsonl(path / "dataset" / "queries.jsonl")
-               if row["metadata"]["kind"] == "two_documents"]  # fmt: skip
+    queries = [
+        row
+        for row in read_jsonl(path / "dataset" / "queries.jsonl")
+        if row["metadata"]["kind"] == "two_documents"
+    ]
     judged = json.loads((path / "sources" / "two_documents.json").read_text())
     assert (judged["wanted"], judged["pairs"], judged["kept"]) == (20, 5, 2)
     qrels: dict[str, set[str]] = {}
@@ -101,13 +104,18 @@ def test_kept_is_what_both_answer_and_neither_alone(
         note = row["metadata"]
         assert note["set"] == "two_documents"
         assert qrels[row["_id"]] == {note["source"], note["other_source"]}
-        for source, span in ((note["source"], note["span"]),
-                             (note["other_source"], note["other_span"])):  # fmt: skip
+        for source, span in (
+            (note["source"], note["span"]),
+            (note["other_source"], note["other_span"]),
+        ):
             text = TEXTS[int(source[2:])]
             assert text[slice(*span)] == text.partition(". ")[0] + "."  # the quote
-    assert sorted((row["metadata"]["source"], row["metadata"]["other_source"]) for row in queries) == [
-        ("gt3", "gt7"), ("gt6", "gt1"),
-    ]  # fmt: skip
+    assert sorted(
+        (row["metadata"]["source"], row["metadata"]["other_source"]) for row in queries
+    ) == [
+        ("gt3", "gt7"),
+        ("gt6", "gt1"),
+    ]
     rejected = [
         row for row in read_jsonl(path / "rejected.jsonl") if "two_documents" in row["rule"]
     ]
@@ -121,7 +129,7 @@ def test_kept_is_what_both_answer_and_neither_alone(
     # five pairs, one of them asked twice; three readings of what is kept, fewer of what fails first
     count = Counter(one["response_format"]["json_schema"]["name"] for one in server.requests)
     assert count["TwoDocumentQuestion"] == 5 + 1
-    assert count["Answerable"] == 3 + 3 + 2 + 1 + len(calibration_readings())
+    assert count["Answerable"] == 3 + 3 + 2 + 1 + len(calibration_sheets())
     assert ask("validate", str(path)).returncode == 0
 
 
@@ -133,11 +141,20 @@ def test_the_judge_is_measured_and_training_has_both_passages(
     judged = json.loads((path / "sources" / "two_documents.json").read_text())
     # it calls two passages enough and one not: 9 of 11 need or have both, 2 are answered by one
     assert judged["calibration"] == {
-        "cases": 33, "answered": 33, "right": 29, "precision": 0.8182, "recall": 0.8182,
-    }  # fmt: skip
+        "model": "openai:gpt-5-mini",
+        "cases": 33,
+        "unanswered": 0,
+        "accuracy": 0.8788,
+        "interval": [0.7267, 0.9518],
+        "verdicts": {
+            "answerable": {"precision": 0.8182, "recall": 0.8182},
+            "not answerable": {"precision": 0.9091, "recall": 0.9091},
+        },
+        "kinds": {"both": 0.8182, "first": 0.9091, "second": 0.9091},
+    }
     line = (
-        "right about 29 of 33 calibration cases (of what it calls answerable 82% is, and it finds "
-        "82% of it)"
+        "accuracy 87.9% on 33 calibration cases (95% interval 72.7% to 95.2%; precision and "
+        "recall: answerable 82% and 82%, not answerable 91% and 91%)"
     )
     assert line in (tmp_path / "stdout").read_text()
     manifest = json.loads((path / "manifest.json").read_text())
@@ -178,8 +195,11 @@ def test_what_does_not_rest_on_two_documents_is_found(
     other = note["other_source"]
     if change == "qrel":
         for file in (path / "dataset").glob("qrels*.jsonl"):
-            kept = [row for row in read_jsonl(file)
-                    if (row["query-id"], row["corpus-id"]) != (query["_id"], other)]  # fmt: skip
+            kept = [
+                row
+                for row in read_jsonl(file)
+                if (row["query-id"], row["corpus-id"]) != (query["_id"], other)
+            ]
             file.write_bytes(b"".join(orjson.dumps(row) + b"\n" for row in kept))
     else:
         if change == "span":

@@ -141,18 +141,29 @@ def test_middle_names_where_there_are_too_few_pairs(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        (lambda name: f"{name[0]} {name[2]}", "the names of most documents have 3 words, those of 1 "
-         "have not (document {id}, for one)"),
-        (lambda name: f"{name[0]} {name[0]} {name[2]}",
-         "document {id}: the first name '{first}' stands twice"),
-        (lambda name: f"{name[0]} Quokka {name[2]}",
-         "document {id}: the first name 'Quokka' is in none of the recipe's locales"),
-        (lambda name: f"{name[0]} {name[2]} {name[1]}",
-         "document {id}: the first name '{last}' is in none of the recipe's locales"),
-        (lambda name: f"{name[0]} {name[1]} {name[1]} {name[2]}",
-         "document {id}: '{middle} {middle}' is no first name"),
+        (
+            lambda name: f"{name[0]} {name[2]}",
+            "the names of most documents have 3 words, those of 1 "
+            "have not (document {id}, for one)",
+        ),
+        (
+            lambda name: f"{name[0]} {name[0]} {name[2]}",
+            "document {id}: the first name '{first}' stands twice",
+        ),
+        (
+            lambda name: f"{name[0]} Quokka {name[2]}",
+            "document {id}: the first name 'Quokka' is in none of the recipe's locales",
+        ),
+        (
+            lambda name: f"{name[0]} {name[2]} {name[1]}",
+            "document {id}: the first name '{last}' is in none of the recipe's locales",
+        ),
+        (
+            lambda name: f"{name[0]} {name[1]} {name[1]} {name[2]}",
+            "document {id}: '{middle} {middle}' is no first name",
+        ),
     ],
-)  # fmt: skip
+)
 def test_middle_names_are_read_back(
     norway: Path, tmp_path: Path, change: Callable[[list[str]], str], message: str
 ) -> None:
@@ -324,15 +335,17 @@ def test_a_missing_hard_negative_is_found(tmp_path: Path) -> None:
     query = queries[0]
     one = query["metadata"]["attributes"][0]
     victim = next(
-        d for d in corpus
+        d
+        for d in corpus
         if one in d["metadata"]["attributes"] and d["_id"] in query["metadata"]["hard_negatives"]
-    )  # fmt: skip
+    )
     place = victim["metadata"]["attributes"].index(one)
     filler = next(
-        a for a in corpus[-1]["metadata"]["attributes"]
+        a
+        for a in corpus[-1]["metadata"]["attributes"]
         if a not in victim["metadata"]["attributes"]
         and not any(a in q["metadata"]["attributes"] for q in queries)
-    )  # fmt: skip
+    )
     word = attributes(corpus[-1])[corpus[-1]["metadata"]["attributes"].index(filler)]
     listed = attributes(victim)
     listed[place] = word
@@ -502,9 +515,12 @@ def test_positives_are_scattered_and_lists_give_nothing_away(tmp_path: Path) -> 
     assert abs(sum(places) / 46 - 0.5) < 4 * math.sqrt(1 / 12 / 46)
     asked = {q["metadata"]["attributes"][0] for q in queries}
     where = [
-        i for d in corpus if d["metadata"]["column"] >= 0
-        for i, a in enumerate(d["metadata"]["attributes"]) if a not in asked
-    ]  # fmt: skip
+        i
+        for d in corpus
+        if d["metadata"]["column"] >= 0
+        for i, a in enumerate(d["metadata"]["attributes"])
+        if a not in asked
+    ]
     # fillers of relevant documents stand anywhere in the list, not at its end
     assert len(where) == 46 * 45 - 2000
     assert abs(sum(where) / len(where) - 22) < 6

@@ -227,7 +227,7 @@ def test_a_deck_deals_nobody_twice_to_one_query() -> None:
             "--set params.templates.query: unknown key. Allowed: document",
         ),
     ],
-)  # fmt: skip
+)
 def test_what_cannot_be_is_said_at_plan_time(
     tmp_path: Path, change: dict[str, Any], message: str
 ) -> None:

@@ -41,14 +41,26 @@ def test_the_glossary_passes_what_a_model_must_pass() -> None:
 @pytest.mark.parametrize(
     ("text", "reason"),
     [
-        ("the quokka of an island near Perth", "it uses 'quokka', a word of the name or akin to one"),
-        ("small quokkalike animals of an island", "it uses 'quokkalike', a word of the name or akin to one"),
-        ("small furry animals.", "it is one line without quotation marks, braces, and a full stop at the end"),
-        ('the "smiling" ones of an island', "it is one line without quotation marks, braces, and a full stop at the end"),
+        (
+            "the quokka of an island near Perth",
+            "it uses 'quokka', a word of the name or akin to one",
+        ),
+        (
+            "small quokkalike animals of an island",
+            "it uses 'quokkalike', a word of the name or akin to one",
+        ),
+        (
+            "small furry animals.",
+            "it is one line without quotation marks, braces, and a full stop at the end",
+        ),
+        (
+            'the "smiling" ones of an island',
+            "it is one line without quotation marks, braces, and a full stop at the end",
+        ),
         ("small furry animals", "it has 3 words, not 4 to 20"),
         ("small cat-sized animals that seem to smile", None),
     ],
-)  # fmt: skip
+)
 def test_what_a_description_must_be(text: str, reason: str | None) -> None:
     question = AskDescription(attribute="Quokkas", category="Marsupials")
     assert PARAPHRASE.check(question, Description(description=text)) == reason

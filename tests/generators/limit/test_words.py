@@ -101,9 +101,11 @@ def own_list(folder: Path, lines: list[str], **changes: int) -> Path:
     (folder / "mine.txt").write_text("\n".join(lines) + "\n")
     recipe = folder / "own.yaml"
     recipe.write_text(
-        SMALL.replace("attributes_per_doc: 20", "attributes_per_doc: 20, catalogue: "
-                      "{split: all, file: mine.txt}")
-    )  # fmt: skip
+        SMALL.replace(
+            "attributes_per_doc: 20",
+            "attributes_per_doc: 20, catalogue: {split: all, file: mine.txt}",
+        )
+    )
     return recipe
 
 

@@ -29,10 +29,22 @@ def stories(count: int) -> list[dict[str, str]]:
             "_id": f"ship-{n:02}",
             "title": f"Ship {n}",
             "text": " ".join(_SENTENCES).format(
-                year=1750 + n, many=12 + n, few=31 + n, some=44 + n, later=1801 + n, weeks=65 + n,
-                years=22 + n, tons=310 + n, coats=50 + n, last=1902 + n, cups=70 + n, steps=81 + n,
-                parts=930 + n, weight=125 + n, classes=205 + n,
+                year=1750 + n,
+                many=12 + n,
+                few=31 + n,
+                some=44 + n,
+                later=1801 + n,
+                weeks=65 + n,
+                years=22 + n,
+                tons=310 + n,
+                coats=50 + n,
+                last=1902 + n,
+                cups=70 + n,
+                steps=81 + n,
+                parts=930 + n,
+                weight=125 + n,
+                classes=205 + n,
             ),
         }
         for n in range(count)
-    ]  # fmt: skip
+    ]

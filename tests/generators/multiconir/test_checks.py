@@ -26,16 +26,26 @@ DOCUMENT = (
     ("sentence", "taken", "fault"),
     [
         ("She was born in Lisbon in 1931.", ["Her father mended clocks for the navy."], None),
-        ("She was born in Lisbon.", [], "it does not stand in the document; copy it letter by letter"),
+        (
+            "She was born in Lisbon.",
+            [],
+            "it does not stand in the document; copy it letter by letter",
+        ),
         (" ", [], "it does not stand in the document; copy it letter by letter"),
         ("was born in Lisbon in 1931.", [], "it is not a whole sentence of the document"),
         ("She left Porto.", [], "it is not a complete sentence of 5 to 60 words"),
-        ("She was born in Lisbon in 1931.", ["She was born in Lisbon in 1931."],
-         "it overlaps 'She was born in Lisbon in 1931.'"),
-        ("She was born in Lisbon in the year 1931.", ["She was born in Lisbon in 1931."],
-         "it says nearly the same as 'She was born in Lisbon in 1931.'"),
+        (
+            "She was born in Lisbon in 1931.",
+            ["She was born in Lisbon in 1931."],
+            "it overlaps 'She was born in Lisbon in 1931.'",
+        ),
+        (
+            "She was born in Lisbon in the year 1931.",
+            ["She was born in Lisbon in 1931."],
+            "it says nearly the same as 'She was born in Lisbon in 1931.'",
+        ),
     ],
-)  # fmt: skip
+)
 def test_sentence(sentence: str, taken: list[str], fault: str | None) -> None:
     assert check_sentence(DOCUMENT, sentence, taken) == fault
 
@@ -45,14 +55,26 @@ def test_sentence(sentence: str, taken: list[str], fault: str | None) -> None:
     [
         ("Born in Lisbon in 1931", None),
         ("Cared for the clocks of a navy", "the condition shares no word with its sentence"),
-        ("1. Born in Lisbon", "the condition is to have no number before it and no full stop after it"),
-        ("Born in Lisbon.", "the condition is to have no number before it and no full stop after it"),
-        ("Born in\nLisbon", "the condition is bad: it holds a line break or a character that cannot be seen"),
+        (
+            "1. Born in Lisbon",
+            "the condition is to have no number before it and no full stop after it",
+        ),
+        (
+            "Born in Lisbon.",
+            "the condition is to have no number before it and no full stop after it",
+        ),
+        (
+            "Born in\nLisbon",
+            "the condition is bad: it holds a line break or a character that cannot be seen",
+        ),
         ("Lisbon", "the condition has 1 words; about ten are wanted"),
-        ("Born in Lisbon " + "very " * 24 + "early", "the condition has 28 words; about ten are wanted"),
+        (
+            "Born in Lisbon " + "very " * 24 + "early",
+            "the condition has 28 words; about ten are wanted",
+        ),
         ("born in lisbon at dawn", "the condition is that of another sentence"),
     ],
-)  # fmt: skip
+)
 def test_condition(condition: str, fault: str | None) -> None:
     sentence = "She was born in Lisbon in 1931."
     assert check_condition(sentence, condition, ["Born in Lisbon at dawn"]) == fault
@@ -66,12 +88,16 @@ CONDITIONS = ["Born in Lisbon in 1931", "Daughter of a clockmaker", "Left for Po
     [
         (1, "someone born in Lisbon in 1931", None),
         (2, "a clockmaker's daughter born in Lisbon in 1931", None),
-        (2, "the daughter of a clockmaker from somewhere else", ("it does not ask for condition 1", 0)),
+        (
+            2,
+            "the daughter of a clockmaker from somewhere else",
+            ("it does not ask for condition 1", 0),
+        ),
         (1, "born in Lisbon in 1931 and left in 1944", ("it asks for condition 3 already", 2)),
         (1, "1. born in Lisbon in 1931", ("it is a list; write prose", None)),
         (1, "Lisbon", ("it has 1 words for conditions of 5", None)),
     ],
-)  # fmt: skip
+)
 def test_query(count: int, query: str, fault: tuple[str, int | None] | None) -> None:
     assert check_query(CONDITIONS, count, query) == fault
 
@@ -97,13 +123,22 @@ SENTENCE = "She was born in Lisbon in 1931 as the second of four children."
     [
         ("She was born in Prague in 1931 as the second of four children.", None),
         (SENTENCE, "it is the sentence itself"),
-        ("she was born in lisbon in 1931 as the second of four children", "it is the sentence itself"),
-        ("She was born in Prague in 1931 as the second of four children", "it is not one complete sentence"),
+        (
+            "she was born in lisbon in 1931 as the second of four children",
+            "it is the sentence itself",
+        ),
+        (
+            "She was born in Prague in 1931 as the second of four children",
+            "it is not one complete sentence",
+        ),
         ("She was born in Prague in 1931.", "it has 7 words, not 9 to 17"),
-        ("The woman came from a large household somewhere in Prague in 1931.", "only 23% of the sentence's words stand in it as they did; 60% must"),
+        (
+            "The woman came from a large household somewhere in Prague in 1931.",
+            "only 23% of the sentence's words stand in it as they did; 60% must",
+        ),
         ("Was she not born in Lisbon in 1931 as the second of four children.", None),
     ],
-)  # fmt: skip
+)
 def test_rewrite(rewrite: str, fault: str | None) -> None:
     result = check_rewrite(
         SENTENCE, "Born in Lisbon in 1931", rewrite, fewest=9, most=17, kept=0.6, key_terms=0.5
@@ -151,14 +186,17 @@ def test_negates(sentence: str, rewrite: str, is_negation: bool) -> None:
     ("text", "sentences"),
     [
         ("One is here. Two is there! Is three?", ["One is here.", "Two is there!", "Is three?"]),
-        ("Dr. Lind met J. S. Moor at No. 7. He left.", ["Dr. Lind met J. S. Moor at No. 7.", "He left."]),
+        (
+            "Dr. Lind met J. S. Moor at No. 7. He left.",
+            ["Dr. Lind met J. S. Moor at No. 7.", "He left."],
+        ),
         ("It cost 3.5 million. In 1931 it sank.", ["It cost 3.5 million.", "In 1931 it sank."]),
         ('She said "No." Then she left.', ['She said "No."', "Then she left."]),
         ("the end. of it", ["the end. of it"]),
         ("Without a stop", ["Without a stop"]),
         ("", []),
     ],
-)  # fmt: skip
+)
 def test_split(text: str, sentences: list[str]) -> None:
     assert split(text) == sentences
     assert " ".join(sentences) == text

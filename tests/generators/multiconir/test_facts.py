@@ -65,8 +65,9 @@ def test_conditions_of_one_wording(wording: str) -> None:
 
 def test_nothing_is_its_own_sequel() -> None:
     """The other entity of a pair may be the sequel of the first: there a rewrite has another slot."""
-    ladders = drawn(101, domain="movies", ladders=80, wordings=["literal"],
-                    negatives={"strategy": "modify"})  # fmt: skip
+    ladders = drawn(
+        101, domain="movies", ladders=80, wordings=["literal"], negatives={"strategy": "modify"}
+    )
     assert "The Tired Thunder of Lorimere" in {one.title for one in ladders}
     for one in ladders:  # only its first sentence, and the rewrite of that, name it
         for texts in (one.sentences, one.rewrites):

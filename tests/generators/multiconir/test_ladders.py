@@ -23,9 +23,18 @@ from tests.loops import for_each
 
 TEN = list(range(10))
 LADDER = Ladder(
-    "a", "Title", [f"S{i}." for i in TEN], [f"c{i}" for i in TEN], [f"q{i}" for i in TEN],
-    [f"R{i}." for i in TEN], [], [], [], [], [],
-)  # fmt: skip
+    "a",
+    "Title",
+    [f"S{i}." for i in TEN],
+    [f"c{i}" for i in TEN],
+    [f"q{i}" for i in TEN],
+    [f"R{i}." for i in TEN],
+    [],
+    [],
+    [],
+    [],
+    [],
+)
 
 
 def test_all_ten_breaking_orders_are_balanced() -> None:

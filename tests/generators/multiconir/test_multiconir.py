@@ -44,8 +44,11 @@ def test_as_many_ladders_as_are_asked_for(finished: Path) -> None:
     assert [row["id"] for row in ladders] == [f"{finished.name}-{n:05}" for n in range(1, 25)]
     assert read_jsonl(finished / "rejected.jsonl") == []
     assert manifest_of(finished)["counts"] == {
-        "documents": 20 * 24, "queries": 20 * 24, "qrels": 400 * 24, "rejected": 0,
-    }  # fmt: skip
+        "documents": 20 * 24,
+        "queries": 20 * 24,
+        "qrels": 400 * 24,
+        "rejected": 0,
+    }
     assert plan(f"multiconir_{finished.name}").documents == 20 * 200
 
 
@@ -71,9 +74,18 @@ def test_every_label_can_be_audited(finished: Path) -> None:
     ladders = {row["id"]: row for row in read_jsonl(finished / "sources" / "ladders.jsonl")}
     first = rows[0]
     assert list(first) == [
-        "ladder", "condition", "of", "asked", "text", "verdict", "quote", "agent", "model",
-        "query-ids", "corpus-ids",
-    ]  # fmt: skip
+        "ladder",
+        "condition",
+        "of",
+        "asked",
+        "text",
+        "verdict",
+        "quote",
+        "agent",
+        "model",
+        "query-ids",
+        "corpus-ids",
+    ]
     assert [(row["condition"], row["of"], row["verdict"]) for row in rows] == 24 * [
         (n, *both)
         for n in range(1, 11)
@@ -126,8 +138,9 @@ def test_labels_are_structural_and_proven(finished: Path) -> None:
     assert (manifest["judges"], manifest["models"], manifest["prompts"]) == ({}, {}, {})
     assert list(manifest["word_lists"]) == [f"domain {WORLDS[finished.name]}"]
     assert sorted(path.name for path in (finished / "sources").iterdir()) == [
-        "documents.jsonl", "ladders.jsonl",
-    ]  # fmt: skip
+        "documents.jsonl",
+        "ladders.jsonl",
+    ]
     validation = validate(finished)
     assert (validation.findings, validation.proven) == ([], qrels)
     card = (finished / "dataset" / "README.md").read_text()
@@ -169,10 +182,15 @@ def test_flat_tables(finished: Path) -> None:
     negatives = [f"HN{n}" for n in range(1, 11)]
     tables = {path.stem: read_jsonl(path) for path in (finished / "tables").iterdir()}
     assert {name: len(rows) for name, rows in tables.items()} == {
-        "task1": 2 * ladders, "task2_3": 2 * ladders, "task4_512": 2 * ladders,
-        "task4_1024": 2 * ladders, "position": ladders, "review_queries": 100,
-        "review_labels": 100, "verdicts": 20 * ladders,
-    }  # fmt: skip
+        "task1": 2 * ladders,
+        "task2_3": 2 * ladders,
+        "task4_512": 2 * ladders,
+        "task4_1024": 2 * ladders,
+        "position": ladders,
+        "review_queries": 100,
+        "review_labels": 100,
+        "verdicts": 20 * ladders,
+    }
     assert list(tables["task1"][0]) == ["id", "style", *queries, "Positive", "HN1"]
     assert list(tables["task2_3"][0]) == ["id", "style", *queries, "Positive", *negatives]
     assert list(tables["position"][0]) == ["id", "condition", *queries, "Positive", "HN1"]

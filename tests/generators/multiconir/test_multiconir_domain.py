@@ -72,14 +72,17 @@ def test_exactly_as_many_ladders_as_are_asked_for(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        ({"params.domain": "moves"}, "there is no bundled domain 'moves'; did you mean movies? Bundled: people, books, movies, medical, legal; or write a block with name, noun, features, ..."),
+        (
+            {"params.domain": "moves"},
+            "there is no bundled domain 'moves'; did you mean movies? Bundled: people, books, movies, medical, legal; or write a block with name, noun, features, ...",
+        ),
         ({"params.source": {"path": "none.jsonl"}}, "there is no source "),
         ({"params.orders": 11}, "params.orders: must be at most 10, not 11"),
         ({"params.negatives": {"strategy": "negate"}}, "params.negatives.strategy: "),
         ({"params.half": "c"}, "params.half: "),
         ({"params.wordings": ["loud"]}, "params.wordings.0: must be "),
     ],
-)  # fmt: skip
+)
 def test_bad_recipes(change: dict[str, Any], message: str) -> None:
     with pytest.raises(RecipeError) as error:
         load_recipe("multiconir_books", change)

@@ -32,29 +32,41 @@ def test_a_plan_says_that_it_does_not_know_a_data_set_of_the_hub(tmp_path: Path,
     notes = [f"{why}how many ladders it gives is not known", fewer, DEMONSTRATION]
     nothing = {"low": None, "high": None}
     assert json.loads(gen("plan", path, "--json").stdout) == {
-        "documents": None, "queries": None, "qrels": None, "calls": {}, "models": {}, "tokens": {},
-        "usd": nothing, "seconds": nothing, "bytes": None, "notes": notes,
-    }  # fmt: skip
+        "documents": None,
+        "queries": None,
+        "qrels": None,
+        "calls": {},
+        "models": {},
+        "tokens": {},
+        "usd": nothing,
+        "seconds": nothing,
+        "bytes": None,
+        "notes": notes,
+    }
     assert gen("plan", path).stdout.splitlines() == [
-        "   not known  documents", "   not known  queries", "   not known  qrels",
+        "   not known  documents",
+        "   not known  queries",
+        "   not known  qrels",
         *(f"note: {note}" for note in notes),
-    ]  # fmt: skip
+    ]
     live = json.loads(gen("plan", path, "--model", "openai:gpt-5-mini", "--json").stdout)
     assert set(live["calls"].values()) == {None}
     assert "write_query" in live["calls"]
     assert (live["usd"], set(live["tokens"].values())) == (nothing, {None})
     for change, ladders in (
-        ({"params.ladders": 30}, 30), ({"params.source.limit": 20}, 20), ({"limit": 2}, 2),
+        ({"params.ladders": 30}, 30),
+        ({"params.source.limit": 20}, 20),
+        ({"limit": 2}, 2),
         ({"params.ladders": 30, "limit": 2}, 2),
-    ):  # fmt: skip
+    ):
         result = plan(path, change)
         assert (result.documents, result.unknown) == (20 * ladders, False)
         assert result.notes[0] == f"{why}whether it gives {ladders} ladders is not known"
 
 
 def test_after_a_pilot_the_data_set_of_the_hub_is_known(tmp_path: Path) -> None:
-    from retgen.agents.calls import CallReport, ModelOptions
-    from retgen.agents.context import Stage
+    from retgen.agents.report import CallReport, Stage
+    from retgen.agents.session import ModelOptions
     from retgen.plan import plan_from
 
     made = load_recipe(recipe(tmp_path, "hf:nobody/nothing"))

@@ -25,7 +25,8 @@ def test_a_column_that_is_not_there(tmp_path: Path) -> None:
     ("name", "content", "message", "rows"),
     [
         (
-            "ships.jsonl", b'{"nr": "1", "story": "Too short."}\n{"nr": "2", "sto\n{"nr": 3\n',
+            "ships.jsonl",
+            b'{"nr": "1", "story": "Too short."}\n{"nr": "2", "sto\n{"nr": 3\n',
             "Refused are 2 by source/json, the first at ships.jsonl:2: the line is not JSON; 1 by "
             "source/sentences, the first at 1: it has 0 usable sentences; 10 are needed.",
             [
@@ -35,7 +36,8 @@ def test_a_column_that_is_not_there(tmp_path: Path) -> None:
             ],
         ),
         (
-            "ships.csv", "nr,story\n1,café\n2,naïve\n".encode("latin-1"),
+            "ships.csv",
+            "nr,story\n1,café\n2,naïve\n".encode("latin-1"),
             "Refused are 2 by source/sentences, the first at 1: it has 0 usable sentences; 10 are "
             "needed.",
             [
@@ -44,7 +46,7 @@ def test_a_column_that_is_not_there(tmp_path: Path) -> None:
             ],
         ),
     ],
-)  # fmt: skip
+)
 def test_no_document_that_can_be_used(
     tmp_path: Path, name: str, content: bytes, message: str, rows: list[tuple[str, str, str]]
 ) -> None:

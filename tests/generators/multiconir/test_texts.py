@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from retgen import generators
+from retgen.generators.multiconir.agents import Judged, Verdicts
 from retgen.generators.multiconir.calibration import cases, sheets
 from retgen.generators.multiconir.checks import split, usable
 from tests.conftest import read_jsonl
@@ -43,34 +44,61 @@ def test_calibration_set() -> None:
     every = cases()
     assert len(every) == 240
     assert Counter(one.label for one in every) == {
-        "satisfied": 80, "violated": 80, "cannot_tell": 80
-    }  # fmt: skip
+        "satisfied": 80,
+        "violated": 80,
+        "cannot_tell": 80,
+    }
     kinds = Counter((one.label, one.kind) for one in every)
     assert kinds == {
-        ("satisfied", "literal"): 20, ("satisfied", "paraphrase"): 30,
-        ("satisfied", "implied"): 15, ("satisfied", "extra"): 15,
-        ("violated", "fact"): 25, ("violated", "antonym"): 20, ("violated", "reassigned"): 20,
+        ("satisfied", "literal"): 20,
+        ("satisfied", "paraphrase"): 30,
+        ("satisfied", "implied"): 15,
+        ("satisfied", "extra"): 15,
+        ("violated", "fact"): 25,
+        ("violated", "antonym"): 20,
+        ("violated", "reassigned"): 20,
         ("violated", "paraphrase"): 15,
-        ("cannot_tell", "related"): 40, ("cannot_tell", "partial"): 20,
+        ("cannot_tell", "related"): 40,
+        ("cannot_tell", "partial"): 20,
         ("cannot_tell", "unrelated"): 20,
-    }  # fmt: skip
+    }
     assert len({(one.text, one.condition) for one in every}) == 240
 
 
 def test_a_sheet_has_ten_cases_of_five_domains() -> None:
     """Every case once; neither its place among the texts nor the conditions tells the other."""
     assert len(sheets()) == 24
-    assert [case for n in range(24) for case in sheets()[n].cases] == [
-        case for n in range(24) for case in cases()[n::24]
-    ]
-    for sheet in sheets():
-        question = sheet.question
-        assert sorted(question.texts) == sorted(case.text for case in sheet.cases)
+    for number, sheet in enumerate(sheets()):
+        question, shown = sheet.question, cases()[number::24]
+        assert [(one.label, one.kind) for one in sheet.cases] == [
+            (one.label, f"{one.label}/{one.kind}") for one in shown
+        ]
+        assert sorted(question.texts) == sorted(case.text for case in shown)
         assert question.asked == tuple(range(1, 11))
-        assert question.texts != tuple(case.text for case in sheet.cases)
-        of_text = [next(c.condition for c in sheet.cases if c.text == t) for t in question.texts]
+        assert question.texts != tuple(case.text for case in shown)
+        of_text = [next(c.condition for c in shown if c.text == t) for t in question.texts]
         assert sorted(of_text) == sorted(question.conditions)
         assert tuple(of_text) != question.conditions
+
+
+def test_a_sheet_reads_the_verdict_on_each_of_its_cases() -> None:
+    """Wrong about the first case, and without a quote for the second; the others are right."""
+    sheet, shown = sheets()[0], cases()[0::24]
+    judged = []
+    for number, case in enumerate(shown):
+        place = sheet.question.texts.index(case.text) + 1
+        verdict = case.label if number else "violated"
+        judged.append(
+            Judged(
+                condition=sheet.question.conditions.index(case.condition) + 1,
+                text=0 if verdict == "cannot_tell" else place,
+                verdict=verdict,
+                quote="" if number == 1 or verdict == "cannot_tell" else case.text,
+            )
+        )
+    labels = [case.label for case in shown]
+    assert (labels[0], labels[1] != "cannot_tell") == ("satisfied", True)
+    assert sheet.verdicts(Verdicts(verdicts=judged)) == ["violated", None, *labels[2:]]
 
 
 def test_calibration_cases_are_not_taken_from_the_documents() -> None:

@@ -36,11 +36,15 @@ def write_books(folder: Path, *names: str) -> Path:
 
 def table(path: Path, **changed: Any) -> dict[str, Any]:
     group = {
-        "id": "a-1", "category": "landmark", "question": "Which character has been to Lima?",
-        "literal": "Long ago {name} lived in Lima.", "literal_inverted": "In Lima {name} lived.",
+        "id": "a-1",
+        "category": "landmark",
+        "question": "Which character has been to Lima?",
+        "literal": "Long ago {name} lived in Lima.",
+        "literal_inverted": "In Lima {name} lived.",
         "one_hop": "Below the Larco Museum {name} keeps a shop.",
         "one_hop_inverted": "The shop of {name} is below the Larco Museum.",
-        "fact": "The Larco Museum is in Lima.", "source": 'Wikipedia, "Larco Museum"',
-    }  # fmt: skip
+        "fact": "The Larco Museum is in Lima.",
+        "source": 'Wikipedia, "Larco Museum"',
+    }
     path.write_text(json.dumps([group | changed]))
     return {"params.table": str(path), "params.lengths": [128]}

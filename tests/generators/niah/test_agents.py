@@ -62,9 +62,10 @@ def mind(body: dict[str, Any]) -> str:
     verdicts = []
     for number, text in re.findall(r"^(\d+)\. (.*)$", prompt, re.MULTILINE):
         key = next(
-            key for key, one in asked.sentences().items()
+            key
+            for key, one in asked.sentences().items()
             if re.fullmatch(re.escape(one).replace(r"\{name\}", r"\w+"), text)
-        )  # fmt: skip
+        )
         yes = key.startswith("one_hop") or "Easter Island" in text
         answers = "yes" if yes else "no"
         verdicts.append({"sentence": int(number), "answers": answers, "needs_fact": answers})
@@ -93,14 +94,16 @@ def test_written_groups_are_checked_and_judged(ask: Gen, server: Server, tmp_pat
     assert [row["group"] for row in groups][:2] == ["written-1-01", "written-2-01"]
     rejected = [(row["rule"], row["reason"]) for row in read_jsonl(path / "rejected.jsonl")]
     assert rejected == [
-        ("write_needles/group",
-         "one_hop holds 'barcelona', a word of the question 'Which character has been to "
-         "Barcelona?' ('barcelona'), so it could be found by that word: 'Nobody in Barcelona had "
-         "ever seen {name} hurry to work.'"),
+        (
+            "write_needles/group",
+            "one_hop holds 'barcelona', a word of the question 'Which character has been to "
+            "Barcelona?' ('barcelona'), so it could be found by that word: 'Nobody in Barcelona had "
+            "ever seen {name} hurry to work.'",
+        ),
         ("write_needles/group", "its question stands in another group"),
         ("write_needles/group", "near: there are 0, 4 are wanted"),
         ("judge_needle/group", "near[3] answers the question"),
-    ]  # fmt: skip
+    ]
     corpus = read_jsonl(path / "dataset" / "corpus.jsonl")
     assert len(corpus) == 5 * (2 * 3 + 1)
     queries = read_jsonl(path / "dataset" / "queries.jsonl")
@@ -134,5 +137,6 @@ def test_without_a_model_nothing_is_written(ask: Gen, tmp_path: Path) -> None:
 
 def test_terms_are_counted_once() -> None:
     assert distinct(["Elbe", "old  town", "elbe", "", "one two three four five"]) == [
-        "Elbe", "old town",
-    ]  # fmt: skip
+        "Elbe",
+        "old town",
+    ]

@@ -21,8 +21,10 @@ def test_sentences() -> None:
 
 
 def test_bundled_books_of_the_sets() -> None:
-    held = {name: [book.id for book in read_books(NiahParams(groups=name))[0]]
-            for name in ("test", "train", "all")}  # fmt: skip
+    held = {
+        name: [book.id for book in read_books(NiahParams(groups=name))[0]]
+        for name in ("test", "train", "all")
+    }
     assert [len(held[name]) for name in held] == [10, 6, 16]
     assert sorted(held["test"] + held["train"]) == held["all"]
 

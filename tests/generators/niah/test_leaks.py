@@ -15,15 +15,21 @@ from retgen.generators.niah.params import NiahParams
     ("question", "related", "unrelated"),
     [
         ("Which character speaks Welsh?", "speak spoke spoken speaker welshman", "spear which"),
-        ("Which character cannot eat wheat bread?", "ate eaten eater uneaten bread breads",
-         "beat eaves unbeaten"),
+        (
+            "Which character cannot eat wheat bread?",
+            "ate eaten eater uneaten bread breads",
+            "beat eaves unbeaten",
+        ),
         ("Which character is unhappy with what they use?", "happy happier user", "happen us none"),
-        ("Which character cannot distinguish red from green?", "reddish redden greenhouse",
-         "redoubt read from"),
+        (
+            "Which character cannot distinguish red from green?",
+            "reddish redden greenhouse",
+            "redoubt read from",
+        ),
         ("Which character is a mathematician?", "math mathematics mathematical", "mat matter"),
         ("Which character studies beetles?", "study stud beetle beet", "sturdy steel"),
     ],
-)  # fmt: skip
+)
 def test_related_words(question: str, related: str, unrelated: str) -> None:
     words = RelatedWords([question])
     found = [word for word in f"{related} {unrelated}".split() if words.to(word) is not None]
@@ -47,14 +53,18 @@ def test_faults(sentence: str, fault: str | None) -> None:
 @pytest.mark.parametrize(
     ("changes", "fault"),
     [
-        ({"near": ("Outside Wawel Cathedral {name} sells maps.",)},
-         "near[0] holds all that the hop goes through (cathedr, wawel), so it answers as the needle "
-         "does: 'Outside Wawel Cathedral {name} sells maps.'"),
-        ({"one_hop_inverted": "Actually, {name} lives next to Wawel Cathedral."},
-         "one_hop_inverted is the sentence of one_hop: 'Actually, {name} lives next to Wawel "
-         "Cathedral.'"),
+        (
+            {"near": ("Outside Wawel Cathedral {name} sells maps.",)},
+            "near[0] holds all that the hop goes through (cathedr, wawel), so it answers as the needle "
+            "does: 'Outside Wawel Cathedral {name} sells maps.'",
+        ),
+        (
+            {"one_hop_inverted": "Actually, {name} lives next to Wawel Cathedral."},
+            "one_hop_inverted is the sentence of one_hop: 'Actually, {name} lives next to Wawel "
+            "Cathedral.'",
+        ),
     ],
-)  # fmt: skip
+)
 def test_a_near_answer_that_answers_and_a_needle_that_is_there_twice(
     changes: dict[str, Any], fault: str
 ) -> None:

@@ -41,14 +41,23 @@ def test_counts_by_length_needle_order_and_place(small: Path) -> None:
     rows = corpus(small)
     assert len(rows) == 2 * 22 * 21
     told = Counter(
-        (one["metadata"]["length"], one["metadata"]["needle"], one["metadata"]["order"],
-         one["metadata"]["place"]) for one in rows
-    )  # fmt: skip
+        (
+            one["metadata"]["length"],
+            one["metadata"]["needle"],
+            one["metadata"]["order"],
+            one["metadata"]["place"],
+        )
+        for one in rows
+    )
     assert told == {
-        **{(n, "one_hop", order, place): 22 for n in (128, 256)
-           for order in ("default", "inverted") for place in range(10)},
+        **{
+            (n, "one_hop", order, place): 22
+            for n in (128, 256)
+            for order in ("default", "inverted")
+            for place in range(10)
+        },
         **{(n, "none", "", -1): 22 for n in (128, 256)},
-    }  # fmt: skip
+    }
 
 
 @BOTH
@@ -108,13 +117,17 @@ def test_no_sentence_is_cut_or_stands_twice(made: str, request: pytest.FixtureRe
     for row in corpus(path)[:400]:
         rest, seen = without(row), set[str]()
         while rest:
-            ends = [i for i in range(1, min(len(rest), longest) + 1)
-                    if (i == len(rest) or rest[i] == " ") and rest[:i] in whole]  # fmt: skip
+            ends = [
+                i
+                for i in range(1, min(len(rest), longest) + 1)
+                if (i == len(rest) or rest[i] == " ") and rest[:i] in whole
+            ]
             if not ends:  # a near-answer
                 stop = next(
                     rest.index(tail, len(head)) + len(tail)
-                    for head, tail in near if rest.startswith(head) and tail in rest[: longest + 99]
-                )  # fmt: skip
+                    for head, tail in near
+                    if rest.startswith(head) and tail in rest[: longest + 99]
+                )
             else:
                 stop = max(ends)
             assert rest[:stop] not in seen
@@ -130,8 +143,11 @@ def test_arms_are_the_product_of_what_is_asked_for(arms: Path) -> None:
     assert set(told.values()) == {22 * 16}
     assert len(told) == 8
     assert Counter(one["needle"] for one in rows) == {
-        "one_hop": 22 * 8 * 6, "literal": 22 * 8 * 6, "neutral": 22 * 8 * 3, "none": 22 * 8,
-    }  # fmt: skip
+        "one_hop": 22 * 8 * 6,
+        "literal": 22 * 8 * 6,
+        "neutral": 22 * 8 * 3,
+        "none": 22 * 8,
+    }
 
 
 @pytest.mark.slow
@@ -151,18 +167,23 @@ def test_near_answers_are_about_somebody_else(arms: Path) -> None:
 @pytest.mark.slow
 def test_a_neutral_control_is_as_long_as_the_needle(arms: Path) -> None:
     rows = corpus(arms)
-    tokens = dict(zip(
-        [one["_id"] for one in rows],
-        load_counter("minilm").sizes([needle(one) or "-" for one in rows]).tolist(), strict=True,
-    ))  # fmt: skip
+    tokens = dict(
+        zip(
+            [one["_id"] for one in rows],
+            load_counter("minilm").sizes([needle(one) or "-" for one in rows]).tolist(),
+            strict=True,
+        )
+    )
     default = {
-        one["metadata"]["group"]: tokens[one["_id"]] for one in rows
+        one["metadata"]["group"]: tokens[one["_id"]]
+        for one in rows
         if one["metadata"]["needle"] == "one_hop" and one["metadata"]["order"] == "default"
-    }  # fmt: skip
+    }
     apart = Counter(
         tokens[one["_id"]] - default[one["metadata"]["group"]]
-        for one in rows if one["metadata"]["needle"] == "neutral"
-    )  # fmt: skip
+        for one in rows
+        if one["metadata"]["needle"] == "neutral"
+    )
     assert set(apart) <= {-2, -1, 0, 1, 2}
     assert apart[0] > 0.9 * apart.total()
 
@@ -176,8 +197,10 @@ def test_pairs_and_prompts_name_haystacks(small: Path) -> None:
         told, control = rows[pair["haystack"]]["metadata"], rows[pair["control"]]["metadata"]
         assert pair["needle"] == needle(rows[pair["haystack"]])
         assert (control["needle"], control["group"], control["length"]) == (
-            "none", told["group"], told["length"],
-        )  # fmt: skip
+            "none",
+            told["group"],
+            told["length"],
+        )
         assert [pair[key] for key in ("group", "length", "order", "place", "depth")] == [
             told[key] for key in ("group", "length", "order", "place", "depth")
         ]

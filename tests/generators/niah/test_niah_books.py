@@ -59,8 +59,9 @@ def test_books_that_are_none(tmp_path: Path) -> None:
         out=tmp_path / "some",
     )
     assert [row["rule"] for row in read_jsonl(made.path / "rejected.jsonl")] == [
-        "source/binary", "source/empty",
-    ]  # fmt: skip
+        "source/binary",
+        "source/empty",
+    ]
 
 
 def sentence_of(words: int, number: int) -> str:
@@ -92,9 +93,10 @@ def sentence_of(words: int, number: int) -> str:
 def test_why_books_give_no_haystack(tmp_path: Path, texts: list[str], message: str) -> None:
     (tmp_path / "book.txt").write_text(" ".join(texts))
     told = {
-        "params.books": str(tmp_path / "book.txt"), "params.lengths": [512],
+        "params.books": str(tmp_path / "book.txt"),
+        "params.lengths": [512],
         "params.tokenizer": "words",
-    }  # fmt: skip
+    }
     with pytest.raises(RecipeError) as caught:
         plan("niah", told)
     assert message in str(caught.value)

@@ -50,9 +50,11 @@ def in_book(run_path: Path, row: Row) -> list[tuple[str, int, bool]]:
 @pytest.mark.slow
 def test_coherent_filler_is_a_run_of_one_book(tmp_path: Path) -> None:
     told = {
-        "params.lengths": [512], "params.places": 3, "params.filler": ["coherent"],
+        "params.lengths": [512],
+        "params.places": 3,
+        "params.filler": ["coherent"],
         "params.orders": ["default"],
-    }  # fmt: skip
+    }
     made = run("niah", overrides=told, out=tmp_path / "run")
     sources = read_jsonl(made.path / "sources" / "sentences.jsonl")
     rows = [one for one in corpus(made.path) if one["metadata"]["place"] == 0]
@@ -80,9 +82,12 @@ def test_coherent_filler_is_a_run_of_one_book(tmp_path: Path) -> None:
 def test_coherent_filler_goes_on_with_the_next_book(tmp_path: Path) -> None:
     books = write_books(tmp_path / "books", "map_room", "boatyard")
     told = table(tmp_path / "own.yaml") | {
-        "params.lengths": [8192], "params.places": 2, "params.filler": ["coherent"],
-        "params.orders": ["default"], "params.books": str(books),
-    }  # fmt: skip
+        "params.lengths": [8192],
+        "params.places": 2,
+        "params.filler": ["coherent"],
+        "params.orders": ["default"],
+        "params.books": str(books),
+    }
     made = run("niah", overrides=told, out=tmp_path / "run")
     row = next(one for one in corpus(made.path) if one["metadata"]["place"] == 0)
     found = in_book(made.path, row)[:-2]

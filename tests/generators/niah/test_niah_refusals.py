@@ -17,18 +17,36 @@ from tests.generators.niah.rows import Row, corpus, table
     ("told", "message"),
     [
         ({"params.lengths": [16]}, "params.lengths: 16 tokens are too few for group landmark-01"),
-        ({"params.lengths": [48]}, "params.lengths: 48 tokens cannot be made for group landmark-01: its places need 8 sentences between needle and last sentences, where 27 tokens are left, and only 8 of the books' 2,558 sentences are as short as that; use longer haystacks, fewer places, or books with more short sentences"),
-        ({"params.lengths": [90_000]}, "params.lengths: 90,000 tokens are more than the books give"),
-        ({"params.places": 60}, "params.lengths: 128 tokens cannot be made for group landmark-01: its places need 58 sentences"),
-        ({"params.distractors": [5]}, "params.distractors: a group needs 5 near-answers; group landmark-01 of the bundled table has 4: write more, or ask for fewer"),
-        ({"params.distractors": [4], "params.training": True}, "params.distractors and params.training: a group needs 5 near-answers (4 for the filler, 1 as the negative of training); group landmark-01 of the bundled table has 4"),
+        (
+            {"params.lengths": [48]},
+            "params.lengths: 48 tokens cannot be made for group landmark-01: its places need 8 sentences between needle and last sentences, where 27 tokens are left, and only 8 of the books' 2,558 sentences are as short as that; use longer haystacks, fewer places, or books with more short sentences",
+        ),
+        (
+            {"params.lengths": [90_000]},
+            "params.lengths: 90,000 tokens are more than the books give",
+        ),
+        (
+            {"params.places": 60},
+            "params.lengths: 128 tokens cannot be made for group landmark-01: its places need 58 sentences",
+        ),
+        (
+            {"params.distractors": [5]},
+            "params.distractors: a group needs 5 near-answers; group landmark-01 of the bundled table has 4: write more, or ask for fewer",
+        ),
+        (
+            {"params.distractors": [4], "params.training": True},
+            "params.distractors and params.training: a group needs 5 near-answers (4 for the filler, 1 as the negative of training); group landmark-01 of the bundled table has 4",
+        ),
         ({"params.lengths": []}, "params.lengths: must hold at least 1 value, not []"),
-        ({"params.expand": True}, "params.expand: that is a model's work: name one, as in --model openai:gpt-5-mini, or leave expand out (the bundled groups for testing have terms of their own; for those of a table, or for training, only a model can add any)"),
+        (
+            {"params.expand": True},
+            "params.expand: that is a model's work: name one, as in --model openai:gpt-5-mini, or leave expand out (the bundled groups for testing have terms of their own; for those of a table, or for training, only a model can add any)",
+        ),
         ({"params.lengths": [256, 128]}, "params: lengths must ascend"),
         ({"params.lengths": [128, 128]}, "params.lengths: a value stands there twice"),
         ({"params.tokenizer": "no/where"}, "params.tokenizer: there is no tokenizer "),
     ],
-)  # fmt: skip
+)
 def test_what_cannot_be_made(told: Row, message: str) -> None:
     with pytest.raises(RecipeError) as caught:
         plan("niah", told)
@@ -52,31 +70,52 @@ def test_a_table_of_your_own(tmp_path: Path) -> None:
             "group a-1: one_hop holds 'lima', a word of the question 'Which character has been to Lima?' ('lima')",
         ),
         (
-            {"question": "Which character speaks Welsh?", "one_hop": "In Bala {name} spoke first.",
-             "literal": "Then {name} spoke Welsh.", "literal_inverted": "Welsh {name} speaks."},
+            {
+                "question": "Which character speaks Welsh?",
+                "one_hop": "In Bala {name} spoke first.",
+                "literal": "Then {name} spoke Welsh.",
+                "literal_inverted": "Welsh {name} speaks.",
+            },
             "group a-1: one_hop holds 'spoke', a word of the question 'Which character speaks Welsh?' ('speaks')",
         ),
-        ({"fact": "Bananas are yellow."},
-         "own.yaml, line 1, group a-1: fact says nothing of what the question asks about (no form of "
-         "'lima'), so no needle answers it by this fact: 'Bananas are yellow.'; write the fact that "
-         "leads from the needle to the question"),
-        ({"fact": "The Uffizi is nowhere near Lima."},
-         "group a-1: fact says nothing of what one_hop names (no form of 'larco', 'museum', 'keeps', "
-         "'shop'), so that needle does not answer the question by it: 'The Uffizi is nowhere near "
-         "Lima.'; name in the fact what the needle names: 'Below the Larco Museum {name} keeps a "
-         "shop.'"),
-        ({"one_hop_inverted": "One shop of {name} is below a bank."},
-         "group a-1: fact says nothing of what one_hop_inverted names"),
-        ({"sourse": "an atlas"},
-         "params.table, group a-1:\n{path}, line 1, sourse: unknown key; did you mean source? "
-         "Allowed: id, category, set, "),
-        ({"literal": "Long ago {name} left."}, "group a-1: literal shares no word with the question"),
+        (
+            {"fact": "Bananas are yellow."},
+            "own.yaml, line 1, group a-1: fact says nothing of what the question asks about (no form of "
+            "'lima'), so no needle answers it by this fact: 'Bananas are yellow.'; write the fact that "
+            "leads from the needle to the question",
+        ),
+        (
+            {"fact": "The Uffizi is nowhere near Lima."},
+            "group a-1: fact says nothing of what one_hop names (no form of 'larco', 'museum', 'keeps', "
+            "'shop'), so that needle does not answer the question by it: 'The Uffizi is nowhere near "
+            "Lima.'; name in the fact what the needle names: 'Below the Larco Museum {name} keeps a "
+            "shop.'",
+        ),
+        (
+            {"one_hop_inverted": "One shop of {name} is below a bank."},
+            "group a-1: fact says nothing of what one_hop_inverted names",
+        ),
+        (
+            {"sourse": "an atlas"},
+            "params.table, group a-1:\n{path}, line 1, sourse: unknown key; did you mean source? "
+            "Allowed: id, category, set, ",
+        ),
+        (
+            {"literal": "Long ago {name} left."},
+            "group a-1: literal shares no word with the question",
+        ),
         ({"near": ["The coast of Lima pleased {name}."]}, "group a-1: near[0] holds 'lima'"),
-        ({"one_hop": "Nobody is there."}, "own.yaml, line 1, one_hop: must hold {name} exactly once"),
+        (
+            {"one_hop": "Nobody is there."},
+            "own.yaml, line 1, one_hop: must hold {name} exactly once",
+        ),
         ({"fact": "Two  blanks."}, "own.yaml, line 1, fact: must be one line"),
-        ({"set": "train"}, "own.yaml has groups of set train alone (1), none of set test; write `set: test` into their rows, or take them: --set params.groups=train"),
+        (
+            {"set": "train"},
+            "own.yaml has groups of set train alone (1), none of set test; write `set: test` into their rows, or take them: --set params.groups=train",
+        ),
     ],
-)  # fmt: skip
+)
 def test_groups_that_are_refused(tmp_path: Path, changed: Row, message: str) -> None:
     with pytest.raises(RecipeError) as caught:
         plan("niah", table(tmp_path / "own.yaml", **changed))

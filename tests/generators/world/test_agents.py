@@ -20,9 +20,8 @@ from retgen.generators.world.agents import (
 )
 from retgen.generators.world.with_agents import (
     calibration_documents,
+    calibration_sheets,
     entity_facts,
-    reader_scores,
-    scores_text,
     writer_question,
 )
 from retgen.world.domain import bundled_domains, load_domain
@@ -135,20 +134,23 @@ def test_calibration_states_facts_of_its_domains() -> None:
             assert not slots[slot].is_listed or value in {v.name for v in slots[slot].values}
 
 
-def test_the_reader_is_measured() -> None:
-    first, second, third = calibration_documents()[:3]
-    right = {slot: [value] for slot, value in first.facts.items()}
-    wrong = {slot: [value] for slot, value in second.facts.items()}
-    slot = next(iter(wrong))
-    wrong[slot] = ["something else"]
-    result = reader_scores([(first, right), (second, wrong), (third, None)])
-    total = sum(len(one.facts) for one in (first, second, third))
-    assert {key: value for key, value in result.items() if key != "wrong"} == {
-        "documents": 3, "agreed": 1, "facts": total, "missed": 1 + len(third.facts),
-        "not_stated": 1,
-    }  # fmt: skip
-    assert [one["title"] for one in result["wrong"]] == [second.title, third.title]
-    assert scores_text(result) == (
-        f"reads 1 of 3 calibration documents without a fault; of {total} facts it missed "
-        f"{1 + len(third.facts)}, and it read 1 that are not stated"
-    )
+def test_the_reader_is_measured_slot_by_slot() -> None:
+    number = next(i for i, one in enumerate(calibration_documents()) if one.domain == "films")
+    document, sheet = calibration_documents()[number], calibration_sheets()[number]
+    slots = list(SLOTS)
+    assert [one.label for one in sheet.cases] == [
+        "stated" if slot in document.facts else "not stated" for slot in slots
+    ]
+    assert {one.kind for one in sheet.cases} == {"plain"}
+    labels = {slot: one.label for slot, one in zip(slots, sheet.cases, strict=True)}
+    assert sheet.verdicts(read(**document.facts)) == list(labels.values())
+
+    wrong, missed, added = "setting", "genre", "score"
+    assert (labels[wrong], labels[missed], labels[added]) == ("stated", "stated", "not stated")
+    facts = {slot: value for slot, value in document.facts.items() if slot != missed}
+    answer = read(**facts | {wrong: "Atlantis", added: "the violin"})
+    assert dict(zip(slots, sheet.verdicts(answer), strict=True)) == labels | {
+        wrong: "another value",
+        missed: "not stated",
+        added: "stated",
+    }

@@ -30,7 +30,10 @@ def drawn(expression: str, **context: Any) -> dict[str, Any]:
         ),
         (
             '["most",1000,"launch",["between","refit",1980,1989]]',
-            [("refit", "from 1980 to 1989", ""), ("launch", "among the 1,000 largest of all", "1987-05-03")],
+            [
+                ("refit", "from 1980 to 1989", ""),
+                ("launch", "among the 1,000 largest of all", "1987-05-03"),
+            ],
             ["3 May 1987"],
         ),
         (
@@ -40,7 +43,11 @@ def drawn(expression: str, **context: Any) -> dict[str, Any]:
         ),
         (
             '["or",["and",["is","home","Oslo"],["is","length",9]],["is","refit",1980]]',
-            [("home", "either Oslo", "Oslo"), ("length", "and 9", "12500"), ("refit", "or 1980", "")],
+            [
+                ("home", "either Oslo", "Oslo"),
+                ("length", "and 9", "12500"),
+                ("refit", "or 1980", ""),
+            ],
             ["Oslo", "12,500"],
         ),
         (
@@ -49,7 +56,7 @@ def drawn(expression: str, **context: Any) -> dict[str, Any]:
             [],
         ),
     ],
-)  # fmt: skip
+)
 def test_what_is_asked_stands_beside_what_is_stated(
     expression: str, rows: list[tuple[str, str, str]], marked: list[str]
 ) -> None:
@@ -85,9 +92,12 @@ def test_an_expression_that_is_none_is_left_out(expression: Any) -> None:
 
 def test_a_blind_page_has_the_texts_alone() -> None:
     shown = ShownPair(
-        "Find every boat that is moored in Oslo.", "Drab Auk 7", TEXT,
-        {"expression": '["is","home","Oslo"]'}, {"facts": FACTS},
-    )  # fmt: skip
+        "Find every boat that is moored in Oslo.",
+        "Drab Auk 7",
+        TEXT,
+        {"expression": '["is","home","Oslo"]'},
+        {"facts": FACTS},
+    )
     one = draw("world", shown, revealed=False, label=None, positives=())
     html = environment().get_template(one.template).render({**one.values, "prefix": "", "level": 2})
     assert "stated here" not in html

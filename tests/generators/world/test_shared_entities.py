@@ -36,10 +36,16 @@ def test_no_entity_is_in_two_recipes() -> None:
         if isinstance(recipe.job.params, WorldParams | TwinsParams | MultiConIRParams):
             drawn[name] = entities(recipe)
     assert {name: len(names) for name, names in drawn.items()} == {
-        "multiconir_books": 200, "multiconir_legal": 200, "multiconir_medical": 200,
-        "multiconir_movies": 200, "multiconir_movies_long": 200, "multiconir_people": 200,
-        "world_operators": 100_000, "world_small": 10_000, "world_twins": 630,
-    }  # fmt: skip
+        "multiconir_books": 200,
+        "multiconir_legal": 200,
+        "multiconir_medical": 200,
+        "multiconir_movies": 200,
+        "multiconir_movies_long": 200,
+        "multiconir_people": 200,
+        "world_operators": 100_000,
+        "world_small": 10_000,
+        "world_twins": 630,
+    }
     shared = {pair: drawn[pair[0]] & drawn[pair[1]] for pair in combinations(drawn, 2)}
     # the same films, in longer texts
     assert len(shared.pop(("multiconir_movies", "multiconir_movies_long"))) == 200

@@ -12,7 +12,7 @@ import pytest
 
 from retgen.world.domain import load_domain
 from retgen.world.facts import World
-from tests.agents.server import Server, serving
+from tests.agents.server import Server, counted, serving
 from tests.conftest import read_jsonl
 from tests.generators.world.mind import NOWHERE, fails, mind, slips
 from tests.with_agents.conftest import Gen, ask, contents
@@ -32,8 +32,8 @@ params:
   queries_per_cell: 1
 """
 MEASURED = (
-    "reads 34 of 40 calibration documents without a fault; of 133 facts it missed 5, and it read 1 "
-    "that are not stated"
+    "accuracy 99.2% on 752 calibration cases (95% interval 98.3% to 99.6%; precision and recall: "
+    "not stated 99% and 100%, stated 99% and 96%)"
 )
 
 
@@ -125,7 +125,7 @@ def test_a_repair_names_what_was_read_otherwise(ask: Gen, server: Server, tmp_pa
 def test_a_run_that_was_stopped_goes_on(ask: Gen, server: Server, tmp_path: Path) -> None:
     recipe = RECIPE.replace("150", "60").replace("[eq, and, and-not, two-hop]", "[eq]")
     (tmp_path / "told.yaml").write_text(recipe)
-    server.usage = None  # as long as the texts are
+    server.usage = counted  # as long as the texts are
     stopped = ask("run", "told.yaml", *MODEL[:2], "--max-usd", "0.05", "--out", "told")
     assert stopped.returncode == 3, stopped.stderr
     paid = len(server.requests)

@@ -95,9 +95,14 @@ def test_the_plan_counts_them() -> None:
 def test_two_triples_are_not_asked_the_same() -> None:
     """Round numbers meet: of 886 queries with this seed, two had one text."""
     given = job(
-        seed=99, lengths=(8,), triples_per_cell=500, conditions=(2,), wordings=("literal",),
-        slot_types=("number",), contrasts=("compare",),
-    )  # fmt: skip
+        seed=99,
+        lengths=(8,),
+        triples_per_cell=500,
+        conditions=(2,),
+        wordings=("literal",),
+        slot_types=("number",),
+        contrasts=("compare",),
+    )
     queries = WorldTwins().generate(given).queries
     texts = [json.loads(line)["text"] for line in queries.jsonl(0, queries.count).splitlines()]
     assert (len(texts), len(set(texts))) == (885, 885)

@@ -53,8 +53,10 @@ def test_words_that_both_values_hold_are_no_hindrance() -> None:
     context = {"revealed": True, "label": 0, "positives": (CONTROL, base)}
     drawn = view({"text": "?", "metadata": QUERY}, document, context)
     assert [(piece.was, piece.text) for piece in drawn["document"] if piece.kind] == [
-        ("3", "6"), ("1987,", "1988,"), ("Ada", "Ida"),
-    ]  # fmt: skip
+        ("3", "6"),
+        ("1987,", "1988,"),
+        ("Ada", "Ida"),
+    ]
 
 
 def test_other_documents_are_drawn_as_those_of_a_world() -> None:

@@ -18,9 +18,15 @@ from retgen.review.exchange import FORMATS, export, import_
 from retgen.review.exchange.argilla import user_id
 from retgen.review.exchange.table import escape_formula, unescape_formula
 from retgen.review.review import Review
+from tests.conftest import Write
 
-CORPUS = [("d1", "Buses", "A red bus."), ("d2", "", "=SUM(A1) is a formula"), ("d3", "", "Blue"),
-          ("d4", "", "A tram, green; \"old\"\nand long"), ("d5", "", "-2 degrees")]  # fmt: skip
+CORPUS = [
+    ("d1", "Buses", "A red bus."),
+    ("d2", "", "=SUM(A1) is a formula"),
+    ("d3", "", "Blue"),
+    ("d4", "", 'A tram, green; "old"\nand long'),
+    ("d5", "", "-2 degrees"),
+]
 QUERIES = [("q1", "red bus"), ("q2", "+formula"), ("q3", "tram")]
 QRELS = [("q1", "d1", 1), ("q2", "d2", 1), ("q3", "d4", 1), ("q1", "d3", 0)]
 
@@ -73,10 +79,19 @@ def judge(review: Review) -> None:
 
 def said(review: Review) -> set[tuple[Any, ...]]:
     return {
-        (v.item_id, v.annotator, v.part, v.decision, v.relevance, v.reason, v.comment,
-         tuple(sorted(v.edits.items())))
-        for given in review.by_item().values() for v in given
-    }  # fmt: skip
+        (
+            v.item_id,
+            v.annotator,
+            v.part,
+            v.decision,
+            v.relevance,
+            v.reason,
+            v.comment,
+            tuple(sorted(v.edits.items())),
+        )
+        for given in review.by_item().values()
+        for v in given
+    }
 
 
 FILES = {"csv": "", "label-studio": "tasks.json", "argilla": "records.json"}
@@ -266,17 +281,31 @@ def test_the_labelling_configuration_is_that_of_the_review(place: Path) -> None:
     folder = export(review, "label-studio")
     tree = ElementTree.parse(folder / "config.xml")
     assert [one.get("value") for one in tree.iter("Choice")] == [
-        "accept", "reject", "unsure", "fix", "fix 0", "fix 1",
-    ]  # fmt: skip
+        "accept",
+        "reject",
+        "unsure",
+        "fix",
+        "fix 0",
+        "fix 1",
+    ]
     tasks = json.loads((folder / "tasks.json").read_text())
     labels = {task["data"]["label"] for task in tasks}
     assert labels == {"relevant", "not relevant"}
     tasks[0]["annotations"] = [
-        {"completed_by": 7, "was_cancelled": False,
-         "result": [{"from_name": "verdict", "to_name": "text", "type": "choices",
-                     "value": {"choices": ["reject"]}}]},
+        {
+            "completed_by": 7,
+            "was_cancelled": False,
+            "result": [
+                {
+                    "from_name": "verdict",
+                    "to_name": "text",
+                    "type": "choices",
+                    "value": {"choices": ["reject"]},
+                }
+            ],
+        },
         {"completed_by": 7, "was_cancelled": True, "result": []},
-    ]  # fmt: skip
+    ]
     path = place / "back.json"
     path.write_text(json.dumps(tasks))
     assert import_(review, path) == (1, [], 0)
@@ -291,8 +320,9 @@ def test_argilla_knows_people_by_an_id(review: Review, place: Path) -> None:
     assert users == {user_id("ann"), user_id("bob")}
     settings = json.loads((folder / "settings.json").read_text())
     assert [one["name"] for one in settings["fields"]] == ["query", "title", "text"]
-    strange = [row | {"responses": {"verdict": [{"value": "1", "user_id": "5"}]}}
-               for row in records[:1]]  # fmt: skip
+    strange = [
+        row | {"responses": {"verdict": [{"value": "1", "user_id": "5"}]}} for row in records[:1]
+    ]
     path = place / "records.json"
     path.write_text(json.dumps(strange))
     fresh = other_review(place)
@@ -335,6 +365,24 @@ def test_a_patch_of_qrels(review: Review, place: Path) -> None:
     assert (place / "buses" / "qrels" / "test.tsv").read_text().count("\n") == 5
     with pytest.raises(OutputError, match="is not empty"):
         export(review, "qrels", place / "patch")
+
+
+def test_a_patch_of_ids_with_white_space(dataset: Write, tmp_path: Path) -> None:
+    """TREC's table is left out; tabs and ends of lines have no place in any."""
+    for name, doc in (("spaced", "d\xa01"), ("broken", "d\t1")):
+        path = dataset(
+            {doc: "red bus", "e": ""}, {"q1": "red"}, [("q1", doc, 1), ("q1", "e", 0)], name
+        )
+        review = open_review(path, annotators=["ann"], pool=("none",), out=tmp_path / f"{name}_r")
+        for item in review.items:
+            review.record("ann", item.item_id, "first", "0", shown=item.shown)
+        if name == "broken":
+            with pytest.raises(DatasetError, match=r"the id 'd\\t1' cannot stand in a patch"):
+                export(review, "qrels", tmp_path / "no")
+        else:
+            folder = export(review, "qrels", tmp_path / "patch")
+            written = sorted(one.name for one in folder.iterdir())
+            assert written == ["README.md", "patch.tsv", "qrels.test.tsv"]
 
 
 def test_a_patch_needs_something_settled_and_a_known_format(review: Review) -> None:

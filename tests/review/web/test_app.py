@@ -78,8 +78,10 @@ def test_a_double_click_counts_once(made: Made) -> None:
     review = made()
     browser = Browser(create_app(review, port=8642))
     page = browser.get("/judge/anna").text
-    clicks = [threading.Thread(target=browser.submit, args=[page], kwargs={"decision": "1"})
-              for _ in range(6)]  # fmt: skip
+    clicks = [
+        threading.Thread(target=browser.submit, args=[page], kwargs={"decision": "1"})
+        for _ in range(6)
+    ]
     for click in clicks:
         click.start()
     for click in clicks:
@@ -113,9 +115,13 @@ def test_a_fix_is_kept_beside_the_texts(made: Made, tmp_path: Path) -> None:
     item = review.items[0] if len(review.items) == 1 else review.queue("anna")[0].item
     text = review.shown_pair(item).text
     browser.submit(
-        asked.text, grade="0", new_query=review.shown_pair(item).query, new_title="",
-        new_text=f"{text}\r\nMore.", comment="kept",
-    )  # fmt: skip
+        asked.text,
+        grade="0",
+        new_query=review.shown_pair(item).query,
+        new_title="",
+        new_text=f"{text}\r\nMore.",
+        comment="kept",
+    )
     (verdict,) = review.store.verdicts()
     assert (verdict.decision, verdict.relevance) == ("fix", 0)
     assert verdict.edits == {"text": f"{text}\nMore."}

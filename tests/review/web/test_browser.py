@@ -18,6 +18,7 @@ import pytest
 from retgen.review import open_review
 from retgen.review.consensus import standing
 from retgen.review.report import report
+from tests.programs import needed
 from tests.review.counted import Counted
 
 pytestmark = pytest.mark.slow
@@ -74,23 +75,25 @@ def browsers(tmp_path: Path) -> Iterator[Open]:
     """Open a browser; all are closed at the end."""
     from selenium import webdriver
 
-    programs = {name: shutil.which(name) for name in ("chromium", "chromedriver")}
-    missing = [name for name, path in programs.items() if path is None]
-    assert not missing, (
-        f"{' and '.join(missing)} not found: install Debian's chromium and chromium-driver, or "
-        "leave these tests out with --deselect tests/review/web/test_browser.py"
+    chromium, driver = needed(
+        "chromium", "chromedriver", package="Debian's chromium and chromium-driver"
     )
     opened: list[Any] = []
 
     def open_one() -> Any:
         options = webdriver.ChromeOptions()
-        options.binary_location = programs["chromium"]
+        options.binary_location = chromium
         folder = tmp_path / f"browser{len(opened)}"
-        for word in ("--headless=new", "--no-sandbox", "--disable-dev-shm-usage",
-                     "--window-size=1200,900", f"--user-data-dir={folder}"):  # fmt: skip
+        for word in (
+            "--headless=new",
+            "--no-sandbox",
+            "--disable-dev-shm-usage",
+            "--window-size=1200,900",
+            f"--user-data-dir={folder}",
+        ):
             options.add_argument(word)
         options.set_capability("goog:loggingPrefs", {"browser": "ALL"})
-        service = webdriver.ChromeService(programs["chromedriver"])
+        service = webdriver.ChromeService(driver)
         opened.append(webdriver.Chrome(options=options, service=service))
         return opened[-1]
 
@@ -181,9 +184,16 @@ def test_two_people_judge_while_the_server_is_killed(server: Server, browsers: O
         form = _wait(driver, _shown)
         assert "ben" in driver.find_element("css selector", "table.verdicts").text
         driver.find_element("tag name", "body").send_keys("1")
-        _wait(driver, lambda one, form=form: "form.verdict-form" and (
-            "Nothing waits" in one.find_element("tag name", "h1").text or _shown(one) != form
-        ))  # fmt: skip
+        _wait(
+            driver,
+            lambda one, form=form: (
+                "form.verdict-form"
+                and (
+                    "Nothing waits" in one.find_element("tag name", "h1").text
+                    or _shown(one) != form
+                )
+            ),
+        )
     settled = [v for v in standing(review.store.verdicts()).values() if v.part == "adjudication"]
     assert {v.item_id for v in settled} == differ
     assert review.open_items() == []
@@ -229,8 +239,9 @@ def test_keys_fields_and_undo(server: Server, browsers: Open) -> None:
     assert _shown(driver) == form
     review = open_review(server.run, out=server.out)
     assert [(v.decision, v.comment) for v in review.store.verdicts()] == [
-        ("unsure", "10 of 10 f"), ("undo", ""),
-    ]  # fmt: skip
+        ("unsure", "10 of 10 f"),
+        ("undo", ""),
+    ]
 
 
 def test_without_scripts_forms_do_all(server: Server, browsers: Open) -> None:
@@ -269,7 +280,7 @@ def test_ctrl_c_ends_it_cleanly(server: Server) -> None:
     os.kill(server.process.pid, signal.SIGINT)
     assert server.process.stdout
     rest = server.process.stdout.read()
-    assert server.process.wait(20) == 0
+    assert server.process.wait(120) == 0
     assert rest == (
         "Ctrl-C ends it; nothing is lost.\n"
         f"Stopped. Every verdict that was confirmed is in {server.out / 'verdicts.sqlite'}.\n"

@@ -21,21 +21,33 @@ from retgen.review.web.views import environment
 from tests.review.web.conftest import Browser
 
 LIMIT = ShownPair(
-    "Who likes Lhasa Apsos?", "", "Ann Ek likes Apsos, Lhasa Apsos and Quokkas.",
-    {"attributes": [7]}, {"attributes": [1, 7, 9]},
-)  # fmt: skip
+    "Who likes Lhasa Apsos?",
+    "",
+    "Ann Ek likes Apsos, Lhasa Apsos and Quokkas.",
+    {"attributes": [7]},
+    {"attributes": [1, 7, 9]},
+)
 NIAH = ShownPair(
-    "Which character avoids the sun?", "", "It rained. Mireille has xeroderma. It went on.",
-    {"group": "m-1"}, {"group": "m-1", "span": [11, 34]},
-)  # fmt: skip
+    "Which character avoids the sun?",
+    "",
+    "It rained. Mireille has xeroderma. It went on.",
+    {"group": "m-1"},
+    {"group": "m-1", "span": [11, 34]},
+)
 LADDER = ShownPair(
     "I am looking for a movie in which the ship sinks, and in which the cook is saved.",
-    "", "The ship sails on. The cook is saved.", {"ladder": "m"}, {"ladder": "m", "broken": [1]},
-)  # fmt: skip
+    "",
+    "The ship sails on. The cook is saved.",
+    {"ladder": "m"},
+    {"ladder": "m", "broken": [1]},
+)
 OWN = ShownPair(
-    "red lantern", "", "A red lantern hangs there. Nothing else does.",
-    {"source": "s", "span": [102, 113]}, {"source": "s", "span": [100, 145]},
-)  # fmt: skip
+    "red lantern",
+    "",
+    "A red lantern hangs there. Nothing else does.",
+    {"source": "s", "span": [102, 113]},
+    {"source": "s", "span": [100, 145]},
+)
 
 
 def drawn(
@@ -94,8 +106,9 @@ def test_the_span_that_a_query_rests_on_is_marked_after_the_verdict() -> None:
         '<mark class="span">red lantern</mark>'
     ]
     assert re.findall("<mark.*?</mark>", drawn("", OWN, revealed=False)) == [
-        '<mark class="query">red</mark>', '<mark class="query">lantern</mark>',
-    ]  # fmt: skip
+        '<mark class="query">red</mark>',
+        '<mark class="query">lantern</mark>',
+    ]
 
 
 @pytest.mark.parametrize(

@@ -93,8 +93,12 @@ def test_too_much_is_refused(made: Made) -> None:
     assert "the form holds more than 4 MB" in answer.text
     many = {f"field{i}": "" for i in range(100)}
     assert browser.submit(page, decision="1", **many).status_code == 400
-    assert browser.post("/undo/anna", content=b"{}", headers={"content-type": "application/json"}
-                        ).status_code == 415  # fmt: skip
+    assert (
+        browser.post(
+            "/undo/anna", content=b"{}", headers={"content-type": "application/json"}
+        ).status_code
+        == 415
+    )
     assert review.store.verdicts() == []
 
 

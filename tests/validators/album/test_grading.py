@@ -9,11 +9,18 @@ import pytest
 from retgen.validators.album.proof import Captions
 
 FACTS = [
-    ["subject=dog", "number=2", "colour=white", "action=sleeping", "place=beach",
-     "passing=red wine", "passing=red bicycle"],
+    [
+        "subject=dog",
+        "number=2",
+        "colour=white",
+        "action=sleeping",
+        "place=beach",
+        "passing=red wine",
+        "passing=red bicycle",
+    ],
     ["subject=nurse", "number=1", "action=feeding", "object=dog", "place=kitchen"],
     ["subject=email", "number=1", "topic=opera", "month=May", "passing=stocks"],
-]  # fmt: skip
+]
 
 
 @pytest.mark.parametrize(

@@ -53,9 +53,12 @@ def tables(language: str) -> Tables:
 
 def batch(rows: list[Row]) -> Batch:
     return Batch(
-        0, [row["_id"] for row in rows], [row["title"] for row in rows],
-        [row["text"] for row in rows], [row["metadata"] for row in rows],
-    )  # fmt: skip
+        0,
+        [row["_id"] for row in rows],
+        [row["title"] for row in rows],
+        [row["text"] for row in rows],
+        [row["metadata"] for row in rows],
+    )
 
 
 def found(made: Tables, changed: Tables) -> list[Finding]:
@@ -137,15 +140,23 @@ def things_exchanged(made: Tables, draw: random.Random) -> Tables | None:
     """Salient and in passing change places, or who does it and to whom."""
     i = draw.randrange(CAPTIONS)
     text, words = made.corpus[i]["text"], _words(made.language)
-    things = [m for m in _pattern(made.language).finditer(text)
-              if words[m[0].lower()].role in ("thing", "topic")]  # fmt: skip
+    things = [
+        m
+        for m in _pattern(made.language).finditer(text)
+        if words[m[0].lower()].role in ("thing", "topic")
+    ]
     if len(things) < 2:
         return None
     one, other = things[0], things[-1]
     if words[one[0].lower()].meaning == words[other[0].lower()].meaning:
         return None
-    text = (text[: one.start()] + other[0] + text[one.end() : other.start()] + one[0]
-            + text[other.end() :])  # fmt: skip
+    text = (
+        text[: one.start()]
+        + other[0]
+        + text[one.end() : other.start()]
+        + one[0]
+        + text[other.end() :]
+    )
     return made._replace(corpus=_with(made.corpus, i, text=text))
 
 
@@ -254,10 +265,21 @@ def qrel_added(made: Tables, draw: random.Random) -> Tables | None:
 
 
 CHANGES: list[Callable[[Tables, random.Random], Tables | None]] = [
-    caption_value, things_exchanged, captions_exchanged, caption_moved, caption_word_dropped,
-    fact_changed, query_word, query_hypernym, queries_moved, qrel_dropped, grade_changed,
-    certain_made_likely, zero_added, qrel_added,
-]  # fmt: skip
+    caption_value,
+    things_exchanged,
+    captions_exchanged,
+    caption_moved,
+    caption_word_dropped,
+    fact_changed,
+    query_word,
+    query_hypernym,
+    queries_moved,
+    qrel_dropped,
+    grade_changed,
+    certain_made_likely,
+    zero_added,
+    qrel_added,
+]
 
 
 def mutations(change: Callable[..., Tables | None], language: str, count: int) -> Iterator[Tables]:
@@ -289,12 +311,18 @@ def test_grades_beside_the_qrels_are_read(tmp_path: Path) -> None:
         ("corpus", made.corpus),
         ("queries", made.queries),
         ("qrels", [{"query-id": q, "corpus-id": d, "score": s} for q, d, s in made.qrels]),
-        ("qrels_graded", [
-            {"query-id": q, "corpus-id": d,
-             "score": 2 if (q, d, s) == likely else 2 if s else int(q in answered)}
-            for q, d, s in made.qrels
-        ]),
-    ):  # fmt: skip
+        (
+            "qrels_graded",
+            [
+                {
+                    "query-id": q,
+                    "corpus-id": d,
+                    "score": 2 if (q, d, s) == likely else 2 if s else int(q in answered),
+                }
+                for q, d, s in made.qrels
+            ],
+        ),
+    ):
         (tmp_path / f"{name}.jsonl").write_bytes(b"".join(orjson.dumps(r) + b"\n" for r in rows))
     judgements = Judgements(
         [Query(row["_id"], row["text"], row["metadata"]) for row in made.queries],
@@ -317,8 +345,9 @@ def test_findings_name_the_records() -> None:
     (finding,) = found(made, made._replace(qrels=made.qrels[1:]))
     assert finding.ids == [query_id, doc_id]
     assert finding.message == (f"{query_id}: {doc_id} is graded 0, and by its words it is {grade}")
-    blank = made._replace(queries=made.queries[1:], qrels=[
-        row for row in made.qrels if row[0] != made.queries[0]["_id"]
-    ])  # fmt: skip
+    blank = made._replace(
+        queries=made.queries[1:],
+        qrels=[row for row in made.qrels if row[0] != made.queries[0]["_id"]],
+    )
     (finding,) = found(made, blank)
     assert finding.message == "there are 119 queries, and 120 in the recipe"

@@ -15,18 +15,37 @@ from retgen.validators.album.reader import Unreadable, lexicon, read_caption, re
         (
             "In the background can be seen a castle. Two black cats are chasing a ladybug in a car "
             "park in the rain.",
-            ["subject=cat", "number=2", "colour=black", "action=chasing", "object=ladybird",
-             "place=parking lot", "moment=rain", "passing=castle"],
+            [
+                "subject=cat",
+                "number=2",
+                "colour=black",
+                "action=chasing",
+                "object=ladybird",
+                "place=parking lot",
+                "moment=rain",
+                "passing=castle",
+            ],
         ),
         (
             "A lorry is parked in front of a lighthouse; behind it, a lighthouse.",
-            ["subject=truck", "number=1", "action=parked", "place=lighthouse",
-             "passing=lighthouse"],
+            [
+                "subject=truck",
+                "number=1",
+                "action=parked",
+                "place=lighthouse",
+                "passing=lighthouse",
+            ],
         ),
         (
             "在厨房里，一名裁缝正在喝绿茶，画面边缘露出一张蓝色的沙发。",
-            ["subject=tailor", "number=1", "action=drinking", "object=green tea", "place=kitchen",
-             "passing=blue sofa"],
+            [
+                "subject=tailor",
+                "number=1",
+                "action=drinking",
+                "object=green tea",
+                "place=kitchen",
+                "passing=blue sofa",
+            ],
         ),
         (
             "一封关于停电的邮件，日期在三月。页脚处顺带提到了股票。",
@@ -37,7 +56,7 @@ from retgen.validators.album.reader import Unreadable, lexicon, read_caption, re
             ["subject=flowers", "number=3", "colour=yellow", "action=blooming", "place=garden"],
         ),
     ],
-)  # fmt: skip
+)
 def test_captions(text: str, facts: list[str]) -> None:
     assert read_caption(text) == facts
 
@@ -50,15 +69,17 @@ def test_captions(text: str, facts: list[str]) -> None:
         ("three bikes", {"thing": "bicycle", "number": 3}),
         ("rucksack and owl", {"thing": "backpack", "other": "owl"}),
         ("in front of a mosque at sunrise", {"place": "mosque", "moment": "sunrise"}),
-        ("drawing an accordion indoors",
-         {"action": "drawing", "object": "accordion", "place": "indoors"}),
+        (
+            "drawing an accordion indoors",
+            {"action": "drawing", "object": "accordion", "place": "indoors"},
+        ),
         ("两只狗", {"thing": "dog", "number": 2}),
         ("狗和和尚", {"thing": "dog", "other": "monk"}),
         ("骑骆驼的宇航员", {"thing": "astronaut", "action": "riding", "object": "camel"}),
         ("雨天教堂前的小丑", {"thing": "clown", "place": "church", "moment": "rain"}),
         ("画菊花", {"action": "drawing", "object": "chrysanthemums"}),
     ],
-)  # fmt: skip
+)
 def test_queries(text: str, asked: dict[str, Any]) -> None:
     assert read_query(text) == asked
 
@@ -69,19 +90,21 @@ def test_queries(text: str, asked: dict[str, Any]) -> None:
         ("A unicorn is sleeping on a beach.", "'unicorn' is no word of the lexicon"),
         ("一只凤凰在海滩上睡觉。", "'凤' is no word of the lexicon"),
         ("A dog is sleeping red on a beach.", "red is the colour of nothing"),
-        ("A dog is sleeping in a park in a garden.",
-         "it names two of what it has one of (place): park, garden"),
+        (
+            "A dog is sleeping in a park in a garden.",
+            "it names two of what it has one of (place): park, garden",
+        ),
         ("A dog and a cat are sleeping in a park.", "it has no single subject that is counted"),
         ("A recycling from May about leaflets.", "nothing is said to be about recycling"),
         ("一张关于传单的停电。", "nothing is said to be about power cuts"),
-        ("A nurse is feeding in a park.",
-         "feeding is done to one thing, which is named after it"),
-        ("A dog on a beach.",
-         "it is neither of something done somewhere nor of something written"),
-        ("A dog is sleeping in a park. In the background there are two cats.",
-         "cat in passing is not read"),
+        ("A nurse is feeding in a park.", "feeding is done to one thing, which is named after it"),
+        ("A dog on a beach.", "it is neither of something done somewhere nor of something written"),
+        (
+            "A dog is sleeping in a park. In the background there are two cats.",
+            "cat in passing is not read",
+        ),
     ],
-)  # fmt: skip
+)
 def test_what_cannot_be_read_is_said(text: str, reason: str) -> None:
     with pytest.raises(Unreadable) as error:
         read_caption(text)

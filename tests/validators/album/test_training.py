@@ -42,12 +42,13 @@ def captioned(rows: list[Row]) -> None:
         (lambda rows: None, []),
         (exchanged, ["row 1: its positive has the grade 0", "row 1: its negative has the grade 2"]),
         (unread, ["row 2: its anchor cannot be read: 'perhaps' is no word of the lexicon"]),
-        (captioned, [
-            "row 4: its negative_1 cannot be read: it has no single subject that is counted"
-        ]),
+        (
+            captioned,
+            ["row 4: its negative_1 cannot be read: it has no single subject that is counted"],
+        ),
         (list.clear, ["it holds no pairs"]),
     ],
-)  # fmt: skip
+)
 def test_what_is_changed_is_found(
     album: Path, tmp_path: Path, change: Callable[[list[Row]], None], messages: list[str]
 ) -> None:

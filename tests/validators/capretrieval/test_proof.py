@@ -31,8 +31,9 @@ def finished(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def findings(path: Path) -> list[tuple[list[str], str]]:
-    return [(one.ids, one.message) for one in validate(path).findings
-            if one.rule == "own-documents"]  # fmt: skip
+    return [
+        (one.ids, one.message) for one in validate(path).findings if one.rule == "own-documents"
+    ]
 
 
 def split_of(path: Path) -> dict[str, str]:
@@ -41,9 +42,10 @@ def split_of(path: Path) -> dict[str, str]:
 
 def keyword_of(queries: list[Row], document: str) -> Row:
     return next(
-        row for row in queries
+        row
+        for row in queries
         if row["metadata"]["source"] == document and row["metadata"]["set"] == "KW"
-    )  # fmt: skip
+    )
 
 
 @pytest.mark.slow
@@ -81,85 +83,115 @@ def moved_keyword(rows: list[Row]) -> None:
 # file, what is changed there, and what is found: names of records, and a message
 CASES: dict[str, tuple[str, Callable[[list[Row]], Any], list[str]]] = {
     "another word": (
-        CORPUS, lambda rows: rows[2].update(text=rows[2]["text"].replace("lemon", "lime")),
+        CORPUS,
+        lambda rows: rows[2].update(text=rows[2]["text"].replace("lemon", "lime")),
         ["db2: db2: is not the text of its source any more"],
     ),
     "another title": (
-        CORPUS, put(title="Windmills"),
+        CORPUS,
+        put(title="Windmills"),
         ["db0: db0: is not the text of its source any more"],
     ),
     "a document missing": (
-        CORPUS, lambda rows: rows.pop(5),
-        ["db5: the corpus is not the source's passages in their order: 1 are missing, 0 are not "
-         "the source's"],
+        CORPUS,
+        lambda rows: rows.pop(5),
+        [
+            "db5: the corpus is not the source's passages in their order: 1 are missing, 0 are not "
+            "the source's"
+        ],
     ),
     "a document that is not the source's": (
-        CORPUS, lambda rows: rows.append(rows[0] | {"_id": "db9", "text": "of somebody else"}),
-        ["db9: the corpus is not the source's passages in their order: 0 are missing, 1 are not "
-         "the source's"],
+        CORPUS,
+        lambda rows: rows.append(rows[0] | {"_id": "db9", "text": "of somebody else"}),
+        [
+            "db9: the corpus is not the source's passages in their order: 0 are missing, 1 are not "
+            "the source's"
+        ],
     ),
     "another order": (
-        CORPUS, lambda rows: rows.reverse(),
+        CORPUS,
+        lambda rows: rows.reverse(),
         [": the corpus is not the source's passages in their order"],
     ),
     "a span moved": (
-        QUERIES, keyword(span=[3, 8]),
+        QUERIES,
+        keyword(span=[3, 8]),
         ["q8157424: q8157424: its span holds 'per p', not 'coarse salt'"],
     ),
     "a span of one letter": (
-        QUERIES, keyword(span=[0, 1]),
+        QUERIES,
+        keyword(span=[0, 1]),
         ["q8157424: q8157424: its span holds 'c', not 'coarse salt'"],
     ),
     "a qrel across splits": (
-        QRELS, put(**{"corpus-id": "db2"}),
-        ["q4857392 db2: q4857392: a query of test finds db2 of train",
-         "q4857392 db2: q4857392: db2 is relevant there, and lacks 'Glass blowers'"],
+        QRELS,
+        put(**{"corpus-id": "db2"}),
+        [
+            "q4857392 db2: q4857392: a query of test finds db2 of train",
+            "q4857392 db2: q4857392: db2 is relevant there, and lacks 'Glass blowers'",
+        ],
     ),
     "a query text of two splits": (
-        QUERIES, moved_keyword,
-        ["q4857392: q4857392: its span holds 'glass blowers', not 'COARSE SALT'",
-         "q8157424: q8157424: its text is a query of split test too",
-         "q4857392 db6: q4857392: db6 is relevant there, and lacks 'COARSE SALT'"],
+        QUERIES,
+        moved_keyword,
+        [
+            "q4857392: q4857392: its span holds 'glass blowers', not 'COARSE SALT'",
+            "q8157424: q8157424: its text is a query of split test too",
+            "q4857392 db6: q4857392: db6 is relevant there, and lacks 'COARSE SALT'",
+        ],
     ),
     "a query of two splits": (
-        "dataset/qrels.train.jsonl", lambda rows: rows.append({"query-id": "q4857392", "corpus-id": "db2", "score": 1}),
-        ["q4857392: q4857392: is a query of test and of train",
-         "q4857392 db2: q4857392: db2 is relevant there, and lacks 'Glass blowers'"],
+        "dataset/qrels.train.jsonl",
+        lambda rows: rows.append({"query-id": "q4857392", "corpus-id": "db2", "score": 1}),
+        [
+            "q4857392: q4857392: is a query of test and of train",
+            "q4857392 db2: q4857392: db2 is relevant there, and lacks 'Glass blowers'",
+        ],
     ),
     "a negative that is a positive": (
-        SM, negative(1, "db2", TEXTS[2]),
+        SM,
+        negative(1, "db2", TEXTS[2]),
         ["q2022011 db2: sm.parquet: db2 is a positive of q2022011"],
     ),
     "a negative that holds the keyword": (
-        KW, put(anchor="NESTING"),
-        ["q3498059: kw.parquet: the anchor is not the text of q3498059",
-         "q3498059 db3: kw.parquet: negative db3 holds all words of 'NESTING'"],
+        KW,
+        put(anchor="NESTING"),
+        [
+            "q3498059: kw.parquet: the anchor is not the text of q3498059",
+            "q3498059 db3: kw.parquet: negative db3 holds all words of 'NESTING'",
+        ],
     ),
     "a foreign text as negative": (
-        KW, put(negative_3="of somebody else"),
+        KW,
+        put(negative_3="of somebody else"),
         ["q3498059 db7: kw.parquet: the text of negative db7 is not its passage's"],
     ),
     "a negative of another split": (
-        KW, negative(4, TEST),
+        KW,
+        negative(4, TEST),
         ["q3498059 db6: kw.parquet: negative db6 is no passage of split train"],
     ),
     "a negative that nobody knows": (
-        KW, negative(4, "db99"),
+        KW,
+        negative(4, "db99"),
         ["q3498059 db99: kw.parquet: negative db99 is no passage of split train"],
     ),
     "a pair that no qrel knows": (
-        KW, put(**{"positive-id": "db2"}),
+        KW,
+        put(**{"positive-id": "db2"}),
         ["q3498059 db2: kw.parquet: q3498059 is trained on what no qrel calls relevant"],
     ),
     "a positive that is not the passage": (
-        KW, put(positive="of somebody else"),
+        KW,
+        put(positive="of somebody else"),
         ["q3498059 db4: kw.parquet: the positive of q3498059 is not of db4"],
     ),
     "an anchor that is not the query": (
-        SM, put(anchor="of somebody else"),
+        SM,
+        put(anchor="of somebody else"),
         ["q2022011: sm.parquet: the anchor is not the text of q2022011"],
     ),
-}  # fmt: skip
+}
 
 
 @pytest.mark.slow
@@ -173,9 +205,14 @@ def test_whatever_is_altered_is_found(finished: Path, tmp_path: Path, case: str)
 @pytest.mark.slow
 @pytest.mark.parametrize(
     "note",
-    [{"span": [5, 5]}, {"span": [0, 99_999]}, {"span": [-1, 4]}, {"source": "db99"},
-     *({"span": one} for one in (None, [], [3], ["a", "b"], "3-8"))],
-)  # fmt: skip
+    [
+        {"span": [5, 5]},
+        {"span": [0, 99_999]},
+        {"span": [-1, 4]},
+        {"source": "db99"},
+        *({"span": one} for one in (None, [], [3], ["a", "b"], "3-8")),
+    ],
+)
 def test_a_query_that_rests_on_nothing(finished: Path, tmp_path: Path, note: Row) -> None:
     name = keyword_of(read_jsonl(finished / QUERIES), "db2")["_id"]
     assert findings(altered(finished, tmp_path, QUERIES, keyword(**note))) == [
@@ -191,12 +228,17 @@ def test_a_near_duplicate_as_negative_and_across_splits(tmp_path: Path) -> None:
     path = run(recipe, out=tmp_path / "kb").path
     split = split_of(path)
     assert split["db2"] == split["db8"] == "train"
-    both = {row["query-id"] for row in read_jsonl(path / "dataset/qrels.train.jsonl")
-            if row["corpus-id"] == "db8"}  # fmt: skip
+    both = {
+        row["query-id"]
+        for row in read_jsonl(path / "dataset/qrels.train.jsonl")
+        if row["corpus-id"] == "db8"
+    }
     held = [
-        (row, n) for row in pq.read_table(path / SM).to_pylist()
-        for n in range(1, 5) if row["positive-id"] == "db2" and row["query-id"] not in both
-    ]  # fmt: skip
+        (row, n)
+        for row in pq.read_table(path / SM).to_pylist()
+        for n in range(1, 5)
+        if row["positive-id"] == "db2" and row["query-id"] not in both
+    ]
     assert held
     assert all("db8" not in row["negatives-id"] for row, _ in held)
 
@@ -206,9 +248,8 @@ def test_a_near_duplicate_as_negative_and_across_splits(tmp_path: Path) -> None:
 
     query = held[0][0]["query-id"]
     assert findings(altered(path, tmp_path, SM, negative)) == [
-        ([query, "db8"],
-         f"sm.parquet: negative db8 is a near-duplicate of a positive of {query}"),
-    ]  # fmt: skip
+        ([query, "db8"], f"sm.parquet: negative db8 is a near-duplicate of a positive of {query}"),
+    ]
 
     def moved(rows: list[Row]) -> None:
         rows[8]["split"] = "dev"
@@ -253,8 +294,11 @@ def found_of(path: Path, text: str) -> Row:
 
 def test_what_people_wrote_is_found_where_it_says(pages: Path) -> None:
     assert findings(pages) == []
-    found = {row["text"]: row["metadata"] for row in read_jsonl(pages / QUERIES)
-             if row["metadata"]["evidence"] == "found"}  # fmt: skip
+    found = {
+        row["text"]: row["metadata"]
+        for row in read_jsonl(pages / QUERIES)
+        if row["metadata"]["evidence"] == "found"
+    }
     kinds = {text: (one["kind"], one["source"], one["found_in"]) for text, one in found.items()}
     assert (
         kinds.items()
@@ -279,16 +323,22 @@ def test_what_people_wrote_is_found_where_it_says(pages: Path) -> None:
         (NESTING, {"found_at": [[0, 9999]]}, "was found at no characters of windmill"),
         (NESTING, {"span": [0, 30]}, "rests on another section than its own"),
         (NESTING, {"found_in": "nobody"}, "was found in 'nobody', which is no document"),
-        (NESTING, {"found_in": "storms", "found_at": [[0, 5]]},
-         "was found in storms, and rests on windmill"),
-        ("the mill by the river", {"found_in": "copper", "found_at": [[0, 5]]},
-         "its words are not at"),
+        (
+            NESTING,
+            {"found_in": "storms", "found_at": [[0, 5]]},
+            "was found in storms, and rests on windmill",
+        ),
+        (
+            "the mill by the river",
+            {"found_in": "copper", "found_at": [[0, 5]]},
+            "its words are not at",
+        ),
         ("the mill by the river", {"source": "tram", "span": [0, 40]}, "no link to tram"),
         ("sunrise checks", {"span": [0, 30]}, "no link to tram, or to what it rests on there"),
         ("Where flour is ground on Sundays", {"kind": "subject"}, "its words are not at []"),
         ("Where flour is ground on Sundays", {"span": [0, 30]}, "rests on other characters than"),
     ],
-)  # fmt: skip
+)
 def test_a_forged_place_of_found_words(
     pages: Path, tmp_path: Path, text: str, change: Row, message: str
 ) -> None:
@@ -322,9 +372,11 @@ def test_a_positive_that_kept_the_words_of_its_query(pages: Path, tmp_path: Path
         one["positive"] = f"{row['anchor']} {row['positive']}"
 
     assert findings(altered(pages, tmp_path, "training/found.parquet", forge)) == [
-        ([row["query-id"], row["positive-id"]],
-         f"found.parquet: the positive of {row['query-id']} is not of {row['positive-id']}"),
-    ]  # fmt: skip
+        (
+            [row["query-id"], row["positive-id"]],
+            f"found.parquet: the positive of {row['query-id']} is not of {row['positive-id']}",
+        ),
+    ]
 
 
 def test_a_side_that_is_not_so(pages: Path, tmp_path: Path) -> None:

@@ -54,8 +54,12 @@ def test_the_lowest_share_is_taken_that_leaves_enough() -> None:
         assert (found.share, len(set(found.groups.tolist()))) == (share, groups)
     assert not apart(texts, 2).directly(0, [1, 9])  # groups say it all
     assert [apart(texts, 3).directly(0, [other]) for other in (0, 1, 9, 10, 11)] == [
-        True, True, True, False, False,
-    ]  # fmt: skip
+        True,
+        True,
+        True,
+        False,
+        False,
+    ]
     assert not apart(texts, 3).directly(0, [])
 
 

@@ -14,7 +14,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from retgen.data import open_dataset
-from retgen.engines.packing import pack_data, unpack_data
+from retgen.on_disk import pack, unpacked_on_disk
 from retgen.validation.scan import load_judgements
 from retgen.validators.niah import NIAHSpec, proof_rules
 from retgen.validators.rule import Batch, Finding
@@ -23,7 +23,9 @@ Row = dict[str, Any]
 
 GROUPS: list[Row] = [
     {
-        "group": "landmark-1", "category": "landmark", "name": "Imani",
+        "group": "landmark-1",
+        "category": "landmark",
+        "name": "Imani",
         "question": "Which character has been to Norway?",
         "one_hop": "As a child, {name} rowed below the pulpit rock of Lysefjord.",
         "one_hop_inverted": "Below the pulpit rock of Lysefjord rowed {name}, then a child.",
@@ -33,10 +35,13 @@ GROUPS: list[Row] = [
             "At dusk {name} rowed past the tower of Pisa.",
             "For a bet {name} slept below the arch of Palmyra.",
         ],
-        "fact": "Lysefjord is in Norway.", "source": "any atlas",
+        "fact": "Lysefjord is in Norway.",
+        "source": "any atlas",
     },
     {
-        "group": "diet-1", "category": "diet", "name": "Wouter",
+        "group": "diet-1",
+        "category": "diet",
+        "name": "Wouter",
         "question": "Which character cannot eat oysters?",
         "one_hop": "The menu was sent back by {name}, who reacts to all molluscs.",
         "one_hop_inverted": "All molluscs make trouble for poor {name}, so the menu went back.",
@@ -46,15 +51,23 @@ GROUPS: list[Row] = [
             "To the cook {name} mentioned a problem with hazelnuts.",
             "In spring {name} sneezes at every birch.",
         ],
-        "fact": "Oysters are molluscs.", "source": "any zoology",
+        "fact": "Oysters are molluscs.",
+        "source": "any zoology",
     },
-]  # fmt: skip
+]
 NEUTRAL = "Near the stairs, {name} once hung up a green coat to dry."
 SETTINGS: Row = {
-    "lengths": [80, 160], "places": 4, "orders": ["default", "inverted"], "needles": ["one_hop"],
-    "filler": ["shuffled"], "filtered": [True], "distractors": [0], "controls": ["nothing"],
-    "fillers": 1, "training": True,
-}  # fmt: skip
+    "lengths": [80, 160],
+    "places": 4,
+    "orders": ["default", "inverted"],
+    "needles": ["one_hop"],
+    "filler": ["shuffled"],
+    "filtered": [True],
+    "distractors": [0],
+    "controls": ["nothing"],
+    "fillers": 1,
+    "training": True,
+}
 OTHERS = ("Bolormaa", "Somchai", "Tsehay", "Dilnoza")  # about whom near-answers are
 
 # each word is one token of minilm
@@ -131,9 +144,13 @@ def rows(groups: Sequence[Row] = GROUPS, tokenizer: str = "words", **settings: A
     special = 0 if tokenizer == "words" else 2
     result: list[Row] = []
     arms = product(
-        enumerate(groups), asked["lengths"], asked["filler"], asked["filtered"],
-        asked["distractors"], range(asked["fillers"]),
-    )  # fmt: skip
+        enumerate(groups),
+        asked["lengths"],
+        asked["filler"],
+        asked["filtered"],
+        asked["distractors"],
+        range(asked["fillers"]),
+    )
     for (index, group), length, kind, filtered, distractors, number in arms:
         near = [
             one.replace("{name}", other)
@@ -161,11 +178,20 @@ def rows(groups: Sequence[Row] = GROUPS, tokenizer: str = "words", **settings: A
                 text, span, before = haystack(sentences, said, place, asked["places"], tokenizer)
                 depth = round(before / (length - special - tokens), 4)
             metadata = {
-                "group": group["group"], "category": group["category"], "length": length,
-                "needle": needle, "order": order, "place": place, "depth": depth, "span": span,
-                "name": group["name"] if said else "", "filler": kind, "filtered": filtered,
-                "distractors": distractors, "number": number,
-            }  # fmt: skip
+                "group": group["group"],
+                "category": group["category"],
+                "length": length,
+                "needle": needle,
+                "order": order,
+                "place": place,
+                "depth": depth,
+                "span": span,
+                "name": group["name"] if said else "",
+                "filler": kind,
+                "filtered": filtered,
+                "distractors": distractors,
+                "number": number,
+            }
             result.append({"title": "", "text": text, "metadata": metadata})
     order = sorted(range(len(result)), key=lambda i: (i * 7919 + 13) % 10007)
     return [{"_id": f"d{n:07}"} | result[i] for n, i in enumerate(order)]
@@ -173,15 +199,21 @@ def rows(groups: Sequence[Row] = GROUPS, tokenizer: str = "words", **settings: A
 
 def queries(groups: Sequence[Row] = GROUPS) -> list[Row]:
     return [
-        {"_id": f"q{n}", "text": group["question"], "metadata": {
-            "group": group["group"], "category": group["category"], "name": group["name"],
-            "needle": group["one_hop"].replace("{name}", group["name"]),
-            "needle_inverted": group["one_hop_inverted"].replace("{name}", group["name"]),
-            "literal": group["literal"].replace("{name}", group["name"]),
-            "literal_inverted": group["literal_inverted"].replace("{name}", group["name"]),
-        }}
+        {
+            "_id": f"q{n}",
+            "text": group["question"],
+            "metadata": {
+                "group": group["group"],
+                "category": group["category"],
+                "name": group["name"],
+                "needle": group["one_hop"].replace("{name}", group["name"]),
+                "needle_inverted": group["one_hop_inverted"].replace("{name}", group["name"]),
+                "literal": group["literal"].replace("{name}", group["name"]),
+                "literal_inverted": group["literal_inverted"].replace("{name}", group["name"]),
+            },
+        }
         for n, group in enumerate(groups)
-    ]  # fmt: skip
+    ]
 
 
 class Set:
@@ -222,27 +254,38 @@ class Set:
         taken = {key: note[key] for key in ("group", "length", "order", "place", "depth")}
         question = {"question": group["question"]}
         self.pairs.append(
-            taken | question
+            taken
+            | question
             | {"needle": row["text"][start:stop], "haystack": row["_id"], "control": control["_id"]}
-        )  # fmt: skip
+        )
         content = f"{group['question']} Answer with the name alone."
-        self.chat.append({
-            "id": f"c{len(self.chat)}", "haystack": row["_id"], "expected": note["name"],
-            "messages": [{"role": "user", "content": content}],
-        })  # fmt: skip
+        self.chat.append(
+            {
+                "id": f"c{len(self.chat)}",
+                "haystack": row["_id"],
+                "expected": note["name"],
+                "messages": [{"role": "user", "content": content}],
+            }
+        )
         near = group["near"][-1].replace("{name}", "Maarja")
-        self.triplets.append({
-            "anchor": group["question"], "positive": row["text"],
-            "negative_1": row["text"][:start] + near + row["text"][stop:],
-            "negative_2": control["text"], "query-id": query_id, "positive-id": row["_id"],
-        })  # fmt: skip
+        self.triplets.append(
+            {
+                "anchor": group["question"],
+                "positive": row["text"],
+                "negative_1": row["text"][:start] + near + row["text"][stop:],
+                "negative_2": control["text"],
+                "query-id": query_id,
+                "positive-id": row["_id"],
+            }
+        )
 
     def one(self, **wanted: Any) -> Row:
         """The first row whose metadata is so."""
         return next(
-            row for row in self.corpus
+            row
+            for row in self.corpus
             if all(row["metadata"][key] == value for key, value in wanted.items())
-        )  # fmt: skip
+        )
 
     def write(self, folder: Path) -> Path:
         _write(folder / "sources" / "groups.jsonl", self.groups)
@@ -278,7 +321,7 @@ class Set:
                 batch.metadata.append(row["metadata"])
             rule.start()
             rule.scan(batch)
-            states.append(unpack_data(pack_data(rule.state)))  # as from a process
+            states.append(unpacked_on_disk(pack(rule.state)))  # as from a process
         rule.state, *later = states
         for number, state in enumerate(later, start=1):
             rule.state.merge(state, number * size)

@@ -12,9 +12,11 @@ from retgen.validators.rule import Finding
 from tests.validators.niah.sets import GROUPS, NEUTRAL, WORDS, Row, Set
 
 EVERYTHING: Row = {
-    "controls": ["nothing", "neutral"], "needles": ["one_hop", "literal"], "distractors": [0, 2],
+    "controls": ["nothing", "neutral"],
+    "needles": ["one_hop", "literal"],
+    "distractors": [0, 2],
     "fillers": 2,
-}  # fmt: skip
+}
 
 
 @pytest.mark.slow
@@ -122,11 +124,17 @@ def test_a_needle_within_a_sentence(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("word", "kind"),
     [
-        ("oysters", "one_hop"), ("Oyster", "one_hop"), ("eats", "none"), ("ate", "one_hop"),
-        ("eaten", "none"), ("characterless", "one_hop"), ("oyster_bed", "none"),
-        ("oy\u00adsters", "one_hop"), ("Öyster", "one_hop"),
+        ("oysters", "one_hop"),
+        ("Oyster", "one_hop"),
+        ("eats", "none"),
+        ("ate", "one_hop"),
+        ("eaten", "none"),
+        ("characterless", "one_hop"),
+        ("oyster_bed", "none"),
+        ("oy\u00adsters", "one_hop"),
+        ("Öyster", "one_hop"),
     ],
-)  # fmt: skip
+)
 def test_a_word_of_the_question_in_the_filler(tmp_path: Path, word: str, kind: str) -> None:
     wanted = HELD if kind == "one_hop" else NONE
 
@@ -398,11 +406,13 @@ def test_a_tokenizer_that_is_not_there(tmp_path: Path) -> None:
     one.tokenizer = str(tmp_path / "gone.json")
     assert one.findings(tmp_path) == [
         Finding(
-            "haystacks", "warning", [],
+            "haystacks",
+            "warning",
+            [],
             f"the lengths are not proven: no tokenizer {one.tokenizer!r} to count with "
             f"({one.tokenizer} is not there)",
         )
-    ]  # fmt: skip
+    ]
 
 
 def test_a_tokenizer_that_is_none(tmp_path: Path) -> None:
@@ -434,26 +444,57 @@ def beside(tmp_path: Path, table: str, column: str, value: Any) -> list[str]:
         ("pairs", "control", "d0000001", "tables/pairs.jsonl, row 1: d0000001 is no control of ID"),
         ("pairs", "needle", "It.", "tables/pairs.jsonl, row 1: 'It.' is not the needle of ID"),
         ("pairs", "place", 9, "tables/pairs.jsonl, row 1: 9 is not the place of ID"),
-        ("pairs", "question", "Who?", "tables/pairs.jsonl, row 1: 'Who?' is not the question of ID"),
-        ("chat", "expected", "Kofi", "tables/chat.jsonl, row 1: 'Kofi' is not the answer of ID"),
-        ("chat", "messages", [], "tables/chat.jsonl, row 1: the prompt does not ask the question of ID"),
-        ("triplets", "anchor", "Who?", "training/needles.parquet, row 1: the anchor is not the question of ID"),
-        ("triplets", "positive", "It.", "training/needles.parquet, row 1: the positive is not the text of ID"),
-        ("triplets", "query-id", "q9", "training/needles.parquet, row 1: q9 is not the query of ID"),
         (
-            "triplets", "negative_1", "It.",
+            "pairs",
+            "question",
+            "Who?",
+            "tables/pairs.jsonl, row 1: 'Who?' is not the question of ID",
+        ),
+        ("chat", "expected", "Kofi", "tables/chat.jsonl, row 1: 'Kofi' is not the answer of ID"),
+        (
+            "chat",
+            "messages",
+            [],
+            "tables/chat.jsonl, row 1: the prompt does not ask the question of ID",
+        ),
+        (
+            "triplets",
+            "anchor",
+            "Who?",
+            "training/needles.parquet, row 1: the anchor is not the question of ID",
+        ),
+        (
+            "triplets",
+            "positive",
+            "It.",
+            "training/needles.parquet, row 1: the positive is not the text of ID",
+        ),
+        (
+            "triplets",
+            "query-id",
+            "q9",
+            "training/needles.parquet, row 1: q9 is not the query of ID",
+        ),
+        (
+            "triplets",
+            "negative_1",
+            "It.",
             "training/needles.parquet, row 1: it holds 0 near-answers of its group, not 1, in the first negative of ID",
         ),
         (
-            "triplets", "negative_1", "It was Imani.",
+            "triplets",
+            "negative_1",
+            "It was Imani.",
             "training/needles.parquet, row 1: it names 'Imani' 1 times, not 0, in the first negative of ID",
         ),
         (
-            "triplets", "negative_2", "It.",
+            "triplets",
+            "negative_2",
+            "It.",
             "training/needles.parquet, row 1: the second negative is no control of ID",
         ),
     ],
-)  # fmt: skip
+)
 def test_a_table_that_is_wrong(
     tmp_path: Path, table: str, column: str, value: Any, message: str
 ) -> None:

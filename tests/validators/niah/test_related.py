@@ -10,19 +10,35 @@ from retgen.validators.niah.texts import RelatedWords, words_of
 @pytest.mark.parametrize(
     ("question", "related", "free"),
     [
-        ("Which character cannot eat wheat bread?",
-         "ate eaten eating eats eater eaters uneaten wheaten wheats breads breadcrumb character "
-         "characters cannot", "heat great beat bred reach can chart there"),
-        ("Which character speaks Japanese?", "spoke spoken speaking speaker japan japanese",
-         "spike peak jape"),
-        ("Which character has visited Peru?", "visit visitor visits peruvian peru",
-         "visa vista purse"),
+        (
+            "Which character cannot eat wheat bread?",
+            "ate eaten eating eats eater eaters uneaten wheaten wheats breads breadcrumb character "
+            "characters cannot",
+            "heat great beat bred reach can chart there",
+        ),
+        (
+            "Which character speaks Japanese?",
+            "spoke spoken speaking speaker japan japanese",
+            "spike peak jape",
+        ),
+        (
+            "Which character has visited Peru?",
+            "visit visitor visits peruvian peru",
+            "visa vista purse",
+        ),
         ("Which character is unhappy and runs?", "happy happier runner nonhappy", "happen rung"),
-        ("Which character plays the theremin?", "play played player playground theremins",
-         "there the lay"),
-        ("Which character studies beetles?", "study studied studying beetle beet", "student bee studio"),
+        (
+            "Which character plays the theremin?",
+            "play played player playground theremins",
+            "there the lay",
+        ),
+        (
+            "Which character studies beetles?",
+            "study studied studying beetle beet",
+            "student bee studio",
+        ),
     ],
-)  # fmt: skip
+)
 def test_words_that_are_related(question: str, related: str, free: str) -> None:
     one = RelatedWords({"a": question, "b": "Which of them?"})
     found = one.among("a", set(f"{related} {free}".split()))

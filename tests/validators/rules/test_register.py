@@ -101,13 +101,35 @@ def test_a_rule_is_one_new_file(tmp_path: Path) -> None:
 
 def test_names_in_the_order_of_their_findings() -> None:
     known = [
-        "duplicate-id", "duplicate-text", "normalised-duplicate", "duplicate-query-id",
-        "duplicate-query", "normalised-duplicate-query", "near-duplicate-query", "empty-text",
-        "encoding", "empty-query", "query-encoding", "dangling-qrel", "near-duplicate",
-        "query-without-qrels", "duplicate-qrel", "score-range", "split-overlap", "graded-qrels",
-        "order-leak", "answer-leak", "word-places", "lexical-ambiguity", "language",
-        "personal-data", "secrets", "length-outlier", "boilerplate", "origin",
-    ]  # fmt: skip
+        "duplicate-id",
+        "duplicate-text",
+        "normalised-duplicate",
+        "duplicate-query-id",
+        "duplicate-query",
+        "normalised-duplicate-query",
+        "near-duplicate-query",
+        "empty-text",
+        "encoding",
+        "empty-query",
+        "query-encoding",
+        "dangling-qrel",
+        "near-duplicate",
+        "query-without-qrels",
+        "duplicate-qrel",
+        "score-range",
+        "split-overlap",
+        "graded-qrels",
+        "order-leak",
+        "answer-leak",
+        "word-places",
+        "lexical-ambiguity",
+        "language",
+        "personal-data",
+        "secrets",
+        "length-outlier",
+        "boilerplate",
+        "origin",
+    ]
     # others may stand between them
     assert [one.name for one in listed() if one.name in known] == known
     places = [(one.order, one.name) for one in types()]

@@ -42,9 +42,10 @@ def sentences(text: str) -> list[str]:
 
 
 _SAME = {  # words of another slot that say the same of a value
-    ("prop", "{S} centres on {v}"), ("claim", "{S} turned on {v}"),
+    ("prop", "{S} centres on {v}"),
+    ("claim", "{S} turned on {v}"),
     ("claim", "{P} claimant sued {v}"),
-}  # fmt: skip
+}
 
 
 class Documents:
@@ -54,11 +55,19 @@ class Documents:
         self.domain, self.rows = domain, rows
         self.random = random.Random(seed)
         self.kinds: dict[str, Callable[[Row, Row], bool]] = {
-            "value": self.value, "figure": self.figure, "slot": self.slot,
-            "negation": self.negation, "holder": self.holder, "name": self.name,
-            "title": self.title, "order": self.order, "sentence moved": self.moved,
-            "sentence lost": self.lost, "sentence twice": self.twice, "metadata": self.metadata,
-        }  # fmt: skip
+            "value": self.value,
+            "figure": self.figure,
+            "slot": self.slot,
+            "negation": self.negation,
+            "holder": self.holder,
+            "name": self.name,
+            "title": self.title,
+            "order": self.order,
+            "sentence moved": self.moved,
+            "sentence lost": self.lost,
+            "sentence twice": self.twice,
+            "metadata": self.metadata,
+        }
 
     def facts(self, row: Row) -> list[tuple[Slot, str, int]]:
         """(slot, value, the sentence that alone says it) of facts whose sentence says no other."""
@@ -108,9 +117,10 @@ class Documents:
         self.random.shuffle(facts)
         for slot, value, place in facts:
             alike = [
-                one for one in self.domain.slots.values()
+                one
+                for one in self.domain.slots.values()
                 if one.type == slot.type and one.name != slot.name
-            ]  # fmt: skip
+            ]
             if alike:
                 new = self.random.choice(alike)
                 words = [one for one in new.document if (slot.name, one) not in _SAME]
@@ -132,9 +142,13 @@ class Documents:
         parts = sentences(row["text"])
         sentence = parts[place]
         frame = self.random.choice(
-            ("It is not true that {}", "Never was it said that {}", "It would be false that {}",
-             "Nobody claims that {}")
-        )  # fmt: skip
+            (
+                "It is not true that {}",
+                "Never was it said that {}",
+                "It would be false that {}",
+                "Nobody claims that {}",
+            )
+        )
         if not sentence.startswith(row["title"]) and sentence.split()[0] in _LOWERED:
             sentence = sentence[0].lower() + sentence[1:]
         parts[place] = frame.format(sentence)
@@ -179,9 +193,10 @@ class Documents:
     def moved(self, row: Row, other: Row) -> bool:
         """A sentence of another document stands in this one as well."""
         facts = [
-            (slot, value, place) for slot, value, place in self.facts(other)
+            (slot, value, place)
+            for slot, value, place in self.facts(other)
             if other["title"] not in sentences(other["text"])[place] and value != row["title"]
-        ]  # fmt: skip
+        ]
         if not facts:
             return False
         *_, place = self.random.choice(facts)
@@ -259,13 +274,23 @@ _COMPARE = {
 }
 _RANK = {"latest", "earliest", "most recent", "oldest", "longest", "shortest", "highest", "lowest"}
 _WORDS = [
-    ("before", "after"), ("earlier than", "later than"), ("less than", "more than"),
-    ("under", "over"), ("latest", "earliest"), ("most recent", "oldest"), ("longest", "shortest"),
-    ("highest", "lowest"), (" two ", " three "), (" who ", " who never "),
-    (" that ", " that never "), (", but not one", " or one"), (", leaving out any", " and any"),
-    (", with the exception of any", " and any"), (", though not one", " and one"),
+    ("before", "after"),
+    ("earlier than", "later than"),
+    ("less than", "more than"),
+    ("under", "over"),
+    ("latest", "earliest"),
+    ("most recent", "oldest"),
+    ("longest", "shortest"),
+    ("highest", "lowest"),
+    (" two ", " three "),
+    (" who ", " who never "),
+    (" that ", " that never "),
+    (", but not one", " or one"),
+    (", leaving out any", " and any"),
+    (", with the exception of any", " and any"),
+    (", though not one", " and one"),
     (", or else ", " and also "),
-]  # fmt: skip
+]
 
 
 def change_query(made: Set, row: Row, chance: random.Random) -> bool:

@@ -12,10 +12,10 @@ from typing import Any
 import numpy as np
 
 from retgen.data import open_dataset
-from retgen.engines.packing import pack_data, unpack_data
 from retgen.generators.tables import Ids
 from retgen.generators.world.params import WorldParams
 from retgen.generators.world.tables import job_queries, world_of
+from retgen.on_disk import pack, unpacked_on_disk
 from retgen.validation.scan import load_judgements
 from retgen.validators.rule import Batch, Finding
 from retgen.validators.world import WorldProof, WorldSpec, proof_rules
@@ -58,7 +58,7 @@ class Set:
         for first in range(0, len(self.corpus), size):
             rule.start()
             rule.scan(batch_of(self.corpus[first : first + size], first))
-            states.append(unpack_data(pack_data(rule.state)))  # as from a process
+            states.append(unpacked_on_disk(pack(rule.state)))  # as from a process
         rule.state, *later = states
         for number, state in enumerate(later, start=1):
             rule.state.merge(state, number * size)

@@ -59,6 +59,17 @@ def test_names_and_days(text: str, items: list[str]) -> None:
 
 def test_tokens() -> None:
     assert tokens_of("Dr. Ada's 1,950 well-known -3 films (v. good).") == [
-        "Dr.", "Ada", "'s", "1,950", "well-known", "-3", "films", "(", "v.", "good", ")", ".",
-    ]  # fmt: skip
+        "Dr.",
+        "Ada",
+        "'s",
+        "1,950",
+        "well-known",
+        "-3",
+        "films",
+        "(",
+        "v.",
+        "good",
+        ")",
+        ".",
+    ]
     assert tokens_of("") == []

@@ -18,9 +18,11 @@ def _uncaught(one: Set, folder: Path, seed: int) -> tuple[Counter[str], list[tup
     """How many documents were changed in each way, and those that no finding names."""
     done = change_documents(one, seed)
     named = {
-        found for finding in one.findings(folder) if finding.rule == "world-proof/document"
+        found
+        for finding in one.findings(folder)
+        if finding.rule == "world-proof/document"
         for found in finding.ids
-    }  # fmt: skip
+    }
     missed = [(kind, text) for kind, rows in done.items() for i, text in rows if i not in named]
     return Counter({kind: len(rows) for kind, rows in done.items()}), missed
 

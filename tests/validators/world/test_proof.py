@@ -20,10 +20,11 @@ def messages(one: Set, folder: Path) -> list[str]:
 
 def query(one: Set, operator: str, wording: str = "literal", answers: int = 10) -> Row:
     return next(
-        row for row in one.queries
+        row
+        for row in one.queries
         if (row["metadata"]["operator"], row["metadata"]["wording"], row["metadata"]["answers"])
         == (operator, wording, answers)
-    )  # fmt: skip
+    )
 
 
 def test_right(films: Set, tmp_path: Path) -> None:
@@ -46,8 +47,12 @@ def test_document(films: Set, tmp_path: Path) -> None:
     last = films.corpus[1]["metadata"]["facts"][-1]
     documents = [f for f in one.findings(tmp_path) if f.rule == "world-proof/document"]
     assert [finding.ids for finding in documents] == [
-        [first["_id"]], [second["_id"]], [third["_id"]], [fourth["_id"]], [fourth["_id"]],
-    ]  # fmt: skip
+        [first["_id"]],
+        [second["_id"]],
+        [third["_id"]],
+        [fourth["_id"]],
+        [fourth["_id"]],
+    ]
     said = [finding.message.partition(": ")[2] for finding in documents]
     right = films.corpus[0]["metadata"]["facts"]
     assert said[:3] == [
@@ -79,9 +84,10 @@ def test_names(films: Set, tmp_path: Path) -> None:
     less = films.copy()
     gone = less.corpus.pop(0)
     lost = [
-        row["_id"] for row in less.corpus
+        row["_id"]
+        for row in less.corpus
         if f"predecessor={gone['title']}" in row["metadata"]["facts"]
-    ]  # fmt: skip
+    ]
     found = [f for f in less.findings(tmp_path / "less") if f.rule == "world-proof/names"]
     assert [f.ids[0] for f in found] == lost
     assert all(f"its predecessor is {gone['title']!r}, which no" in f.message for f in found)
@@ -96,7 +102,9 @@ def test_query(films: Set, tmp_path: Path) -> None:
     read = next(q for q in films.queries if q["_id"] == other["_id"])["metadata"]["expression"]
     assert messages(one, tmp_path) == [
         *(
-            text for q in one.queries for text in {
+            text
+            for q in one.queries
+            for text in {
                 row["_id"]: [f"query {row['_id']}: cannot be read: it asks for nothing"],
                 other["_id"]: [
                     f"query {other['_id']}: reads as {read}, its metadata says "
@@ -105,7 +113,7 @@ def test_query(films: Set, tmp_path: Path) -> None:
             }.get(q["_id"], [])
         ),
         f"query {third['_id']}: has 10 answers, its metadata says 11",
-    ]  # fmt: skip
+    ]
 
 
 def test_qrels(films: Set, tmp_path: Path) -> None:
@@ -116,10 +124,11 @@ def test_qrels(films: Set, tmp_path: Path) -> None:
     one.qrels.remove(first)
     second["score"] = 0
     third["corpus-id"] = wrong = next(
-        row["_id"] for row in one.corpus
+        row["_id"]
+        for row in one.corpus
         if not any((q["query-id"], q["corpus-id"]) == (asked, row["_id"]) for q in one.qrels)
         and row["_id"] != first["corpus-id"]
-    )  # fmt: skip
+    )
     lost = sorted([first["corpus-id"], films_third(films, asked)])
     found = [f for f in one.findings(tmp_path) if f.rule == "world-proof/qrels"]
     assert [f.message for f in found] == [
@@ -153,9 +162,21 @@ def kites(tmp_path: Path) -> Iterator[FactTable]:
     facts = FactTable(tmp_path / "kites.sqlite", domain)
     rows = {
         "a": {"material": "silk", "workshop": "Oslo", "span": "90", "built": "1990"},
-        "b": {"material": "cotton", "workshop": "Bergen", "festival": "Oslo", "span": "120", "built": "1990"},
-        "c": {"material": "paper", "workshop": "Turin", "festival": "Turin", "span": "200", "built": "2001"},
-    }  # fmt: skip
+        "b": {
+            "material": "cotton",
+            "workshop": "Bergen",
+            "festival": "Oslo",
+            "span": "120",
+            "built": "1990",
+        },
+        "c": {
+            "material": "paper",
+            "workshop": "Turin",
+            "festival": "Turin",
+            "span": "200",
+            "built": "2001",
+        },
+    }
     facts.add(row_of(name, f"kite {name}", held, domain) for name, held in rows.items())
     facts.index(set(domain.slots))
     yield facts

@@ -21,10 +21,16 @@ JOB = Job(
     "told",
     3,
     WorldParams.model_validate(
-        {"domain": "films", "documents": 150, "operators": ["eq", "and", "two-hop"],
-         "answer_sizes": [1], "wordings": ["literal"], "queries_per_cell": 1}
+        {
+            "domain": "films",
+            "documents": 150,
+            "operators": ["eq", "and", "two-hop"],
+            "answer_sizes": [1],
+            "wordings": ["literal"],
+            "queries_per_cell": 1,
+        }
     ),
-)  # fmt: skip
+)
 
 
 class Files(NamedTuple):
@@ -160,9 +166,15 @@ def _another_query(files: Files) -> str:
 
 
 DOCUMENT_CHANGES = (
-    _another_text, _another_value, _read_otherwise, _read_more, _no_value, _twice, _left_out,
+    _another_text,
+    _another_value,
+    _read_otherwise,
+    _read_more,
+    _no_value,
+    _twice,
+    _left_out,
     _no_facts,
-)  # fmt: skip
+)
 
 
 def test_what_differs_is_named(files: Files, tmp_path: Path) -> None:

@@ -47,8 +47,10 @@ GERMANY = ["within", "setting", "Germany"]
         ("films released between 1950 and 1960", ["between", "release", 1950, 1960]),
         ("films released from 1950 onwards", ["between", "release", 1950, None]),
         ("films whose shooting began on 3 May 1957", ["is", "shooting", "1957-05-03"]),
-        ("films whose shooting began in February 1956",
-         ["between", "shooting", "1956-02-01", "1956-02-29"]),
+        (
+            "films whose shooting began in February 1956",
+            ["between", "shooting", "1956-02-01", "1956-02-29"],
+        ),
         ("films whose shooting began after 1957", ["between", "shooting", "1958-01-01", None]),
         ("films that run for 113 minutes", ["is", "runtime", 113]),
         ("films that run for more than 120 minutes", ["between", "runtime", 121, None]),
@@ -57,27 +59,46 @@ GERMANY = ["within", "setting", "Germany"]
         ("films that run for between 90 and 100 minutes", ["between", "runtime", 90, 100]),
         ("a film set in Leipzig", LEIPZIG),
         ("films set in Leipzig and released in 1957", ["and", LEIPZIG, ["is", "release", 1957]]),
-        ("Films set in Germany with music by Petra Tamm",
-         ["and", GERMANY, ["is", "composer", "Petra Tamm"]]),
-        ("films that are set in Leipzig or that were released in 1957",
-         ["or", LEIPZIG, ["is", "release", 1957]]),
-        ("films set in Germany that were not shot in Germany",
-         ["and not", GERMANY, ["within", "location", "Germany"]]),
-        ("Find every film that is set in Germany, leaving out any that runs for 113 minutes.",
-         ["and not", GERMANY, ["is", "runtime", 113]]),
-        ("films that fit at least two of these three descriptions: set in Leipzig; released in 1957; "
-         "running for 113 minutes",
-         ["at least", 2, LEIPZIG, ["is", "release", 1957], ["is", "runtime", 113]]),
-        ("Of the films that are set in Germany, the 10 with the latest release",
-         ["most", 10, "release", GERMANY]),
+        (
+            "Films set in Germany with music by Petra Tamm",
+            ["and", GERMANY, ["is", "composer", "Petra Tamm"]],
+        ),
+        (
+            "films that are set in Leipzig or that were released in 1957",
+            ["or", LEIPZIG, ["is", "release", 1957]],
+        ),
+        (
+            "films set in Germany that were not shot in Germany",
+            ["and not", GERMANY, ["within", "location", "Germany"]],
+        ),
+        (
+            "Find every film that is set in Germany, leaving out any that runs for 113 minutes.",
+            ["and not", GERMANY, ["is", "runtime", 113]],
+        ),
+        (
+            "films that fit at least two of these three descriptions: set in Leipzig; released in 1957; "
+            "running for 113 minutes",
+            ["at least", 2, LEIPZIG, ["is", "release", 1957], ["is", "runtime", 113]],
+        ),
+        (
+            "Of the films that are set in Germany, the 10 with the latest release",
+            ["most", 10, "release", GERMANY],
+        ),
         ("the five longest films set in Germany", ["most", 5, "runtime", GERMANY]),
-        ("Which film that is set in Germany has the lowest budget?", ["least", 1, "budget", GERMANY]),
-        ("films that continue the story of a film that is set in Leipzig",
-         ["via", "predecessor", LEIPZIG]),
-        ("Which films follow an earlier film directed by Petra Tamm?",
-         ["via", "predecessor", ["is", "director", "Petra Tamm"]]),
+        (
+            "Which film that is set in Germany has the lowest budget?",
+            ["least", 1, "budget", GERMANY],
+        ),
+        (
+            "films that continue the story of a film that is set in Leipzig",
+            ["via", "predecessor", LEIPZIG],
+        ),
+        (
+            "Which films follow an earlier film directed by Petra Tamm?",
+            ["via", "predecessor", ["is", "director", "Petra Tamm"]],
+        ),
     ],
-)  # fmt: skip
+)
 def test_films(text: str, expression: list[Any]) -> None:
     assert reader("films").query(text) == expression
 
@@ -88,19 +109,29 @@ def test_films(text: str, expression: list[Any]) -> None:
         ("Find every film.", "it asks for nothing"),
         ("films that are not set in Leipzig", "it says only what is not asked for"),
         ("films beloved in Leipzig", "no phrase holds 'beloved'"),
-        ("films whose shooting began before 31 February 1990",
-         "it names a day that there is not: day is out of range for month"),
-        ("films that are set in Leipzig and, heaven forbid, any that were released in 1957",
-         "no phrase holds 'heaven'"),
-        ("films that fit at least two of these four descriptions: set in Leipzig; released in 1957",
-         "it names 2 conditions, not 4"),
-        ("films that borrow from an earlier film directed by Petra Tamm",
-         "no phrase goes on with 'from'"),
-        ("films that do not continue the story of a film that is set in Leipzig",
-         "it says only what is not asked for"),
+        (
+            "films whose shooting began before 31 February 1990",
+            "it names a day that there is not: day is out of range for month",
+        ),
+        (
+            "films that are set in Leipzig and, heaven forbid, any that were released in 1957",
+            "no phrase holds 'heaven'",
+        ),
+        (
+            "films that fit at least two of these four descriptions: set in Leipzig; released in 1957",
+            "it names 2 conditions, not 4",
+        ),
+        (
+            "films that borrow from an earlier film directed by Petra Tamm",
+            "no phrase goes on with 'from'",
+        ),
+        (
+            "films that do not continue the story of a film that is set in Leipzig",
+            "it says only what is not asked for",
+        ),
         ("films set in Leipzig with the longest title", "no phrase goes on with 'title'"),
     ],
-)  # fmt: skip
+)
 def test_problems(text: str, problem: str) -> None:
     with pytest.raises(UnreadableQuery) as error:
         reader("films").query(text)
@@ -167,10 +198,13 @@ def test_somebody_else() -> None:
         ("people", "Who are the two youngest people born in Germany?", ["most", 2, "birth"]),
         ("people", "Who are the two oldest people born in Germany?", ["least", 2, "birth"]),
         ("legal", "the oldest case with a claimant from Canada", ["least", 1, "decided"]),
-        ("legal", "Of the cases with a claimant from Canada, the 10 with the most recently lodged "
-         "papers", ["most", 10, "filed"]),
+        (
+            "legal",
+            "Of the cases with a claimant from Canada, the 10 with the most recently lodged papers",
+            ["most", 10, "filed"],
+        ),
     ],
-)  # fmt: skip
+)
 def test_what_is_oldest(domain: str, text: str, expression: list[Any]) -> None:
     """A domain's lexicon says which of its slots a word ranks, and which way."""
     assert reader(domain).query(text)[:3] == expression

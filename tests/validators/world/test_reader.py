@@ -55,26 +55,42 @@ FILM = ("films", "The Silent Tower of Calimere")
         ("She played the fiddle.", ["instrument=the violin"]),
         ("It was the violin that she played.", ["instrument=the violin"]),
         ("What she played was the violin.", ["instrument=the violin"]),
-        ("She was born in Leipzig and played the cello.", ["birthplace=Leipzig", "instrument=the cello"]),
+        (
+            "She was born in Leipzig and played the cello.",
+            ["birthplace=Leipzig", "instrument=the cello"],
+        ),
         ("She worked in Munich and grew up with two siblings.", ["workplace=Munich", "siblings=2"]),
         ("She had 3 brothers and sisters.", ["siblings=3"]),
-        ("Agata K Lengyel, who died in Oslo, played the cello.", ["deathplace=Oslo", "instrument=the cello"]),
+        (
+            "Agata K Lengyel, who died in Oslo, played the cello.",
+            ["deathplace=Oslo", "instrument=the cello"],
+        ),
         ("Born in Leipzig, Lengyel died in Oslo.", ["birthplace=Leipzig", "deathplace=Oslo"]),
         ("Her brother was born in Oslo.", ["other:birthplace=Oslo"]),
-        ("Her brother was born in Oslo and played the cello.",
-         ["other:birthplace=Oslo", "other:instrument=the cello"]),
-        ("Her sister kept a parrot, whereas she kept a tabby.", ["other:pet=a parrot", "pet=a tabby"]),
-        ("While her sister kept a parrot, she kept a tabby.", ["other:pet=a parrot", "pet=a tabby"]),
+        (
+            "Her brother was born in Oslo and played the cello.",
+            ["other:birthplace=Oslo", "other:instrument=the cello"],
+        ),
+        (
+            "Her sister kept a parrot, whereas she kept a tabby.",
+            ["other:pet=a parrot", "pet=a tabby"],
+        ),
+        (
+            "While her sister kept a parrot, she kept a tabby.",
+            ["other:pet=a parrot", "pet=a tabby"],
+        ),
         ("She spoke Welsh without an accent.", ["language=Welsh"]),
         ("She followed the example of Boris F Conti.", ["model=Boris F Conti"]),
         ("She disliked speeches.", []),
         # two values that share the words before them
         ("She was born in Leipzig on 3 May 1887.", ["birthplace=Leipzig", "birth=1887-05-03"]),
         ("Her brother died in Oslo in 1950.", ["other:deathplace=Oslo", "other:death=1950"]),
-        ("Born in Leipzig on 3 May 1887, she died in 1950 in Oslo.",
-         ["birthplace=Leipzig", "birth=1887-05-03", "death=1950", "deathplace=Oslo"]),
+        (
+            "Born in Leipzig on 3 May 1887, she died in 1950 in Oslo.",
+            ["birthplace=Leipzig", "birth=1887-05-03", "death=1950", "deathplace=Oslo"],
+        ),
     ],
-)  # fmt: skip
+)
 def test_people(text: str, facts: list[str]) -> None:
     assert read(*ADA, text) == (facts, [])
 
@@ -86,11 +102,14 @@ def test_people(text: str, facts: list[str]) -> None:
         ("It is set in Turin and runs for 113 minutes.", ["setting=Turin", "runtime=113"]),
         ("The picture cost 12 million dollars.", ["budget=12"]),
         ("Its late imitation was released in 1970.", ["other:release=1970"]),
-        ("It continues the story of The Absent Abyss of Aelastir.", ["predecessor=The Absent Abyss of Aelastir"]),
+        (
+            "It continues the story of The Absent Abyss of Aelastir.",
+            ["predecessor=The Absent Abyss of Aelastir"],
+        ),
         ("Its music was written by Abena Abbasi.", ["composer=Abena Abbasi"]),
         ("The music of the film was written by Abena Abbasi.", ["composer=Abena Abbasi"]),
     ],
-)  # fmt: skip
+)
 def test_films(text: str, facts: list[str]) -> None:
     found, problems = read(*FILM, text)
     assert found == facts
@@ -117,7 +136,7 @@ def test_films(text: str, facts: list[str]) -> None:
         ("She measured 127 inches.", "no phrase holds 'inches'"),
         ("Her brother died in Oslo, and she was born in Turin.", "'she' may be two"),
     ],
-)  # fmt: skip
+)
 def test_problems(text: str, problem: str) -> None:
     _, problems = read(*ADA, text)
     assert [one.partition(": '")[0] for one in problems] == [problem]
@@ -152,8 +171,9 @@ def test_taken_back(sentence: str, word: str) -> None:
     facts, problems = read(*FILM, sentence)
     assert facts == []
     assert problems[0].split(": ")[0] in (
-        f"no phrase holds {word!r}", f"no phrase goes on with {word!r}",
-    )  # fmt: skip
+        f"no phrase holds {word!r}",
+        f"no phrase goes on with {word!r}",
+    )
 
 
 def test_an_unknown_name() -> None:
@@ -237,8 +257,11 @@ def test_definition_without_wordings(tmp_path: Path) -> None:
     cotton = definition.slots["material"].values["cotton"]
     assert cotton == ("cotton", ("calico",), ("a fabric",))
     assert [one.parents for one in definition.slots["workshop"].values.values()] == [
-        ("Norway",), ("Norway",), ("Italy",), ("Italy",),
-    ]  # fmt: skip
+        ("Norway",),
+        ("Norway",),
+        ("Italy",),
+        ("Italy",),
+    ]
     assert (definition.slots["built"].low, definition.slots["built"].high) == (1950, 2020)
     assert definition.slots["span"].unit == ("centimetre", "centimetres")
     assert definition.slots["festival"].share == 0.5
@@ -251,8 +274,12 @@ def test_a_lexicon_beside_a_domain(tmp_path: Path) -> None:
     )
     facts, problems = DocumentReader(*kites(tmp_path)).document("The Golden Heron", text)
     assert [str(fact) for fact in facts] == [
-        "material=cotton", "festival=Turin", "span=180", "workshop=Oslo", "built=1960",
-    ]  # fmt: skip
+        "material=cotton",
+        "festival=Turin",
+        "span=180",
+        "workshop=Oslo",
+        "built=1960",
+    ]
     assert problems == []
 
 
@@ -321,5 +348,8 @@ def test_superlatives_of_a_domain(tmp_path: Path) -> None:
         QueryReader(*kites(tmp_path)).query(asked)
     most = LEXICON.replace("[wingspan]", "[wingspan]\n    most: [widest wingspan]")
     assert QueryReader(*kites(tmp_path, most)).query(asked) == [
-        "most", 1, "span", ["is", "workshop", "Oslo"],
-    ]  # fmt: skip
+        "most",
+        1,
+        "span",
+        ["is", "workshop", "Oslo"],
+    ]

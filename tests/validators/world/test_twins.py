@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from retgen.data import open_dataset
-from retgen.engines.packing import pack_data, unpack_data
+from retgen.on_disk import pack, unpacked_on_disk
 from retgen.validation.scan import load_judgements
 from retgen.validators.rule import Finding
 from retgen.validators.world.twins import TwinsProof, twins_rules
@@ -34,7 +34,7 @@ def findings(tables: Tables, folder: Path, parts: int = 1) -> list[Finding]:
     for first in range(0, len(tables["corpus"]), size):
         rule.start()
         rule.scan(batch_of(tables["corpus"][first : first + size], first))
-        states.append(unpack_data(pack_data(rule.state)))  # as from a process
+        states.append(unpacked_on_disk(pack(rule.state)))  # as from a process
     rule.state, *later = states
     for number, state in enumerate(later, start=1):
         rule.state.merge(state, number * size)
@@ -51,9 +51,10 @@ def own(tables: Tables, role: str, place: int = 0) -> Row:
     """The document of a role in a triple."""
     triple = sorted({row["metadata"]["triple"] for row in tables["corpus"]})[place]
     return next(
-        row for row in tables["corpus"]
+        row
+        for row in tables["corpus"]
         if (row["metadata"]["triple"], row["metadata"]["role"]) == (triple, role)
-    )  # fmt: skip
+    )
 
 
 def test_nothing_is_wrong(films: Tables, tmp_path: Path) -> None:
@@ -116,8 +117,9 @@ def two_bases(tables: Tables) -> str:
 def of_another_triple(tables: Tables) -> str:
     one, other = own(tables, "control"), own(tables, "control", 1)
     one["metadata"]["triple"], other["metadata"]["triple"] = (
-        other["metadata"]["triple"], one["metadata"]["triple"],
-    )  # fmt: skip
+        other["metadata"]["triple"],
+        one["metadata"]["triple"],
+    )
     return f"document {one['_id']}, the control: has another title or changed slot than its base"
 
 
@@ -128,9 +130,10 @@ def another_changed_slot(tables: Tables) -> str:
         own(tables, role)["metadata"]["changed"] = "score"
     base = own(tables, "base")
     pair = next(
-        both for both in zip(base["metadata"]["facts"], twin["metadata"]["facts"], strict=True)
+        both
+        for both in zip(base["metadata"]["facts"], twin["metadata"]["facts"], strict=True)
         if both[0] != both[1]
-    )  # fmt: skip
+    )
     assert slot != "score"
     return (
         f"document {twin['_id']}, the twin: must differ from its base in score alone; it differs in "
@@ -161,9 +164,10 @@ def twin_without_a_row(tables: Tables) -> str:
     query = tables["queries"][0]
     triple = query["metadata"]["triple"]
     twin = next(
-        row["_id"] for row in tables["corpus"]
+        row["_id"]
+        for row in tables["corpus"]
         if (row["metadata"]["triple"], row["metadata"]["role"]) == (triple, "twin")
-    )  # fmt: skip
+    )
     for name in ("qrels", "qrels_graded"):
         tables[name] = [
             row
@@ -183,12 +187,21 @@ def twin_relevant(tables: Tables) -> str:
 @pytest.mark.parametrize(
     "change",
     [
-        twin_is_its_base, control_in_the_words_of_its_base, twin_in_the_words_of_its_control,
-        roles_exchanged, two_bases, of_another_triple, another_changed_slot, no_such_triple,
-        another_length, another_type, twin_without_a_row, twin_relevant,
+        twin_is_its_base,
+        control_in_the_words_of_its_base,
+        twin_in_the_words_of_its_control,
+        roles_exchanged,
+        two_bases,
+        of_another_triple,
+        another_changed_slot,
+        no_such_triple,
+        another_length,
+        another_type,
+        twin_without_a_row,
+        twin_relevant,
     ],
     ids=lambda change: change.__name__,
-)  # fmt: skip
+)
 def test_what_is_wrong_with_a_triple(
     films: Tables, tmp_path: Path, change: Callable[[Tables], str]
 ) -> None:

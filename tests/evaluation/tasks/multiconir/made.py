@@ -8,8 +8,19 @@ from pathlib import Path
 from typing import Any
 
 SUBJECTS = ("roof", "door", "well", "mill", "bridge", "garden", "tower", "stable", "cellar", "wall")
-VALUES = ("red", "very old", "broken", "tall", "narrow and low", "empty", "painted", "sold twice",
-          "burnt", "new", "dry")  # fmt: skip
+VALUES = (
+    "red",
+    "very old",
+    "broken",
+    "tall",
+    "narrow and low",
+    "empty",
+    "painted",
+    "sold twice",
+    "burnt",
+    "new",
+    "dry",
+)
 FILLER = "The grass is green. The sky is blue. "
 COUNT = len(SUBJECTS)
 

@@ -11,14 +11,14 @@ from typing import Any
 
 import pytest
 
-from retgen.agents.calls import ModelOptions
+from retgen.agents.session import ModelOptions
 from retgen.errors import BudgetReached, UsageError
-from retgen.evaluation.collection import load
 from retgen.evaluation.retrievers import Options
 from retgen.evaluation.scoring.evaluate import evaluate
 from retgen.evaluation.scoring.page import text as text_of
 from retgen.evaluation.tasks.multiconir import INSTRUCTION
 from retgen.evaluation.tasks.multiconir.compare import LadderData
+from retgen.search.collection import load
 from tests.agents.server import Server, serving
 from tests.conftest import read_jsonl
 from tests.evaluation.tasks.multiconir.made import COUNT, condition, write_ladders
@@ -44,8 +44,9 @@ def test_by_default_both_bm25_climb(houses: Path, tmp_path: Path) -> None:
     content = json.loads((tmp_path / "out" / "eval.json").read_text())
     assert content == json.loads(json.dumps(result.to_json()))
     assert [(r["model"], bool(r["metrics"])) for r in content["results"]] == [
-        ("bm25", True), ("bm25-paper", False),
-    ]  # fmt: skip
+        ("bm25", True),
+        ("bm25-paper", False),
+    ]
     honest, paper = (row["ladders"] for row in content["results"])
     assert honest["ladders"] == 6
     assert honest["domains"] == ["houses"]
@@ -70,8 +71,9 @@ def test_by_default_both_bm25_climb(houses: Path, tmp_path: Path) -> None:
     assert re.search(r"^bm25 +(100\.00 +){5}", text_of(result), re.MULTILINE)
     rows = read_jsonl(tmp_path / "out" / "per_ladder" / "bm25-paper.jsonl")
     assert [(row["ladder"], row["domain"]) for row in rows[:2]] == [
-        ("houses-00", "houses"), ("houses-01", "houses"),
-    ]  # fmt: skip
+        ("houses-00", "houses"),
+        ("houses-01", "houses"),
+    ]
     mean = sum(row["cells"]["violated/instruction/3/1"] for row in rows) / 6
     assert mean == pytest.approx(paper["task1"]["instruction"]["by_query"][2])
     assert "### Task 3: flip rate (%)" in (tmp_path / "out" / "eval.md").read_text()
@@ -104,10 +106,17 @@ def test_a_set_with_grades_in_its_qrels_can_be_read(houses: Path, tmp_path: Path
     result = evaluate(copy, models=["bm25-paper"], out=tmp_path / "out").to_json()
     assert result["results"][0]["ladders"]["ladders"] == 6
     assert result["ceiling"] == {
-        "recall@1": pytest.approx(0.292896825), "recall@2": pytest.approx(0.485793651),
-        "recall@10": 1.0, "recall@20": 1.0, "nDCG@10": 1.0, "MRR@10": 1.0, "Judged@1": 1.0,
-        "Judged@2": 1.0, "Judged@10": 1.0, "Judged@20": 0.55,
-    }  # fmt: skip
+        "recall@1": pytest.approx(0.292896825),
+        "recall@2": pytest.approx(0.485793651),
+        "recall@10": 1.0,
+        "recall@20": 1.0,
+        "nDCG@10": 1.0,
+        "MRR@10": 1.0,
+        "Judged@1": 1.0,
+        "Judged@2": 1.0,
+        "Judged@10": 1.0,
+        "Judged@20": 0.55,
+    }
     assert (
         "its qrels hold grades, as an earlier version wrote them, so recall and MRR count hard "
         "negatives as relevant; make the run again with --fresh (win rates do not depend on it)"
@@ -120,8 +129,10 @@ def test_domains_weigh_the_same_in_every_table(houses: Path, other: Path, tmp_pa
     each = [d["results"][0]["ladders"] for d in result["datasets"]]
     (both,) = result["ladders"]
     assert (both["model"], both["ladders"], list(both["domains"])) == (
-        "bm25-paper", 10, ["houses", "barns"],
-    )  # fmt: skip
+        "bm25-paper",
+        10,
+        ["houses", "barns"],
+    )
     flips = [one["task3"]["flip_rate"]["value"] for one in each]
     assert both["task3"]["flip_rate"]["value"] == pytest.approx(sum(flips) / 2)
     rates = [one["task1"]["mean"]["average"]["value"] for one in each]
@@ -147,8 +158,9 @@ def test_two_domains_in_one_data_set(houses: Path, other: Path, tmp_path: Path) 
     result = evaluate(tmp_path, models=["bm25-paper"], out=tmp_path / "out").to_json()
     one = result["results"][0]["ladders"]
     assert {name: part["ladders"] for name, part in one["domains"].items()} == {
-        "houses": 6, "barns": 3,
-    }  # fmt: skip
+        "houses": 6,
+        "barns": 3,
+    }
     parts = [part["task2"]["mean"]["average"]["value"] for part in one["domains"].values()]
     assert one["task2"]["mean"]["average"]["value"] == pytest.approx(sum(parts) / 2)
     assert result["notes"][-3:-1] == [

@@ -9,11 +9,11 @@ import pytest
 
 from retgen.data import open_dataset
 from retgen.errors import DatasetError
-from retgen.evaluation.collection import load
-from retgen.evaluation.search.base import CandidateSet
 from retgen.evaluation.tasks import task_of
 from retgen.evaluation.tasks.multiconir import Ladders
 from retgen.evaluation.tasks.multiconir.ladders import LadderLevel, load_ladders
+from retgen.search.base import CandidateSet
+from retgen.search.collection import load
 from tests.conftest import read_jsonl
 from tests.evaluation.tasks.multiconir.made import FILLER, document, query, write_ladders
 
@@ -81,12 +81,28 @@ def test_other_data_sets_hold_none(limit_run: Path) -> None:
 @pytest.mark.parametrize(
     ("table", "left_out", "message"),
     [
-        ("corpus", "houses-01-d4", "ladder houses-01, order 1: its documents violate 1, 2, 3, 5, 6, 7, 8, 9, 10 conditions; each violates one more than the one before"),
-        ("corpus", "houses-01-d0", "ladder houses-01 has no positive document, so nothing of it can be compared"),
-        ("corpus", "houses-01-d10", "ladder houses-01 has other queries or fewer documents than most; `gen validate` says what is missing"),
-        ("queries", "houses-01-i7", "ladder houses-01 has queries (instruction) for 1, 2, 3, 4, 5, 6, 8, 9, 10 conditions; they ask for 1, 2, 3, ..."),
+        (
+            "corpus",
+            "houses-01-d4",
+            "ladder houses-01, order 1: its documents violate 1, 2, 3, 5, 6, 7, 8, 9, 10 conditions; each violates one more than the one before",
+        ),
+        (
+            "corpus",
+            "houses-01-d0",
+            "ladder houses-01 has no positive document, so nothing of it can be compared",
+        ),
+        (
+            "corpus",
+            "houses-01-d10",
+            "ladder houses-01 has other queries or fewer documents than most; `gen validate` says what is missing",
+        ),
+        (
+            "queries",
+            "houses-01-i7",
+            "ladder houses-01 has queries (instruction) for 1, 2, 3, 4, 5, 6, 8, 9, 10 conditions; they ask for 1, 2, 3, ...",
+        ),
     ],
-)  # fmt: skip
+)
 def test_a_ladder_that_lacks_something(
     tmp_path: Path, table: str, left_out: str, message: str
 ) -> None:

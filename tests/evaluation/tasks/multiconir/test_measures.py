@@ -9,13 +9,13 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from retgen.evaluation.search.base import CandidateSet
 from retgen.evaluation.tasks.multiconir import Ladders, panels
 from retgen.evaluation.tasks.multiconir.ladders import CandidateLadder, LadderLevel
 from retgen.evaluation.tasks.multiconir.pairs import ALL, TASKS, PairPlan, WinCounts, make_plan
 from retgen.evaluation.tasks.multiconir.rates import Rates, over_domains, rates_of
 from retgen.evaluation.tasks.multiconir.summary import summary
 from retgen.evaluation.tasks.task import SystemResult
+from retgen.search.base import CandidateSet
 
 
 def ladder(name: str, **more: object) -> CandidateLadder:
@@ -31,9 +31,15 @@ def ladder(name: str, **more: object) -> CandidateLadder:
 LADDERS = [ladder("a"), ladder("b")]
 # (positive, HN1, HN2) under each query
 SCORES = {
-    "a-i1": (3, 2, 3), "a-i2": (5, 5, 1), "a-d1": (1, 2, 0), "a-d2": (4, 3, 3),
-    "b-i1": (2, 1, 1), "b-i2": (1, 2, 0), "b-d1": (2, 1, 0), "b-d2": (3, 2, 1),
-}  # fmt: skip
+    "a-i1": (3, 2, 3),
+    "a-i2": (5, 5, 1),
+    "a-d1": (1, 2, 0),
+    "a-d2": (4, 3, 3),
+    "b-i1": (2, 1, 1),
+    "b-i2": (1, 2, 0),
+    "b-d1": (2, 1, 0),
+    "b-d2": (3, 2, 1),
+}
 
 
 def score(query: str, text: str) -> float:
@@ -212,11 +218,22 @@ SINGLES = {
 def singles(results: Mapping[str, Sequence[Sequence[object]]]) -> Rates:
     """Ladders with documents NAME-P, NAME-1, NAME-2 of one style."""
     ladders = [
-        CandidateLadder(name, "houses", {"instruction": [f"{name}-i1", f"{name}-i2"]}, f"{name}-P",
-               {1: [LadderLevel(f"{name}-1", frozenset({1})), LadderLevel(f"{name}-b", frozenset({1, 2}))]},
-               {1: f"{name}-1", 2: f"{name}-2"}, *of[2:])  # type: ignore[arg-type]
+        CandidateLadder(
+            name,
+            "houses",
+            {"instruction": [f"{name}-i1", f"{name}-i2"]},
+            f"{name}-P",
+            {
+                1: [
+                    LadderLevel(f"{name}-1", frozenset({1})),
+                    LadderLevel(f"{name}-b", frozenset({1, 2})),
+                ]
+            },
+            {1: f"{name}-1", 2: f"{name}-2"},
+            *of[2:],
+        )  # type: ignore[arg-type]
         for name, of in results.items()
-    ]  # fmt: skip
+    ]
 
     def score(query: str, text: str) -> float:
         name, asked = query.split("-i")
@@ -297,9 +314,12 @@ def test_without_every_single_violation_there_is_no_such_table() -> None:
     result = SystemResult("bm25", None, {"houses": rates})
     assert panels.singles(panels.by_label([result])) == []
     assert [section.title for section in Ladders().sections([result])] == [
-        "Ladders", "Task 1: more conditions", "Task 2: down the ladder",
-        "Task 3: the style of the query", "Controls",
-    ]  # fmt: skip
+        "Ladders",
+        "Task 1: more conditions",
+        "Task 2: down the ladder",
+        "Task 3: the style of the query",
+        "Controls",
+    ]
 
 
 # --- intervals ----------------------------------------------------------------------------------

@@ -14,8 +14,12 @@ def reading(values: dict[Cell, float], spread: float = 0.1) -> RateTable:
     """Rates with intervals of about `spread` to either side."""
     means = np.array(list(values.values()))
     # cells vary apart, or their differences would not vary at all
-    signs = np.array([[(-1) ** (row >> column) for column in range(len(means))]
-                      for row in range(1 << len(means))])  # fmt: skip
+    signs = np.array(
+        [
+            [(-1) ** (row >> column) for column in range(len(means))]
+            for row in range(1 << len(means))
+        ]
+    )
     parts = spread / 1.984 * signs / len(signs) ** 0.5
     never = np.zeros_like(parts)  # no ties
     known = np.full(len(means), 100)
@@ -24,18 +28,22 @@ def reading(values: dict[Cell, float], spread: float = 0.1) -> RateTable:
 
 def rates(q1: float, q2: float, blind: float = 0.5, tied: float = 0.0) -> dict[Cell, float]:
     return {
-        ("violated", "instruction", 1, 1): q1, ("violated", "instruction", 2, 1): q2,
-        ("blind", "instruction", 1): blind, ("tied", "blind task1"): tied,
-    }  # fmt: skip
+        ("violated", "instruction", 1, 1): q1,
+        ("violated", "instruction", 2, 1): q2,
+        ("blind", "instruction", 1): blind,
+        ("tied", "blind task1"): tied,
+    }
 
 
 def test_who_wins_and_what_more_conditions_do() -> None:
-    result = sentences({
-        "a": reading(rates(0.9, 0.3), 0.01),
-        "b": reading(rates(0.2, 0.8), 0.01),
-        "c": reading(rates(0.5, 0.55)),
-        "d": reading(rates(0.4, 0.4)),
-    })  # fmt: skip
+    result = sentences(
+        {
+            "a": reading(rates(0.9, 0.3), 0.01),
+            "b": reading(rates(0.2, 0.8), 0.01),
+            "c": reading(rates(0.5, 0.55)),
+            "d": reading(rates(0.4, 0.4)),
+        }
+    )
     assert result == [
         "Average win rate of the positive over HN1 (Task 1): a 60.0% (95% interval 59.3 to 60.7), "
         "c 52.5% (95% interval 45.4 to 59.6), b 50.0% (95% interval 49.3 to 50.7), 1 more below.",
@@ -47,10 +55,12 @@ def test_who_wins_and_what_more_conditions_do() -> None:
 
 def test_other_tasks_and_a_trace_of_the_rewriting() -> None:
     more: dict[Cell, float] = {("rung", "instruction", 1): 0.7, ("flip", 1): 0.25}
-    result = sentences({
-        "a": reading(rates(0.5, 0.5, blind=0.4, tied=0.2) | more),
-        "b": reading(rates(0.5, 0.5, blind=0.75) | {**more, ("flip", 1): 0.5}),
-    })  # fmt: skip
+    result = sentences(
+        {
+            "a": reading(rates(0.5, 0.5, blind=0.4, tied=0.2) | more),
+            "b": reading(rates(0.5, 0.5, blind=0.75) | {**more, ("flip", 1): 0.5}),
+        }
+    )
     assert result[1] == (
         "From 1 to 2 conditions the win rate shows no clear change for every system."
     )

@@ -125,15 +125,24 @@ def test_few_questions_have_no_interval() -> None:
 @pytest.mark.parametrize(
     ("values", "said"),
     [
-        ((0.9, 0.8), "(95% interval 0.895 to 0.905) at 256 tokens and falls: 0.800 (95% interval "
-         "0.795 to 0.805) at 1,024; its effective length is at least 1,024 tokens."),
-        ((0.3, 0.2), "(95% interval 0.295 to 0.305) at 256 tokens and falls: 0.200 (95% interval "
-         "0.195 to 0.205) at 1,024; even at its best it is below chance."),
-        ((0.5, 0.5), "(95% interval 0.495 to 0.505) at 256 tokens and does not clearly change: "
-         "0.500 (95% interval 0.495 to 0.505) at 1,024; its best at about 250 to 1,000 tokens is "
-         "not clearly above chance."),
+        (
+            (0.9, 0.8),
+            "(95% interval 0.895 to 0.905) at 256 tokens and falls: 0.800 (95% interval "
+            "0.795 to 0.805) at 1,024; its effective length is at least 1,024 tokens.",
+        ),
+        (
+            (0.3, 0.2),
+            "(95% interval 0.295 to 0.305) at 256 tokens and falls: 0.200 (95% interval "
+            "0.195 to 0.205) at 1,024; even at its best it is below chance.",
+        ),
+        (
+            (0.5, 0.5),
+            "(95% interval 0.495 to 0.505) at 256 tokens and does not clearly change: "
+            "0.500 (95% interval 0.495 to 0.505) at 1,024; its best at about 250 to 1,000 tokens is "
+            "not clearly above chance.",
+        ),
     ],
-)  # fmt: skip
+)
 @pytest.mark.parametrize(
     ("measure", "name"), [("auc", "AUC within the question"), ("ratio", "comparative ratio")]
 )
@@ -155,10 +164,12 @@ def test_the_summary_says_where_chance_is(
 def test_the_summary_of_few_questions_claims_nothing() -> None:
     values = np.where(np.arange(4) < 4, 0.9, np.nan)
     made = replace(
-        cells({}), questions=list("abcd"), categories=list("aabb"), reach={
-            (ARM, n): HaystackCoverage(8, 0.0, 1.0) for n in (256, 1024)},
+        cells({}),
+        questions=list("abcd"),
+        categories=list("aabb"),
+        reach={(ARM, n): HaystackCoverage(8, 0.0, 1.0) for n in (256, 1024)},
         values={cell("auc", 256): values, cell("auc", 1024): values - 0.3},
-    )  # fmt: skip
+    )
     assert sentences({"one": made}) == [
         f"{too_few(4)}.",
         "one: the AUC within the question is 0.900 at 256 tokens, and 0.600 at 1,024.",
@@ -197,9 +208,10 @@ def test_makes_stand_side_by_side() -> None:
     made = cells({cell("auc"): values})
     assert side_by_side(rows_of({"one": made})) == []
     both = replace(
-        made, reach={**made.reach, (other, 128): HaystackCoverage(8, 1.0, 0.5)},
+        made,
+        reach={**made.reach, (other, 128): HaystackCoverage(8, 1.0, 0.5)},
         values={**made.values, cell("auc")._replace(variant=other): values + more},
-    )  # fmt: skip
+    )
     view, less = (one.table() for one in side_by_side(rows_of({"one": both})))
     assert view.head == ["AUC", "needle", "near-answers", "128"]
     assert view.rows == [

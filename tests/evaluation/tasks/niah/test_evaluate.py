@@ -11,12 +11,12 @@ import numpy as np
 import pytest
 
 from retgen.errors import UsageError
-from retgen.evaluation.collection import load
-from retgen.evaluation.embedders.loading import load_model
 from retgen.evaluation.retrievers import Options
 from retgen.evaluation.scoring.evaluate import evaluate
 from retgen.evaluation.scoring.page import text as text_of
 from retgen.evaluation.tasks.niah.haystacks import load_haystacks
+from retgen.search.collection import load
+from retgen.search.embedders.loading import load_model
 from tests.conftest import read_jsonl
 from tests.evaluation.tasks.niah.made import GROUPS, MANY, ORDERS, write_haystacks
 
@@ -26,25 +26,32 @@ READ = 40  # tokens that minilm reads here
 @pytest.fixture(scope="module")
 def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return write_haystacks(
-        tmp_path_factory.mktemp("niah") / "made", (40, 80, 160), needles=("one_hop", "literal"),
+        tmp_path_factory.mktemp("niah") / "made",
+        (40, 80, 160),
+        needles=("one_hop", "literal"),
         expanded=True,
-    )  # fmt: skip
+    )
 
 
 @pytest.fixture(scope="module")
 def scored(made: Path, tmp_path_factory: pytest.TempPathFactory) -> Any:
     return evaluate(
-        made, models=["static:minilm", "bm25"],
-        out=tmp_path_factory.mktemp("out") / "eval", metrics=["recall@10"],
-    )  # fmt: skip
+        made,
+        models=["static:minilm", "bm25"],
+        out=tmp_path_factory.mktemp("out") / "eval",
+        metrics=["recall@10"],
+    )
 
 
 @pytest.fixture(scope="module")
 def short(made: Path, tmp_path_factory: pytest.TempPathFactory) -> Any:
     return evaluate(
-        made, models=["minilm"], options=Options(max_length=READ), metrics=["recall@10"],
+        made,
+        models=["minilm"],
+        options=Options(max_length=READ),
+        metrics=["recall@10"],
         out=tmp_path_factory.mktemp("out") / "short",
-    )  # fmt: skip
+    )
 
 
 @pytest.fixture(scope="module")
@@ -52,9 +59,12 @@ def many(tmp_path_factory: pytest.TempPathFactory) -> Any:
     """Enough questions for intervals."""
     folder = tmp_path_factory.mktemp("niah")
     made = write_haystacks(
-        folder / "many", (40, 80), needles=("one_hop", "literal"), groups=tuple(MANY),
+        folder / "many",
+        (40, 80),
+        needles=("one_hop", "literal"),
+        groups=tuple(MANY),
         controls=("none", "neutral"),
-    )  # fmt: skip
+    )
     return evaluate(made, models=["bm25"], metrics=["recall@10"], out=folder / "eval")
 
 
@@ -79,10 +89,15 @@ def test_measures_are_those_of_the_scores(made: Path, scored: Any) -> None:
         controls = model.encode_document([t.text for t in without]) @ asked
         paired = model.encode_document(mine.text) @ asked
         bare = model.encode_document(group.needles["one_hop", "default"]) @ asked
-        values.append([
-            scores.mean(), (scores / bare).mean(), (scores > paired).mean(),
-            scores.mean() - controls.mean(), (scores[:, None] > controls[None]).mean(),
-        ])  # fmt: skip
+        values.append(
+            [
+                scores.mean(),
+                (scores / bare).mean(),
+                (scores > paired).mean(),
+                scores.mean() - controls.mean(),
+                (scores[:, None] > controls[None]).mean(),
+            ]
+        )
     got = [of[m]["value"] for m in ("similarity", "normalised", "ratio", "difference", "auc")]
     assert got == pytest.approx(np.mean(values, axis=0), abs=1e-5)
 
@@ -95,9 +110,11 @@ def test_words_find_literal_needles_and_no_others(scored: Any) -> None:
         for variant in row["haystacks"]["arms"]
     }
     assert list(variants) == [
-        ("one_hop", "question"), ("one_hop", "expansion_100"),
-        ("literal", "question"), ("literal", "expansion_100"),
-    ]  # fmt: skip
+        ("one_hop", "question"),
+        ("one_hop", "expansion_100"),
+        ("literal", "question"),
+        ("literal", "expansion_100"),
+    ]
     for length in ("40", "80", "160"):
         chance = variants["one_hop", "question"]["by_length"][length]
         assert chance["auc"] == chance["ratio"] == {"value": 0.5, "low": None, "high": None}
@@ -205,9 +222,13 @@ def test_what_is_not_read_is_said_beside_each_length(short: Any) -> None:
 def test_queries_that_are_cut_are_counted(made: Path, tmp_path: Path) -> None:
     """With 12 tokens a question is read whole, a question with terms is not."""
     result = evaluate(
-        made, models=["minilm"], options=Options(max_length=12), limit=1, metrics=["recall@10"],
+        made,
+        models=["minilm"],
+        options=Options(max_length=12),
+        limit=1,
+        metrics=["recall@10"],
         out=tmp_path / "out",
-    )  # fmt: skip
+    )
     rows = result.to_json()["results"]
     for row in rows:
         cut = {
@@ -229,9 +250,12 @@ def test_tables_and_page(short: Any, scored: Any) -> None:
     table = [re.split(r"  +", line.strip()) for line in lines[start + 1 : lines.index("", start)]]
     assert table[0] == ["AUC", "40", "80", "160", "effective length"]
     assert [row[0] for row in table[1:]] == [
-        "minilm · one-hop", "minilm · literal", "minilm, best chunk · one-hop",
-        "minilm, best chunk · literal", "chance",
-    ]  # fmt: skip
+        "minilm · one-hop",
+        "minilm · literal",
+        "minilm, best chunk · one-hop",
+        "minilm, best chunk · literal",
+        "chance",
+    ]
     assert [cell.endswith("*") for cell in table[1][1:4]] == [False, True, True]
     title = "What is read of the haystacks: how many are truncated, and whose needle is read"
     start = lines.index(title)
@@ -242,14 +266,25 @@ def test_tables_and_page(short: Any, scored: Any) -> None:
         ["minilm · one-hop", "needle read", "100%", "50%", "25%"],
     ]
     page = (short.folder / "eval.html").read_text()
-    for title in ("Needles in haystacks: by length", "Similarity, comparative ratio, separation",
-                  "The place of the needle", "Query expansion", "Order and category",
-                  "Pictures for model cards"):  # fmt: skip
+    for title in (
+        "Needles in haystacks: by length",
+        "Similarity, comparative ratio, separation",
+        "The place of the needle",
+        "Query expansion",
+        "Order and category",
+        "Pictures for model cards",
+    ):
         assert page.count(f"<h2>{title}</h2>") == 1
     assert "100% cut" in page
     names = {path.name for path in (short.folder / "figures").glob("*.svg")}
-    assert {"haystacks_auc.svg", "haystacks_ratio.svg", "haystacks_normalised.svg",
-            "haystacks_categories.svg", "haystacks_expansion.svg", "card_minilm.svg"} <= names  # fmt: skip
+    assert {
+        "haystacks_auc.svg",
+        "haystacks_ratio.svg",
+        "haystacks_normalised.svg",
+        "haystacks_categories.svg",
+        "haystacks_expansion.svg",
+        "card_minilm.svg",
+    } <= names
     assert "card_minilm--best-chunk.svg" not in names
     expansion = (scored.folder / "eval.html").read_text().partition("<h2>Query expansion")[2]
     assert "Not drawn, for want of room: " in expansion

@@ -12,8 +12,6 @@ import pytest
 
 from retgen.data import open_dataset
 from retgen.errors import DatasetError
-from retgen.evaluation.collection import load
-from retgen.evaluation.search.base import CandidateSet, System
 from retgen.evaluation.tasks import task_of
 from retgen.evaluation.tasks.niah import NeedlesInHaystacks
 from retgen.evaluation.tasks.niah.cells import CellKey, SystemCells
@@ -22,6 +20,8 @@ from retgen.evaluation.tasks.niah.haystacks import load_haystacks
 from retgen.evaluation.tasks.niah.sentences import sentences
 from retgen.evaluation.tasks.task import SystemResult
 from retgen.progress import Progress, no_progress
+from retgen.search.base import CandidateSet, System
+from retgen.search.collection import load
 from tests.evaluation.tasks.niah.made import GROUPS, ORDERS, PLACES, write_haystacks
 
 
@@ -37,9 +37,12 @@ def titles(systems: dict[str, SystemCells]) -> list[str]:
 @pytest.fixture(scope="module")
 def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return write_haystacks(
-        tmp_path_factory.mktemp("niah") / "made", (32, 64), needles=("literal", "one_hop"),
-        controls=("neutral", "none"), expanded=True,
-    )  # fmt: skip
+        tmp_path_factory.mktemp("niah") / "made",
+        (32, 64),
+        needles=("literal", "one_hop"),
+        controls=("neutral", "none"),
+        expanded=True,
+    )
 
 
 def changed(made: Path, folder: Path, table: str, **metadata: object) -> Path:
@@ -51,8 +54,9 @@ def changed(made: Path, folder: Path, table: str, **metadata: object) -> Path:
         if name == table:
             row = json.loads(lines[0])
             row["metadata"] |= metadata
-            lines[0] = json.dumps({**row, "metadata": {k: v for k, v in row["metadata"].items()
-                                                       if v is not None}})  # fmt: skip
+            lines[0] = json.dumps(
+                {**row, "metadata": {k: v for k, v in row["metadata"].items() if v is not None}}
+            )
         (folder / f"{name}.jsonl").write_text("\n".join(lines) + "\n")
     return folder
 
@@ -88,8 +92,9 @@ def test_under_each_question_stand_all_controls_and_its_needles(made: Path) -> N
     comparison = data.comparison(3)
     assert comparison.described == "3 of 4 questions"
     assert [(one.corpus, len(one.texts)) for one in comparison.sets] == [
-        *[("", 32 + 40)] * 6, *[("needles", 4)] * 6,
-    ]  # fmt: skip
+        *[("", 32 + 40)] * 6,
+        *[("needles", 4)] * 6,
+    ]
     paid = data.comparison(1, paid=True)
     assert isinstance(paid, OfPairs)
     assert [len(one.texts) for one in paid.sets] == [2] * 32
@@ -176,10 +181,9 @@ def test_a_neutral_sentence_is_a_control_of_its_own(made: Path) -> None:
     """By length of the text: needles are longer or shorter than the neutral sentence."""
     comparison = HaystackData(load(made)).comparison()
     (reading,) = comparison.readings("counting", System(None, Counting()))
-    (cells,) = (
-        reading.comparison.measure(Counting().score(reading.comparison.sets, no_progress), 0.0)
-        .domains.values()
-    )  # fmt: skip
+    (cells,) = reading.comparison.measure(
+        Counting().score(reading.comparison.sets, no_progress), 0.0
+    ).domains.values()
     views = titles({"counting": cells})
     title = "Comparative ratio: a haystack above its filler with a neutral sentence"
     assert views.index(title) == 1

@@ -7,7 +7,6 @@ import math
 import numpy as np
 import pytest
 
-from retgen.evaluation.search.base import share_won
 from retgen.evaluation.tasks.niah.measures import (
     auc,
     comparative_ratio,
@@ -17,6 +16,7 @@ from retgen.evaluation.tasks.niah.measures import (
     on_depth,
     position_sensitivity,
 )
+from retgen.search.base import share_won
 
 
 def test_a_tie_is_half_within_the_tolerance() -> None:

@@ -58,9 +58,11 @@ def test_triples_are_drawn_and_not_queries() -> None:
     once = changes(rows, list(range(40)), factors, 0.0).estimate("fact")
     doubled = {name: ["4"] * 80 for name in factors}
     twice = changes(
-        [row for row in rows for _ in range(2)], [i for i in range(40) for _ in range(2)],
-        doubled, 0.0,
-    ).estimate("fact")  # fmt: skip
+        [row for row in rows for _ in range(2)],
+        [i for i in range(40) for _ in range(2)],
+        doubled,
+        0.0,
+    ).estimate("fact")
     assert once == pytest.approx(twice)
     assert once is not None
     assert once.low is not None
@@ -89,13 +91,19 @@ def test_tables_and_sentences() -> None:
     tables += [one for part in parts for fold in part.folded for one in fold.tables]
     shown = {one.title: one.table() for one in tables}
     overall = "Twins: shares of queries (%), and changes in gaps"
-    titles = ("Base above twin (%)", "Control above twin (%)",
-              "Sensitivity: control less twin, in gaps")  # fmt: skip
+    titles = (
+        "Base above twin (%)",
+        "Control above twin (%)",
+        "Sensitivity: control less twin, in gaps",
+    )
     assert set(shown) == {
         overall,
-        *(f"{title}, by {words}" for title in titles
-          for words in ("type of the changed fact", "facts a document")),
-    }  # fmt: skip
+        *(
+            f"{title}, by {words}"
+            for title in titles
+            for words in ("type of the changed fact", "facts a document")
+        ),
+    }
     assert shown[overall].rows == [
         ["bm25", "all", "100.0", "50.0", "50.0", "0.375", "0.250", "0.125"],
         ["bm25", "literal", "100.0", "0.0", "0.0", "0.250", "0.500", "-0.250"],

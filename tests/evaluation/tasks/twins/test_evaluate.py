@@ -10,9 +10,9 @@ import numpy as np
 import pytest
 
 from retgen.errors import DatasetError
-from retgen.evaluation.collection import load
 from retgen.evaluation.scoring.evaluate import evaluate
 from retgen.evaluation.tasks.twins.triples import OTHERS, load_triples
+from retgen.search.collection import load
 from tests.conftest import read_jsonl
 from tests.generators.world_twins.made import Row, rows, write
 
@@ -68,19 +68,24 @@ def test_page(folder: Path, scored: Any) -> None:
         assert text in page
     pictures = sorted(path.name for path in (folder.parent / "eval" / "figures").glob("twins*.svg"))
     assert pictures == [
-        "twins_length_entailed.svg", "twins_length_literal.svg", "twins_length_paraphrase.svg",
-        "twins_slot_type_entailed.svg", "twins_slot_type_literal.svg",
-        "twins_slot_type_paraphrase.svg", "twins_wording.svg",
-    ]  # fmt: skip
+        "twins_length_entailed.svg",
+        "twins_length_literal.svg",
+        "twins_length_paraphrase.svg",
+        "twins_slot_type_entailed.svg",
+        "twins_slot_type_literal.svg",
+        "twins_slot_type_paraphrase.svg",
+        "twins_wording.svg",
+    ]
 
 
 def test_a_triple_that_is_cut(made: dict[str, list[Row]], tmp_path: Path) -> None:
     cut = copy.deepcopy(made)
     triple = cut["queries"][0]["metadata"]["triple"]
     cut["corpus"] = [
-        row for row in cut["corpus"]
+        row
+        for row in cut["corpus"]
         if (row["metadata"]["triple"], row["metadata"]["role"]) != (triple, "twin")
-    ]  # fmt: skip
+    ]
     left = {row["_id"] for row in cut["corpus"]}
     cut["qrels"] = [row for row in cut["qrels"] if row["corpus-id"] in left]
     cut["qrels_graded"] = [row for row in cut["qrels_graded"] if row["corpus-id"] in left]

@@ -1,0 +1,208 @@
+"""What a retriever is: a name in, rankings of a corpus or scores of candidate sets out."""
+
+from __future__ import annotations
+
+import re
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any, ClassVar, NamedTuple, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from retgen.agents.models import ModelSettings
+from retgen.errors import UsageError
+from retgen.progress import Progress
+from retgen.search.collection import Collection
+from retgen.search.embedders.options import Options
+from retgen.search.rankings import Rankings
+
+Array = NDArray[np.float64]
+
+
+class CandidateSet(NamedTuple):
+    """A query and its candidates. `corpus`: which collection these are part of, for scorers that
+    count words over all documents of one: "" the data set's own.
+    """
+
+    query: str
+    texts: tuple[str, ...]
+    corpus: str = ""
+
+
+def share_won(first: Array, second: Array, noise: float) -> Array:
+    """1 where `first` is higher, 0.5 where they tie within the relative tolerance, else 0."""
+    apart = first - second
+    tied = np.abs(apart) <= noise * np.maximum(np.abs(first), np.abs(second))
+    return np.asarray(np.where(tied, 0.5, (apart > 0).astype(np.float64)))
+
+
+@dataclass(frozen=True)
+class SystemRanks:
+    """Rankings of one system at one dimension (None where it has none).
+
+    `details` says how they came about: device, dtype, max_length, truncated {"documents",
+    "queries"}, trained_for_truncation, notes, ...
+    """
+
+    model: str
+    dim: int | None
+    rankings: Rankings
+    details: dict[str, Any] = field(default_factory=dict)
+
+
+class Retriever(Protocol):
+    """Ranks the documents of a collection for each of its queries. `rank_corpus` asks it."""
+
+    def rank(self, collection: Collection, depth: int, progress: Progress) -> Iterator[SystemRanks]:
+        """The best `depth` documents of every query; one result per dimension."""
+        ...
+
+
+def rank_corpus(
+    retriever: Retriever, collection: Collection, depth: int, progress: Progress
+) -> Iterator[SystemRanks]:
+    """What a retriever ranks, without documents that are the query itself."""
+    deep = depth + bool((collection.own >= 0).any())
+    for one in retriever.rank(collection, min(deep, collection.documents), progress):
+        yield replace(one, rankings=one.rankings.without(collection.own, depth))
+
+
+class Scorer(Protocol):
+    """Scores candidate sets. `noise`: the relative tolerance within which two of its scores tie."""
+
+    @property
+    def noise(self) -> float: ...
+
+    def score(self, groups: Sequence[CandidateSet], progress: Progress) -> list[Array]:
+        """For each set (candidates,); higher is better. All sets are of one corpus."""
+        ...
+
+
+def noise_of(dtype: object) -> float:
+    """What the digits of a number format leave open, and some more."""
+    return {"float32": 1e-6, "tf32": 1e-3}.get(str(dtype), 1e-2)
+
+
+class System(NamedTuple):
+    """A scorer at one dimension (None where it has none); `details` after it has scored.
+
+    `pieces`: cuts texts into what it reads whole; None where it has no limit, or does not tell.
+    """
+
+    dim: int | None
+    scorer: Scorer
+    details: Callable[[], dict[str, Any]] = dict
+    pieces: Callable[[Sequence[str]], list[list[str]]] | None = None
+
+
+class BestChunk:
+    """Scores every chunk of a text by itself; the highest score is the text's."""
+
+    def __init__(self, scorer: Scorer, pieces: Callable[[Sequence[str]], list[list[str]]]) -> None:
+        self._scorer, self._pieces = scorer, pieces
+        self.noise = scorer.noise
+        self._chunks: dict[str, list[str]] = {}
+
+    def cut(self, texts: Sequence[str]) -> list[list[str]]:
+        """The chunks of texts, each of which is cut once."""
+        missing = [text for text in dict.fromkeys(texts) if text not in self._chunks]
+        self._chunks |= zip(missing, self._pieces(missing), strict=True)
+        return [self._chunks[text] for text in texts]
+
+    def score(self, groups: Sequence[CandidateSet], progress: Progress) -> list[Array]:
+        self.cut([text for group in groups for text in group.texts])
+        cut = [
+            group._replace(texts=tuple(c for text in group.texts for c in self._chunks[text]))
+            for group in groups
+        ]
+        result = []
+        for group, scores in zip(groups, self._scorer.score(cut, progress), strict=True):
+            counts = [len(self._chunks[text]) for text in group.texts]
+            begins = np.concatenate([[0], np.cumsum(counts)[:-1]])
+            result.append(np.maximum.reduceat(scores, begins))
+        return result
+
+    def details(self, scorer: Mapping[str, Any]) -> dict[str, Any]:
+        """Those of the scorer of chunks, and how many texts became how many of them."""
+        chunks = {chunk for of in self._chunks.values() for chunk in of}
+        kept = {key: value for key, value in scorer.items() if key not in ("truncated", "encoded")}
+        return kept | {"chunks": {"documents": len(self._chunks), "distinct": len(chunks)}}
+
+
+class RetrieverType(ABC):
+    """What `--model` may name, in a module of its own under `retgen.evaluation.retrievers`.
+
+    `names`: what it is called, each with what it is, for help and docs; or `prefix` where a name is
+    PREFIX:REST, with `form` and `about` to show it by. `needs`: packages of the extra `eval`.
+    `ranks`: whole corpora; False: it orders candidate sets alone. `trainable`: by `gen train`.
+    """
+
+    names: ClassVar[Mapping[str, str]] = {}
+    prefix: ClassVar[str] = ""
+    form: ClassVar[str] = ""
+    about: ClassVar[str] = ""
+    needs: ClassVar[tuple[str, ...]] = ()
+    ranks: ClassVar[bool] = True
+    trainable: ClassVar[bool] = False
+
+    def prefixes(self) -> tuple[str, ...]:
+        """What stands before the colon of its names: `prefix`, where it has one."""
+        return (self.prefix,) if self.prefix else ()
+
+    def accepts(self, name: str) -> bool:
+        """Whether a name is one of its own. Looks at no model."""
+        prefix, colon, _ = name.partition(":")
+        return name in self.names or (bool(colon) and prefix in self.prefixes())
+
+    def asked(self, name: str) -> list[ModelSettings]:
+        """The models behind an API that a name of its own stands for: they may cost money."""
+        return []
+
+    def runs_a_model(self, name: str) -> bool:
+        """Whether dimensions, prompts and number formats mean something to it."""
+        return bool(self.needs)
+
+    def check(self, name: str) -> None:
+        """Raise `UsageError` for a name of its own that can mean nothing."""
+        prefix, _, rest = name.partition(":")
+        if prefix in self.prefixes() and not rest:
+            raise UsageError(f"--model {name}: name a model after {prefix}:")
+
+    @abstractmethod
+    def load(self, name: str, options: Options) -> Retriever | None:
+        """The retriever; None where it ranks no corpus. Raises `UsageError` with the reason."""
+
+    def systems(self, name: str, retriever: Retriever | None, options: Options) -> list[System]:
+        """Its scorers of candidate sets, one a dimension; none where it has no score of a pair.
+
+        `retriever`: what `load` gave for the name; one with `systems` of its own is asked.
+        """
+        own: Callable[[], list[System]] = getattr(retriever, "systems", list)
+        return own()
+
+
+EMBEDDERS = {
+    "minilm": "all-MiniLM-L6-v2 from a PyPI package, no network",
+    "static:minilm": "its word embeddings alone, averaged",
+}
+
+
+def label(model: str, dim: int | None, details: Mapping[str, Any]) -> str:
+    """A system's name in tables: the dimension only where it was cut."""
+    cut = dim is not None and not details.get("full_dimension", True)
+    return f"{model}, first {dim}" if cut else model
+
+
+def slug(model: str, dim: int | None = None) -> str:
+    """A file name for a system."""
+    name = re.sub(r"[^0-9A-Za-z._-]+", "--", model).strip("-.") or "model"
+    return f"{name}-{dim}" if dim is not None else name
+
+
+def names_embedder(name: str) -> bool:
+    """Whether a name may be an embedder's: one of `EMBEDDERS`, a folder, a Hub id."""
+    id_of_the_hub = "/" in name and ":" not in name
+    return name in EMBEDDERS or id_of_the_hub or Path(name).exists()

@@ -1,0 +1,309 @@
+"""Single-vector embedders: encoding with care for memory and truncation, on one device or several.
+
+A model is loaded by `load_model` of `loading`, which stands here too.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import re
+import weakref
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal, Protocol
+
+import torch
+import xxhash
+from torch import Tensor, nn
+
+from retgen.errors import UsageError
+from retgen.search.embedders.chunks import Cutter, cutter
+from retgen.search.embedders.devices import choose_devices, tensor_cores
+from retgen.search.embedders.loading import (
+    HUB,
+    attention_of,
+    dtype_of,
+    load_model,
+    loading,
+    out_of_memory,
+    prompts_of,
+)
+from retgen.search.embedders.options import Options
+from retgen.search.embedders.similarity import Similarity, similarity_of
+
+if TYPE_CHECKING:
+    from sentence_transformers import SentenceTransformer
+
+
+Kind = Literal["query", "document"]
+Report = Callable[[int], None]  # of how many texts are encoded
+
+
+def no_report(_: int) -> None:
+    """Report nothing."""
+
+
+class Embedder(Protocol):
+    """Texts in, vectors out. `fingerprint` None: vectors must not be kept on disk."""
+
+    device: str
+    similarity: Similarity
+    max_length: int | None
+    fingerprint: str | None
+    details: dict[str, Any]
+
+    @property
+    def dimension(self) -> int: ...
+
+    def encode(
+        self, texts: Sequence[str], kind: Kind, report: Report = no_report
+    ) -> tuple[Tensor, list[int]]:
+        """float32 (texts, dimension) on `device`, and the tokens of each text before truncation.
+
+        The tokens are an empty list where that is not known. `report` is called after each batch,
+        unless several processes encode.
+        """
+        ...
+
+
+def load_embedder(name: str, options: Options) -> SentenceEmbedder:
+    """The embedder of a name: `minilm`, `static:minilm`, a folder, a Hub id."""
+    devices = choose_devices(options.device)
+    if len(devices) > 1 and options.dtype == "tf32":
+        raise UsageError("--dtype tf32: runs on one device; name one with --device")
+    model = load_model(
+        name,
+        "cpu" if len(devices) > 1 else devices[0],
+        options.dtype,
+        attn_implementation=options.attn_implementation,
+        trust_remote_code=options.trust_remote_code,
+    )
+    return SentenceEmbedder(name, model, options)
+
+
+def fingerprint(module: nn.Module, *settings: object) -> str:
+    """A hash of weights and settings: two models with one fingerprint give the same vectors."""
+    digest = xxhash.xxh3_128()
+    for key, value in module.state_dict().items():
+        digest.update(f"{key} {tuple(value.shape)} {value.dtype}".encode())
+        data = value.detach().cpu().contiguous().reshape(-1).view(torch.uint8)
+        digest.update(memoryview(data.numpy()))
+    tokenizer = getattr(module, "tokenizer", None)
+    backend: Any = getattr(tokenizer, "backend_tokenizer", tokenizer)
+    digest.update((backend.to_str() if hasattr(backend, "to_str") else repr(backend)).encode())
+    digest.update(repr((repr(module), *settings)).encode())
+    return digest.hexdigest()
+
+
+class SentenceEmbedder:
+    """A sentence-transformers model as an `Embedder`.
+
+    Where `options.device` names several devices, a process on each encodes a share of the texts.
+    """
+
+    def __init__(self, name: str, model: SentenceTransformer, options: Options) -> None:
+        self.name = name
+        self.model = model.eval()
+        self._devices = choose_devices(options.device) if options.device else [str(model.device)]
+        self.device = self._devices[0] if len(self._devices) > 1 else str(model.device)
+        self._pool: Any = None
+        self._tf32 = options.dtype == "tf32"
+        if options.max_length is not None:
+            shorten(model, options.max_length, name)
+        self.max_length = length_limit(model)
+        self._prompts = {"query": options.query_prompt, "document": options.document_prompt}
+        self._batch = options.batch_size or (32 if self.device == "cpu" else 256)
+        with loading(name):  # modules that give no vector of a text are found out here
+            self.dimension = int(model.encode("?", show_progress_bar=False).shape[0])
+        self.similarity = similarity_of(name, model.similarity_fn_name)
+        self.notes: list[str] = []
+        dtype = "tf32" if self._tf32 else dtype_of(model)
+        self.fingerprint: str | None = fingerprint(
+            model, self.max_length, self._prompts, dtype, model.prompts, attention_of(model)
+        )
+        card = model.model_card_data
+        self.details: dict[str, Any] = {
+            "device": ", ".join(self._devices),
+            "dtype": dtype,
+            "attention": attention_of(model),
+            "max_length": self.max_length,
+            "similarity": self.similarity,
+            "prompts": {
+                kind: prompt if self._prompts[kind] is None else self._prompts[kind]
+                for kind, prompt in prompts_of(model).items()
+            },
+            "trained_for_truncation": _trained_for_truncation(model),
+            "notes": self.notes,
+        }
+        if card.base_model_revision and not Path(name).exists():
+            self.details |= {"hub": name, "revision": card.base_model_revision}
+        elif name in HUB:
+            self.details["hub"] = HUB[name]
+        if options.trust_remote_code:
+            self.notes.append("ran code that the model brought along (--trust-remote-code)")
+
+    @property
+    def pieces(self) -> Cutter | None:
+        """Cuts documents into what the model reads whole; None where it reads any."""
+        prompt = str(self.details["prompts"]["document"])
+        return cutter(self.model.tokenizer, self.max_length, prompt)
+
+    def encode(
+        self, texts: Sequence[str], kind: Kind, report: Report = no_report
+    ) -> tuple[Tensor, list[int]]:
+        lengths: dict[str, int] = {}
+        with self._counting(lengths):
+            if self._processes():  # which share the texts among themselves
+                result = self._encode(texts, kind, self._batch)
+            else:
+                run = partial(self._encode, kind=kind, size=self._batch)
+                rows, self._batch = in_batches(
+                    texts, self._batch, run, self.name, self.notes, report
+                )
+                result = torch.stack(rows)
+        entries = result.coalesce() if result.is_sparse else None
+        wrong = (~torch.isfinite(result if entries is None else entries.values())).nonzero()
+        if len(wrong):
+            place = wrong[0, 0] if entries is None else entries.indices()[0, wrong[0, 0]]
+            raise UsageError(
+                f"--model {self.name}: gives a vector that is not finite for the text that begins "
+                f"{texts[int(place)][:60]!r}; try --dtype float32"
+            )
+        if self.max_length is None:
+            return result, []
+        missing = [text for text in dict.fromkeys(texts) if text not in lengths]
+        if missing:  # a tokenizer that does not say what it cut off, or another process
+            lengths |= zip(missing, self._tokens(missing, kind), strict=True)
+        return result, [lengths[text] for text in texts]
+
+    def _encode(self, texts: Sequence[str], kind: Kind, size: int) -> Tensor:
+        encode = self.model.encode_query if kind == "query" else self.model.encode_document
+        with torch.inference_mode(), tensor_cores(self._tf32):
+            result = encode(
+                list(texts),
+                prompt=self._prompts[kind],
+                batch_size=size,
+                show_progress_bar=False,
+                convert_to_tensor=True,
+                pool=self._processes(),
+            )
+        assert isinstance(result, Tensor)
+        return result.float().to(self.device)
+
+    def _processes(self) -> Any:
+        """A process a device, started when they are first needed; None for a single device."""
+        if len(self._devices) > 1 and self._pool is None:
+            self._pool = self.model.start_multi_process_pool(self._devices)
+            weakref.finalize(self, self.model.stop_multi_process_pool, self._pool)
+        return self._pool
+
+    @contextlib.contextmanager
+    def _counting(self, lengths: dict[str, int]) -> Iterator[None]:
+        """Note each text's tokens where the model itself cuts it into them, so it is done once."""
+        model: Any = self.model
+        plain = model.preprocess
+
+        def counted(inputs: Sequence[str], *args: Any, **kwargs: Any) -> Any:
+            features = plain(inputs, *args, **kwargs)
+            result = getattr(features, "encodings", None) or []
+            if len(result) == len(inputs):
+                lengths.update(zip(inputs, map(_whole_length, result), strict=True))
+            return features
+
+        if self.max_length is None or len(self._devices) > 1:  # other processes do not tell
+            yield
+            return
+        model.preprocess = counted  # of this object alone, and only here
+        try:
+            yield
+        finally:
+            del model.preprocess
+
+    def _tokens(self, texts: Sequence[str], kind: Kind) -> list[int]:
+        prompt = str(self.details["prompts"][kind])
+        tokenizer: Any = self.model.tokenizer
+        result = tokenizer(
+            [prompt + text for text in texts],
+            add_special_tokens=True,
+            truncation=False,
+            padding=False,
+            verbose=False,
+            return_attention_mask=False,
+            return_token_type_ids=False,
+        )["input_ids"]
+        return [len(ids) for ids in result]
+
+
+def _whole_length(encoding: Any) -> int:
+    """Tokens of a text with what was cut off of it, as the `tokenizers` library keeps it."""
+    rest = sum(len(o.ids) - sum(o.special_tokens_mask) for o in encoding.overflowing)
+    return int(sum(encoding.attention_mask) + rest)
+
+
+def in_batches(
+    items: Sequence[Any],
+    size: int,
+    run: Callable[[Sequence[Any]], Iterable[Any]],
+    name: str,
+    notes: list[str],
+    report: Report = no_report,
+) -> tuple[list[Any], int]:
+    """What `run` gives for each item, and the size of the last batches; the longest items first.
+
+    A batch that memory does not hold is tried again with half as many items, and so are all after
+    it; `notes` says so. Items are texts, or pairs of them.
+    """
+    lengths = [len(one) if isinstance(one, str) else sum(map(len, one)) for one in items]
+    order = sorted(range(len(items)), key=lambda i: -lengths[i])
+    result: list[Any] = [None] * len(items)
+    start = 0
+    while start < len(items):
+        part = order[start : start + size]
+        try:
+            for i, row in zip(part, run([items[i] for i in part]), strict=True):
+                result[i] = row
+            start += len(part)
+            report(start)
+            continue
+        except (RuntimeError, MemoryError) as error:  # torch.OutOfMemoryError is a RuntimeError
+            if not out_of_memory(error):
+                raise
+            if len(part) == 1:
+                raise UsageError(
+                    f"--model {name}: a single text does not fit into memory; set --max-length, "
+                    "or --dtype bf16"
+                ) from error
+        size = len(part) // 2
+        if torch.cuda.is_available():
+            torch.cuda.empty_cache()
+        notes.append(f"out of memory: went on with batches of {size}")
+    return result, size
+
+
+def length_limit(model: SentenceTransformer) -> int | None:
+    """Tokens of a text that a model reads; None where that has no limit."""
+    limit = model.max_seq_length
+    return int(limit) if limit is not None and 0 < limit < 10**6 else None
+
+
+def shorten(model: Any, wanted: int, name: str) -> None:
+    """Let a model read so many tokens. Raises `UsageError` where it cannot."""
+    if length_limit(model) is None:
+        raise UsageError(f"--max-length: {name} has no limit of its own and cannot be given one")
+    transformer: Any = getattr(model[0], "auto_model", None)
+    most = getattr(getattr(transformer, "config", None), "max_position_embeddings", None)
+    if wanted < 3 or (most is not None and wanted > most):
+        raise UsageError(f"--max-length {wanted}: {name} takes 3 to {most} tokens")
+    model.max_seq_length = wanted
+
+
+def _trained_for_truncation(model: SentenceTransformer) -> bool | None:
+    """Whether the model's card names Matryoshka training; None where it has no card."""
+    card = model.model_card_data
+    written = getattr(model, "_model_card_text", None)
+    if not written:
+        return None
+    # links to what others write of it, and an option that was not used, say nothing
+    text = re.sub(r"\[[^\]]*\]\([^)]*\)|\| matryoshka \| none \|", "", written.lower())
+    return "matryoshka" in text or any("matryoshka" in tag.lower() for tag in card.tags or [])

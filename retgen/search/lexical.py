@@ -1,0 +1,368 @@
+"""Lexical retrievers: BM25 in two implementations, and TF-IDF.
+
+All cut texts as their scripts ask for (`retgen.tokenizer`), and say so in the details. A document
+that shares no term with a query is not ranked. Candidate sets are scored with statistics of all
+texts of one call, but for `bm25-paper`, which has an index a set.
+"""
+
+from __future__ import annotations
+
+import os
+from array import array
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from functools import cached_property
+from types import SimpleNamespace
+from typing import Any, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from retgen.on_disk import DiskList, joined
+from retgen.progress import Progress
+from retgen.search.base import Array, CandidateSet, System, SystemRanks
+from retgen.search.collection import Collection
+from retgen.search.rankings import Rankings
+from retgen.tokenizer import is_unspaced, named_scripts, stems, tokens, words_only
+
+BLOCK = 8192
+_QUERIES = 50  # between two reports of progress
+_SETS = 2000
+
+
+class WordIndex(Protocol):
+    """Texts by their words. `terms` are whatever it takes of queries, empty where nothing is."""
+
+    def terms(self, queries: list[str]) -> Sequence[Any]: ...
+    def scores(self, query: Any) -> NDArray[np.float32]:
+        """(texts,) of the terms of a query."""
+
+    def row_scores(self, query: Any, rows: list[int]) -> Array:
+        """Of some texts."""
+
+
+class WordRetriever:
+    """An index of words as a retriever, and as a scorer of candidate sets.
+
+    `stopwords`, `stemmer`: what the details say of it. `noise`: see `Scorer`.
+    """
+
+    def __init__(
+        self,
+        name: str,
+        index: Callable[[Iterable[list[str]]], WordIndex],
+        stopwords: str | None = None,
+        stemmer: str | None = None,
+        noise: float = 0.0,
+    ) -> None:
+        self._name, self._index, self.noise = name, index, noise
+        self._stopwords, self._stemmer = stopwords, stemmer
+
+    def rank(self, collection: Collection, depth: int, progress: Progress) -> Iterator[SystemRanks]:
+        scripts = _Scripts(collection)
+
+        def blocks() -> Iterator[list[str]]:
+            for first, texts in collection.blocks(BLOCK):
+                scripts.see(texts)
+                yield texts
+                progress(f"{self._name}: documents", first + len(texts), collection.documents)
+
+        index = self._index(blocks())
+        queries = index.terms([query.text for query in collection.queries])
+        ranked = rank_all(collection, depth, queries, index.scores, self._name, progress)
+        details = scripts.described(self._stopwords, self._stemmer)
+        yield SystemRanks(self._name, None, ranked, details)
+
+    def score(self, groups: Sequence[CandidateSet], progress: Progress) -> list[Array]:
+        texts = list(dict.fromkeys(text for group in groups for text in group.texts))
+        queries = list(dict.fromkeys(group.query for group in groups))
+        index = self._index([texts])
+        terms = dict(zip(queries, index.terms(queries), strict=True))
+        place = {text: row for row, text in enumerate(texts)}
+        result = []
+        for number, group in enumerate(groups):
+            rows = [place[text] for text in group.texts]
+            query = terms[group.query]
+            result.append(index.row_scores(query, rows) if len(query) else np.zeros(len(rows)))
+            if number % _SETS == 0:
+                progress(self._name, number, len(groups))
+        return result
+
+    def systems(self) -> list[System]:
+        """Itself."""
+        return [System(None, self)]
+
+
+def word_retriever(name: str) -> WordRetriever:
+    """The retriever of one of the names `bm25`, `rank-bm25` and `tfidf`."""
+    if name == "bm25":
+
+        def index(blocks: Iterable[list[str]]) -> BM25Index:
+            return BM25Index(map(stem_all, blocks))
+
+        return WordRetriever(name, index, "bm25s' English list", "Snowball, English")
+    if name == "tfidf":
+        return WordRetriever(name, TFIDFIndex, noise=1e-6)  # weights are 32-bit floats
+    return WordRetriever(name, RankBM25Index)
+
+
+class BM25Index:
+    """bm25s with its defaults (Lucene's formula, k1 1.5, b 0.75), over what `stem_all` gives."""
+
+    def __init__(self, blocks: Iterable[list[list[str]]]) -> None:
+        self._vocabulary: dict[str, int] = {}
+        documents = DiskList[list[int]](dump=_as_bytes, load=_as_numbers)
+        number = self._vocabulary
+        for texts in blocks:
+            for terms in texts:
+                documents.append([number.setdefault(t, len(number)) for t in terms])
+        self._index: Any = load_bm25s().BM25()
+        if number:  # else no query has a term, and bm25s would divide by a mean length of 0
+            self._index.index(SimpleNamespace(ids=documents, vocab=number), show_progress=False)
+            held = self._index.scores
+            held["data"] = joined([held["data"]], np.float32)
+            held["indices"] = joined([held["indices"]], np.int32)
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {"vocabulary": self._vocabulary, "index": vars(self._index)}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self._vocabulary, self._index = state["vocabulary"], load_bm25s().BM25()
+        vars(self._index).update(state["index"])
+        for name, one in self._index.scores.items():
+            if isinstance(one, np.ndarray):
+                # of unpickled arrays the dtype is another object than numpy's own, with which
+                # np.add.at takes 16 times as long
+                self._index.scores[name] = one.view(one.dtype.str)
+
+    def terms(self, queries: list[str]) -> list[NDArray[np.int32]]:
+        """The terms of queries that stand in some document, as numbers."""
+        known = self._vocabulary
+        return [
+            np.array([known[t] for t in row if t in known], np.int32) for row in stem_all(queries)
+        ]
+
+    def scores(self, query: NDArray[np.int32]) -> NDArray[np.float32]:
+        """(documents,) of a query's terms, of which there must be some."""
+        result: NDArray[np.float32] = self._index.get_scores_from_ids(query)
+        return result
+
+    def row_scores(self, query: NDArray[np.int32], rows: list[int]) -> Array:
+        """Of some documents."""
+        return _matched(self._by_document, Counter(query.tolist()), rows)
+
+    @cached_property
+    def _by_document(self) -> Any:
+        from scipy import sparse
+
+        scores = self._index.scores
+        shape = scores["num_docs"], len(scores["indptr"]) - 1
+        parts = scores["data"], scores["indices"], scores["indptr"]
+        return sparse.csc_array(parts, shape=shape).tocsr()
+
+
+def _as_bytes(terms: list[int]) -> bytes:
+    return array("i", terms).tobytes()
+
+
+def _as_numbers(data: bytes) -> list[int]:
+    return array("i", data).tolist()
+
+
+def load_bm25s() -> Any:
+    """The module. It starts JAX where that is installed, which then must not reserve a GPU.
+
+    By default JAX takes three quarters of a device's memory when it starts, and a training that
+    follows in this process finds none.
+    """
+    os.environ.setdefault("XLA_PYTHON_CLIENT_PREALLOCATE", "false")
+    import bm25s
+
+    return bm25s
+
+
+def stem_all(texts: list[str]) -> list[list[str]]:
+    """The terms of texts as `BM25` has them: stemmed, without stopwords.
+
+    Where words are all there is to a text, they are bm25s' own: of two letters and more.
+    """
+    import Stemmer
+
+    result: list[list[str]] = load_bm25s().tokenize(
+        texts,
+        stopwords="en",
+        stemmer=Stemmer.Stemmer("english"),
+        return_ids=False,
+        show_progress=False,
+    )
+    for row, text in enumerate(texts):
+        if not words_only(text):
+            result[row] = _stemmed_by_script(text)
+    return result
+
+
+def _stemmed_by_script(text: str) -> list[str]:
+    from bm25s.stopwords import STOPWORDS_EN
+
+    return stems(
+        [t for t in tokens(text) if is_unspaced(t) or (len(t) > 1 and t not in STOPWORDS_EN)]
+    )
+
+
+def okapi(documents: list[list[str]]) -> Any:
+    """BM25Okapi of rank-bm25 with its defaults."""
+    from rank_bm25 import BM25Okapi
+
+    # it cannot index a corpus without a token; no query has this one
+    return BM25Okapi(documents if any(documents) else [[""]] * len(documents))
+
+
+class RankBM25Index:
+    """BM25Okapi of rank-bm25 with its defaults over plain tokens."""
+
+    def __init__(self, blocks: Iterable[list[str]]) -> None:
+        self.index = okapi([tokens(text) for texts in blocks for text in texts])
+
+    def terms(self, queries: list[str]) -> list[list[str]]:
+        """The tokens of queries."""
+        return list(map(tokens, queries))
+
+    def scores(self, query: list[str]) -> NDArray[np.float32]:
+        """(texts,) of a query's tokens."""
+        result: NDArray[np.float32] = self.index.get_scores(query)
+        return result
+
+    def row_scores(self, query: list[str], rows: list[int]) -> Array:
+        """Of some texts."""
+        terms = [term for term in query if self.index.idf.get(term)]
+        return np.array(self.index.get_batch_scores(terms, rows))
+
+
+class TFIDFIndex:
+    """Cosines of tf-idf vectors over plain tokens, as scikit-learn's TfidfVectorizer has them:
+    tf (1 + ln((1 + N) / (1 + df))) of every word, scaled to length 1.
+
+    `weights` (texts, vocabulary): a sparse matrix by rows.
+    """
+
+    def __init__(self, blocks: Iterable[Iterable[str]]) -> None:
+        from sklearn.feature_extraction.text import TfidfVectorizer
+
+        # the vectorizer takes no vocabulary without a word
+        self._vectorizer: Any = TfidfVectorizer(
+            analyzer=lambda text: tokens(text) or [""], dtype=np.float32
+        )
+        self.weights: Any = self._vectorizer.fit_transform(
+            text for texts in blocks for text in texts
+        )
+        self._columns = self.weights.tocsc()
+
+    def terms(self, queries: list[str]) -> list[dict[int, float]]:
+        """The weight of each column in queries."""
+        rows = self._vectorizer.transform(queries)
+        cut = [slice(*rows.indptr[i : i + 2]) for i in range(len(queries))]
+        return [
+            dict(zip(rows.indices[of].tolist(), rows.data[of].tolist(), strict=True))
+            if tokens(query)
+            else {}
+            for query, of in zip(queries, cut, strict=True)
+        ]
+
+    def scores(self, query: Mapping[int, float]) -> NDArray[np.float32]:
+        """(texts,) the cosine of each with a query."""
+        columns = self._columns
+        total = np.zeros(columns.shape[0], np.float32)
+        for term, weight in query.items():
+            of = slice(*columns.indptr[term : term + 2])
+            total[columns.indices[of]] += np.float32(weight) * columns.data[of]
+        return total
+
+    def row_scores(self, query: Mapping[int, float], rows: list[int]) -> Array:
+        """Of some texts."""
+        return _matched(self.weights, query, rows)
+
+
+def _matched(weights: Any, query: Mapping[int, float], rows: list[int]) -> Array:
+    """Of `weights` (texts, vocabulary), a matrix by rows, the sums of a query's terms.
+
+    Only terms that match are added, in the order of the vocabulary: two documents that share the
+    same words with a query get the same score to the last digit, and tie.
+    """
+    times = np.zeros(weights.shape[1])
+    times[list(query)] = list(query.values())
+    result = np.zeros(len(rows))
+    for i, text in enumerate(rows):
+        row = slice(*weights.indptr[text : text + 2])
+        matched = times[weights.indices[row]]
+        there = matched > 0
+        result[i] = (weights.data[row][there] * matched[there]).sum()
+    return result
+
+
+class _Scripts:
+    """Which scripts without spaces stand in the texts, for the details of a ranking."""
+
+    def __init__(self, collection: Collection) -> None:
+        self._scripts = set(named_scripts(query.text for query in collection.queries))
+
+    def see(self, texts: Iterable[str]) -> None:
+        self._scripts.update(named_scripts(texts))
+
+    def described(self, stopwords: str | None = None, stemmer: str | None = None) -> dict[str, Any]:
+        details: dict[str, Any] = {"tokenizer": "words", "stopwords": stopwords, "stemmer": stemmer}
+        if self._scripts:
+            cut = f"{', '.join(sorted(self._scripts))} cut into characters and pairs of neighbours"
+            details["tokenizer"] = f"words; {cut}"
+            details["notes"] = [f"{cut}; stopwords and stemmer are English"] if stemmer else [cut]
+        return details
+
+
+def rank_all(
+    collection: Collection,
+    depth: int,
+    queries: Sequence[Any],
+    score: Callable[[Any], NDArray[np.float32]],
+    name: str,
+    progress: Progress,
+) -> Rankings:
+    """Rank all documents that score above 0. `score`: a query, not empty, -> (documents,)."""
+
+    def rows() -> Iterator[tuple[NDArray[np.int64], NDArray[np.float32]]]:
+        nothing = np.zeros(collection.documents, np.float32)
+        for row, query in enumerate(queries, start=1):
+            values = score(query) if len(query) else nothing
+            found = np.flatnonzero(values > 0)
+            yield found, values[found]
+            if row % _QUERIES == 0:
+                progress(f"{name}: queries", row, len(queries))
+
+    return Rankings.of(rows(), collection, depth)
+
+
+class BM25PaperScorer:
+    """BM25Okapi of rank-bm25 with its defaults, built anew over every candidate set.
+
+    That is what the paper's code does, over lower-cased words between white space. Of two documents
+    a word in just one has an IDF of 0, so what the positive has and the hard negative lacks does
+    not count, and what counts is how often shared words stand in the shorter document. In larger
+    sets a word in half of the documents does not count, and of those in more than half each has a
+    quarter of the mean IDF, which may be below 0.
+    """
+
+    name = "bm25-paper"
+    noise = 0.0
+
+    def score(self, groups: Sequence[CandidateSet], progress: Progress) -> list[Array]:
+        indices: dict[tuple[str, ...], Any] = {}
+        result = []
+        for number, group in enumerate(groups):
+            index = indices.get(group.texts)
+            if index is None:
+                index = okapi([text.lower().split() for text in group.texts])
+                indices[group.texts] = index
+            # a term without weight adds 0 to every score, and takes as long as any other
+            terms = [term for term in group.query.lower().split() if index.idf.get(term)]
+            result.append(index.get_scores(terms))
+            if number % _SETS == 0:
+                progress(self.name, number, len(groups))
+        return result

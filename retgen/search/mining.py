@@ -1,0 +1,279 @@
+"""Hard negatives: the documents of a corpus that rank high for a query and are not relevant to it.
+
+The rule is that of `mine_hard_negatives` of sentence-transformers with `range_max`,
+`relative_margin`, `num_negatives` and the sampling strategy "top" (the TopK-PercPos of
+NV-Retriever, arXiv 2407.15831), for BM25 as well as for embedders. torch is loaded for the latter.
+"""
+
+from __future__ import annotations
+
+import math
+import pickle
+from collections.abc import Callable, Collection, Generator, Iterator, Sequence
+from contextlib import closing
+from dataclasses import replace
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from retgen.errors import UsageError
+from retgen.progress import Progress, no_progress
+from retgen.search.base import names_embedder
+from retgen.search.embedders.options import Options
+from retgen.search.lexical import BM25Index, stem_all
+from retgen.search.rankings import best
+from retgen.work import Engine, Local, Result, Tasks
+from retgen.write import cache_folder
+
+if TYPE_CHECKING:
+    from torch import Tensor
+
+TEXTS = 2048  # documents that BM25 cuts at a time
+QUERIES, _CELLS = 200, 1_000_000  # that it ranks at a time, and documents of them at most
+_A_CHARACTER, _A_PAIR = 1.6e-7, 1e-8  # seconds: to cut one, to score a document for a query
+
+# of a query: documents best first (its positives may be among them), their scores, the bar's score
+_Candidates = tuple[NDArray[np.int64], NDArray[np.float32], float | None]
+
+
+def check_by(by: str) -> None:
+    """Raise `UsageError` where `mine` knows no such way."""
+    if by != "bm25" and not names_embedder(by):
+        known = "bm25, minilm, static:minilm, a folder, a Hub id"
+        raise UsageError(f"mining by {by!r}: there is no such way; known are {known}")
+
+
+def mine(
+    documents: Sequence[str],
+    queries: Sequence[str],
+    positives: Sequence[Collection[int]],
+    *,
+    by: str = "bm25",
+    count: int = 4,
+    depth: int = 50,
+    margin: float | None = 0.95,
+    excluded: Callable[[int, int], bool] | None = None,
+    options: Options | None = None,
+    engine: Engine | None = None,
+    progress: Progress = no_progress,
+) -> list[list[int]]:
+    """Up to `count` hard negatives of every query: indices of documents, the best-ranked first.
+
+    `positives`: for every query, the indices of its relevant documents. `by`: bm25, or an embedder
+    (minilm, static:minilm, a folder, a Hub id), whose vectors are kept on disk; `options` say how
+    it runs; `engine`: who ranks by bm25. Of equal scores the document that stands first in the
+    corpus ranks first.
+
+    A negative is one of the `depth` best-ranked documents that are not positives (`range_max`),
+    `excluded(query, document)` is not true of it (near-duplicates of a positive, documents that
+    hold the answer: the caller knows), and its score is at most `margin` times that of the query's
+    lowest-scored positive: `relative_margin` is 1 - margin there, taken of the score's magnitude.
+    None: no such bar, as for queries without a positive.
+
+    BM25 ranks only documents that share a term with the query. A positive that shares none says
+    nothing of the others and sets no bar; where none of the positives shares any, all that BM25
+    ranks is above them, and there is no negative.
+
+    Raises `UsageError` for a model that cannot be loaded and for numbers that make no sense.
+    """
+    return list(
+        mine_each(
+            documents,
+            queries,
+            positives,
+            by=by,
+            count=count,
+            depth=depth,
+            margin=margin,
+            excluded=excluded,
+            options=options,
+            engine=engine,
+            progress=progress,
+        )
+    )
+
+
+def mine_each(
+    documents: Sequence[str],
+    queries: Sequence[str],
+    positives: Sequence[Collection[int]],
+    *,
+    by: str,
+    count: int,
+    depth: int,
+    margin: float | None,
+    excluded: Callable[[int, int], bool] | None = None,
+    options: Options | None = None,
+    engine: Engine | None = None,
+    progress: Progress = no_progress,
+) -> Iterator[list[int]]:
+    """The same, query by query, so that all need not be in memory."""
+    check_by(by)
+    if count < 1 or depth < count or (margin is not None and not 0 < margin < math.inf):
+        raise UsageError(
+            f"mining: count {count}, depth {depth} and margin {margin} do not go together; count "
+            "must be at least 1, depth at least count, margin above 0 (0.95 is usual)"
+        )
+    if not len(queries) or not len(documents):
+        yield from ([] for _ in queries)
+        return
+    if by == "bm25":
+        ranked = _by_bm25(documents, queries, positives, depth, engine or Local(1), progress)
+    else:
+        options = replace(options or Options(cache=cache_folder()), dims=())
+        ranked = _by_embedder(by, documents, queries, positives, depth, options, progress)
+    for query, (order, scores, low) in enumerate(ranked):
+        bar = math.inf
+        if margin is not None and low is not None:
+            bar = low - abs(low) * (1 - margin)
+        yield _chosen(query, order, scores, positives[query], bar, count, depth, excluded)
+
+
+def _chosen(
+    query: int,
+    order: NDArray[np.int64],
+    scores: NDArray[np.float32],
+    positives: Collection[int],
+    bar: float,
+    count: int,
+    depth: int,
+    excluded: Callable[[int, int], bool] | None,
+) -> list[int]:
+    known = set(positives)
+    seen = 0
+    result: list[int] = []
+    for document, score in zip(order.tolist(), scores.tolist(), strict=True):
+        if document < 0 or len(result) == count or seen == depth:
+            break
+        if document in known:
+            continue
+        seen += 1
+        if score <= bar and not (excluded is not None and excluded(query, document)):
+            result.append(document)
+    return result
+
+
+def _ties(documents: int) -> NDArray[np.int64]:
+    """Priorities with which of equal scores the first document comes first."""
+    return np.arange(documents - 1, -1, -1)
+
+
+class _Asked(NamedTuple):
+    """A query for BM25: its terms, its positives, and how many documents are ranked."""
+
+    terms: NDArray[np.int32]
+    positives: list[int]
+    depth: int
+
+
+def _by_bm25(
+    documents: Sequence[str],
+    queries: Sequence[str],
+    positives: Sequence[Collection[int]],
+    depth: int,
+    engine: Engine,
+    progress: Progress,
+) -> Iterator[_Candidates]:
+    one = engine if engine.pays(sum(map(len, documents)) * _A_CHARACTER) else Local(1)
+    parts = Tasks(
+        map(str, range(0, len(documents), TEXTS)),
+        lambda name: documents[int(name) : int(name) + TEXTS],
+    )
+    cut = one.map_in_order(_cut, None, parts)
+    stage = "mining by bm25: documents"
+    index = BM25Index(map(pickle.loads, _shown(cut, len(documents), TEXTS, stage, progress)))
+
+    one = engine if engine.pays(len(queries) * len(documents) * _A_PAIR) else Local(1)
+    step = max(1, min(QUERIES, _CELLS // (depth + max(map(len, positives)))))
+
+    def group(name: str) -> list[_Asked]:
+        some = slice(int(name), int(name) + step)
+        return [
+            _Asked(terms, list(known), depth + len(known))
+            for terms, known in zip(index.terms(list(queries[some])), positives[some], strict=True)
+        ]
+
+    groups = Tasks(map(str, range(0, len(queries), step)), group)
+    ranked = one.map_in_order(_rank, (index, len(documents)), groups)
+    for some in _shown(ranked, len(queries), step, "mining by bm25: queries", progress):
+        yield from pickle.loads(some)
+
+
+def _shown(
+    results: Generator[tuple[str, Result]], total: int, step: int, stage: str, progress: Progress
+) -> Iterator[Result]:
+    """The results of tasks of `step` each."""
+    with closing(results):
+        for number, (_, result) in enumerate(results, start=1):
+            yield result
+            progress(stage, min(number * step, total), total)
+
+
+def _cut(_: None, texts: Sequence[str]) -> bytes:
+    return pickle.dumps(stem_all(list(texts)), protocol=5)
+
+
+def _rank(corpus: tuple[BM25Index, int], queries: Sequence[_Asked]) -> bytes:
+    """The candidates of each, pickled."""
+    index, documents = corpus
+    priority, nothing = _ties(documents), np.zeros(documents, np.float32)
+    result: list[_Candidates] = []
+    for terms, positives, depth in queries:
+        values = index.scores(terms) if len(terms) else nothing
+        ranked = np.flatnonzero(values > 0)
+        order, scores = best(ranked, values[ranked], priority, min(depth, len(ranked)))
+        of_positives = values[positives]
+        shared = of_positives[of_positives > 0]
+        low = float(shared.min()) if len(shared) else 0.0
+        result.append((order, scores, low if positives else None))
+    return pickle.dumps(result, protocol=5)
+
+
+def _by_embedder(
+    name: str,
+    documents: Sequence[str],
+    queries: Sequence[str],
+    positives: Sequence[Collection[int]],
+    depth: int,
+    options: Options,
+    progress: Progress,
+) -> Iterator[_Candidates]:
+    from retgen.search.dense import BLOCK, DenseRetriever, search
+    from retgen.search.embedders.base import load_embedder
+    from retgen.search.embedders.similarity import each_pair
+
+    dense = DenseRetriever(name, load_embedder(name, options), options)
+    embedder = dense.embedder
+    cut = {"documents": 0, "queries": 0}
+    asked = dense.queries(queries, cut, progress)
+    texts = ((i, documents[i : i + BLOCK]) for i in range(0, len(documents), BLOCK))
+    blocks = dense.documents(texts, len(documents), cut, progress)
+
+    pairs = sorted((d, q) for q, own in enumerate(positives) for d in own)
+    lowest = np.full(len(queries), np.inf, np.float32)
+
+    def watched() -> Iterator[tuple[int, Tensor]]:
+        """The blocks as they are, the scores of the positives in them noted."""
+        place = 0
+        for first, vectors in blocks:
+            end = place
+            while end < len(pairs) and pairs[end][0] < first + len(vectors):
+                end += 1
+            for start in range(place, end, BLOCK):
+                part = pairs[start : min(start + BLOCK, end)]
+                rows = vectors[[d - first for d, _ in part]]
+                of = [q for _, q in part]
+                scores = each_pair(asked[of], rows, embedder.similarity).cpu().numpy()
+                np.minimum.at(lowest, of, scores)
+            place = end
+            yield first, vectors
+
+    most = depth + max(map(len, positives))
+    (ranked,) = search(
+        watched(), asked, [embedder.dimension], embedder.similarity, _ties(len(documents)), most
+    )
+    dense.flush()
+    for row in range(len(queries)):
+        low = float(lowest[row]) if len(positives[row]) else None
+        yield ranked.documents[row], ranked.scores[row], low

@@ -1,0 +1,102 @@
+"""Test sets that others publish, by name or folder: tasks of MTEB, MultiConIR's files."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from retgen.errors import UsageError
+from retgen.messages import did_you_mean
+from retgen.search.multiconir_files import is_published, ladders_folder, write_rows
+from retgen.write import cache_folder, dump_json, make_folder, write_file
+
+DESCRIPTION = "task.json"  # beside a task of MTEB's registry that was brought to disk
+
+
+class MtebTaskName(NamedTuple):
+    """A data set as MTEB names it."""
+
+    name: str
+    revision: str
+    subset: str
+    languages: list[str]
+    main_score: str
+
+
+def dataset_folder(path: str | Path) -> Path:
+    """The folder of `mteb:NAME` or of MultiConIR's published files; any other path as it is."""
+    if str(path).startswith("mteb:"):
+        return fetch(str(path).removeprefix("mteb:"))
+    return ladders_folder(Path(path)) if is_published(Path(path)) else Path(path)
+
+
+def fetch(name: str) -> Path:
+    """The folder of a retrieval task of MTEB's registry, downloaded once, in the cache.
+
+    Raises `UsageError` for an unknown name, a task of another kind and where the Hub cannot be
+    reached.
+    """
+    kept = cache_folder() / "mteb" / name
+    if (kept / "qrels.jsonl").is_file():  # written last
+        return kept
+    import mteb
+    from huggingface_hub import constants, get_session
+
+    from retgen.search.embedders.loading import quiet  # imports torch
+
+    tasks: dict[str, Any] = {t.metadata.name: t for t in mteb.get_tasks(task_types=["Retrieval"])}
+    if name not in tasks:
+        hint = did_you_mean(name, tasks)
+        raise UsageError(f"mteb:{name}: MTEB has no retrieval task {name!r}{hint or '.'}")
+    task = tasks[name]
+    try:
+        with quiet():
+            # fails at once without a network, where loading retries each of its files
+            get_session().head(constants.ENDPOINT, timeout=20)
+            task.load_data()
+    # whatever loaders of foreign data may raise
+    except Exception as error:
+        reason = (str(error).strip().splitlines() or [type(error).__name__])[0][:200]
+        raise UsageError(
+            f"mteb:{name}: cannot be loaded ({reason}). Without a network give a folder in MTEB, "
+            "BEIR or Hub layout instead."
+        ) from error
+    write_task(task, kept)
+    return kept
+
+
+def write_task(task: Any, folder: Path) -> None:
+    """Write a loaded retrieval task of MTEB: corpus, queries, and qrels of its first split."""
+    shutil.rmtree(folder, ignore_errors=True)
+    make_folder(folder)
+    name, subset = next(iter(task.dataset.items()))
+    languages = task.metadata.eval_langs  # a list, or one for each subset
+    described = MtebTaskName(
+        task.metadata.name,
+        task.metadata.revision,
+        name,
+        list(languages[name] if isinstance(languages, Mapping) else languages),
+        task.metadata.main_score,
+    )
+    write_file(folder / DESCRIPTION, dump_json(described._asdict()))
+    data = subset["test" if "test" in subset else next(iter(subset))]
+    rows = (
+        {"_id": row["id"], "title": row.get("title") or "", "text": row["text"]}
+        for row in data["corpus"]
+    )
+    write_rows(folder / "corpus.jsonl", rows)
+    write_rows(
+        folder / "queries.jsonl",
+        ({"_id": row["id"], "text": row["text"]} for row in data["queries"]),
+    )
+    judged: Mapping[str, Mapping[str, float]] = data["relevant_docs"]
+    write_rows(
+        folder / "qrels.jsonl",
+        (
+            {"query-id": query_id, "corpus-id": doc_id, "score": relevance}
+            for query_id, of in judged.items()
+            for doc_id, relevance in of.items()
+        ),
+    )

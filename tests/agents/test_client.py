@@ -1,0 +1,644 @@
+"""The client of a model: paid once, never past the cap, and an outage rejects no record."""
+
+from __future__ import annotations
+
+import asyncio
+import itertools
+import re
+import threading
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import pytest
+
+from retgen.agents.chat import Unusable
+from retgen.agents.ledger import Ledger
+from retgen.agents.limits import Stop, Stopped
+from retgen.agents.report import CallReport
+from retgen.errors import BudgetReached, EndpointFailed, UsageError
+from tests.agents.ledgers import (
+    PRICE,
+    WORST,
+    add_call,
+    open_client,
+    request,
+    request_all,
+    run,
+    spent,
+    states,
+)
+from tests.agents.server import Reply, Server, answering
+from tests.agents.test_outcomes import completion, error, page
+
+COST = PRICE.of(5, 2)  # of an answer of `completion`
+HELLO = completion("hello")
+Answer = Callable[[dict[str, Any]], Reply]
+
+
+def ask(server: Server, ledger: Ledger, numbers: Sequence[int], **options: Any) -> list[Any]:
+    """Texts and errors of questions that are asked at once."""
+    tokens = options.pop("max_tokens", 100)
+    requests = (request(number, max_tokens=tokens) for number in numbers)
+    return request_all(ledger, server.url, *requests, **options)
+
+
+def number_in(body: Mapping[str, Any]) -> int:
+    result = re.search(r"question (\d+)\.", body["messages"][0]["content"])
+    assert result
+    return int(result[1])
+
+
+def faulty(faults: Mapping[int, Reply]) -> Answer:
+    """A server that answers all questions but some."""
+    return lambda body: faults.get(number_in(body), HELLO)
+
+
+def in_turn(*answers: Reply) -> Answer:
+    """A server that sends these, the last again and again."""
+    left = list(answers)
+    return lambda body: left.pop(0) if len(left) > 1 else left[0]
+
+
+def kinds(result: Sequence[Any]) -> dict[str, int]:
+    return dict(Counter(type(one).__name__ for one in result))
+
+
+def the(kind: type[Exception], result: Sequence[Any]) -> str:
+    """The text of the only error of its kind."""
+    (error,) = [one for one in result if type(one) is kind]
+    return str(error)
+
+
+# --- answers --------------------------------------------------------------------------------------
+
+
+def test_what_was_answered_is_not_asked_again(ledger: Ledger) -> None:
+    with answering(faulty({})) as server:
+        first, second, third = CallReport(), CallReport(), CallReport()
+        assert ask(server, ledger, range(10, 50), report=first) == ["hello"] * 40
+        assert ask(server, ledger, range(10, 50), report=second, run="b") == ["hello"] * 40
+        assert ask(server, ledger, range(49, 52), report=third) == ["hello"] * 3
+        assert len(server.requests) == 42
+    assert spent(ledger) == {"a": (42, 0, 42 * 5, 42 * 2, 42 * COST), "b": (0, 40, 0, 0, 0)}
+    assert (first.calls, first.cached) == ({"write": 40}, {})
+    assert (second.calls, second.cached) == ({}, {"write": 40})
+    assert (third.calls, third.cached) == ({"write": 2}, {"write": 1})
+    assert (third.tokens_in, third.tokens_out) == ({"write": 3 * 5}, {"write": 3 * 2})
+    assert (third.unstated, third.in_flight) == (0, 0)
+
+
+def test_identical_requests_are_sent_once(ledger: Ledger) -> None:
+    with answering(faulty({})) as server:
+        assert ask(server, ledger, [10] * 10) == ["hello"] * 10
+        assert len(server.requests) == 1
+
+
+def test_usage_that_is_not_stated_is_charged_at_the_most(ledger: Ledger) -> None:
+    silent = Reply(200, {name: value for name, value in HELLO.body.items() if name != "usage"})
+    with answering(lambda body: silent) as server:
+        counters = CallReport()
+        assert ask(server, ledger, [10], report=counters) == ["hello"]
+    assert ledger.spent("a").nano_usd == WORST
+    assert (counters.unstated, counters.tokens_out) == (1, {"write": 100})
+
+
+def test_a_request_that_is_in_a_batch_is_not_asked_beside_it(ledger: Ledger) -> None:
+    async def submit() -> None:
+        call = await add_call(ledger, 10, batched=True)
+        await ledger.note_batch([call], "tag", "batch_1")
+
+    run(ledger, submit())
+    with answering(faulty({})) as server:
+        (result,) = ask(server, ledger, [10])
+        assert isinstance(result, UsageError)
+        assert str(result) == (
+            "a request of this run (number 10) is in a batch whose answers were not fetched: "
+            "--batch takes it up; --no-batch asks again, and pays for it twice"
+        )
+        assert server.requests == []
+
+
+# --- what may pass --------------------------------------------------------------------------------
+
+
+class Recorded(Stop):
+    """Keeps how long is to be slept, and does not sleep so long."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.slept: list[float] = []
+
+    async def sleep(self, seconds: float) -> None:
+        self.slept.append(seconds)
+        await super().sleep(0)
+
+
+def test_what_may_pass_is_tried_again_and_said_once(ledger: Ledger) -> None:
+    """After delays that double, or as the server says; nobody documents that a 503 is free."""
+    later = error(429, "slow down")._replace(headers={"retry-after": "7"})
+    notices, stops = list[str](), list[Recorded]()
+
+    def stop() -> Recorded:
+        stops.append(Recorded())
+        return stops[-1]
+
+    async def main(url: str) -> str:
+        options: dict[str, Any] = {"notice": notices.append, "first_delay": 0.5}
+        async with open_client(ledger, url, stop=stop(), **options) as client:
+            return await client.request(request(10), "write")
+
+    answers = error(503, "busy"), error(503, "busy"), later, Reply(0, b""), HELLO
+    with answering(in_turn(*answers)) as server:
+        assert asyncio.run(main(server.url)) == "hello"
+        assert len(server.requests) == 5
+    # its own pause, or what the server asks for, and the pause before whatever is sent next
+    assert stops[0].slept == [0.5, 0.5, 1.0, 1.0, 7.0, 2.0, 4.0, 4.0]
+    assert spent(ledger) == {"a": (5, 0, 5, 2, 3 * WORST + COST)}
+    until = "until the server has answered nobody for 0 seconds and 5 tries"
+    at_most = "; every try is charged at its most"
+    assert notices == [
+        f"m at {server.url}: 503: busy. It is tried again, {until}{at_most}",
+        f"m at {server.url}: 429: slow down. It is tried again, {until}",
+    ]
+
+
+OUTAGES = [
+    (Reply(0, b""), WORST),
+    (page(), WORST),
+    (Reply(200, {"error": {"message": "upstream failed"}}), WORST),
+    (Reply(200, b'data: {"choices": []}\n\n', {"content-type": "text/event-stream"}), WORST),
+    (Reply(200, b'{"choices": [{"mess'), WORST),
+    (Reply(200, b""), WORST),
+    (Reply(200, {"choices": []}), WORST),
+    (error(500, "boom"), WORST),
+    (page(502), WORST),
+    (error(503, "overloaded"), WORST),
+    (error(408, "too slow"), WORST),
+    (error(429, "slow down"), 0),
+    (Reply(200, {"error": {"message": "upstream", "code": 502}}), WORST),
+    (Reply(200, {"error": {"message": "slow down", "code": 429}}), WORST),
+]
+
+
+@pytest.mark.parametrize(
+    ("fault", "charged"),
+    [
+        pytest.param(*case, marks=[pytest.mark.slow] if number % 4 else [])
+        for number, case in enumerate(OUTAGES)
+    ],
+)
+def test_an_outage_of_any_kind_passes(ledger: Ledger, fault: Reply, charged: int) -> None:
+    """Exit 4, charged what is stated or else the most, and the same command then completes."""
+    with answering(lambda body: fault) as server:
+        result = ask(server, ledger, range(10, 30))
+        sent = len(server.requests)
+    assert kinds(result).keys() <= {"EndpointFailed", "Stopped"}
+    assert ledger.spent("a").nano_usd == charged * sent
+    assert set(states(ledger.path)) <= {"failed", "lost"}
+    with answering(faulty({})) as healthy:
+        assert ask(healthy, ledger, range(10, 30)) == ["hello"] * 20
+        assert len(healthy.requests) == 20
+    assert ledger.spent("a").nano_usd == charged * sent + 20 * COST
+
+
+def test_an_outage_in_the_middle_rejects_nobody(ledger: Ledger) -> None:
+    numbers = itertools.count(1)
+    with answering(lambda body: HELLO if next(numbers) <= 15 else error(502, "down")) as server:
+        result = ask(server, ledger, range(10, 60), settings={"concurrency": 8})
+    assert set(kinds(result)) == {"str", "EndpointFailed", "Stopped"}
+    assert states(ledger.path).keys() == {"answered", "failed"}
+    assert states(ledger.path)["answered"] == 15
+
+
+def test_nobody_there(ledger: Ledger) -> None:
+    (result,) = request_all(ledger, "http://127.0.0.1:9/v1", request(10))
+    assert re.fullmatch(
+        r"m at loopback, asked by write \(number 10\): no connection to .* \(5 tries without an "
+        r"answer\)\. No record was rejected for it, and what was answered is kept; run the command "
+        r"again to go on\.",
+        str(result),
+    )
+    assert ledger.spent("a").nano_usd == 0
+
+
+def test_a_record_whose_answer_never_comes_is_not_rejected(ledger: Ledger) -> None:
+    """The server may fail for this record alone: nobody knows, and the same command goes on."""
+    others = threading.Semaphore(0)
+
+    def answer(body: dict[str, Any]) -> Reply:
+        if number_in(body) != 13:
+            others.release()
+            return HELLO
+        for _ in range(29):
+            others.acquire()
+        others.release(29)
+        return error(500, "boom")
+
+    with answering(answer) as server:
+        result = ask(server, ledger, range(10, 40))
+        assert kinds(result) == {"str": 29, "EndpointFailed": 1}
+    assert states(ledger.path).keys() == {"answered", "failed"}
+    with answering(faulty({})) as healthy:
+        assert ask(healthy, ledger, range(10, 40)) == ["hello"] * 30
+        assert len(healthy.requests) == 1
+
+
+@pytest.mark.parametrize("fault", [error(500, "down"), error(403, "no longer")])
+def test_what_the_ledger_answers_is_no_sign_of_life(ledger: Ledger, fault: Reply) -> None:
+    """Resumed while the server fails or refuses all: its answers of before say nothing of it now."""
+
+    async def main(url: str) -> list[Any]:
+        async with open_client(ledger, url) as client:
+            work = (client.request(request(i), "write") for i in range(40, 70))
+            new = [asyncio.ensure_future(one) for one in work]
+            while states(ledger.path).get("failed", 0) < 4:
+                await asyncio.sleep(0.01)
+            old = (client.request(request(i), "write") for i in range(10, 40))
+            return await asyncio.gather(*old, *new, return_exceptions=True)
+
+    with answering(faulty({})) as server:
+        ask(server, ledger, range(10, 40))
+    with answering(lambda body: fault) as server:
+        result = asyncio.run(main(server.url))
+    assert kinds(result[30:]).keys() <= {"EndpointFailed", "Stopped"}
+    assert states(ledger.path).keys() == {"answered", "failed"}
+
+
+# --- refusals -------------------------------------------------------------------------------------
+
+FILTERED = "the request or its answer was filtered, or the model refused"
+
+
+@pytest.mark.parametrize(
+    ("fault", "why", "reason"),
+    [
+        (
+            error(400, "flagged by our usage policy", "invalid_prompt"),
+            "filtered",
+            f"{FILTERED} (400: invalid_prompt: flagged by our usage policy)",
+        ),
+        (completion("he", "content_filter"), "filtered", f"{FILTERED} (content_filter)"),
+        (
+            error(400, "maximum context length is 9 tokens", "context_length_exceeded"),
+            "too_long",
+            "the request is too long for the model (400: context_length_exceeded: maximum context "
+            "length is 9 tokens)",
+        ),
+        (page(413), "refused", "413: <html>Bad gateway</html>"),
+        (error(422, "cannot be processed"), "refused", "422: cannot be processed"),
+        (error(400, "no"), "refused", "400: no"),
+        (page(403), "refused", "403: <html>Bad gateway</html>"),
+    ],
+)
+@pytest.mark.parametrize("concurrency", [1, 64])
+def test_a_record_that_is_always_refused(
+    ledger: Ledger, fault: Reply, why: str, reason: str, concurrency: int
+) -> None:
+    """It is rejected with the server's words, the others go on, and it is not asked again."""
+    with answering(faulty({13: fault})) as server:
+        result = ask(server, ledger, range(10, 40), settings={"concurrency": concurrency})
+        assert kinds(result) == {"str": 29, "Unusable": 1}
+        assert isinstance(result[3], Unusable)
+        assert (result[3].why, str(result[3])) == (why, reason)
+        assert len(server.requests) == 30
+        again = ask(server, ledger, range(10, 40))
+        assert (again[3].why, str(again[3])) == (why, reason)
+        assert again[:3] + again[4:] == result[:3] + result[4:] == ["hello"] * 29
+        assert len(server.requests) == 30
+    cost = COST if fault.status == 200 else WORST
+    assert ledger.spent("a").nano_usd == 29 * COST + cost
+    assert states(ledger.path) == {"answered": 29, "refused": 1}
+
+
+@pytest.mark.parametrize("refused", [10, 15])
+def test_the_first_or_the_last_record_is_refused(ledger: Ledger, refused: int) -> None:
+    """One request at a time: the next answer tells, and after the last record those before."""
+    with answering(faulty({refused: error(400, "no")})) as server:
+        result = ask(server, ledger, range(10, 16), settings={"concurrency": 1})
+        assert (kinds(result), str(result[refused - 10])) == ({"Unusable": 1, "str": 5}, "400: no")
+    assert states(ledger.path) == {"answered": 5, "refused": 1}
+
+
+def test_every_record_is_refused(ledger: Ledger) -> None:
+    words = "Invalid parameter: 'response_format' of type 'json_schema' is not supported"
+    with answering(lambda body: error(400, words)) as server:
+        result = ask(server, ledger, range(10, 30))
+        first = next(one for one in result if isinstance(one, EndpointFailed))
+        assert re.fullmatch(
+            rf"m at loopback, asked by write \(number \d\d\): 400: {words}\. Add `structured: "
+            r"prompt` to the recipe's model block: then the prompt says what form an answer has\. "
+            r"No record was rejected for it, and what was answered is kept; correct this, and run "
+            r"again\.",
+            str(first),
+        )
+        sent = len(server.requests)
+        assert 8 <= sent <= 15  # eight are enough, and seven more may be in flight
+        assert states(ledger.path) == {"failed": sent}
+        assert ledger.spent("a").nano_usd == sent * WORST
+    with answering(faulty({})) as healthy:  # nothing was rejected, so nothing is lost
+        assert ask(healthy, ledger, range(10, 30)) == ["hello"] * 20
+
+
+@pytest.mark.parametrize(("count", "kind"), [(19, "Unusable"), (20, "EndpointFailed")])
+def test_a_server_that_refuses_all_from_now_on(ledger: Ledger, count: int, kind: str) -> None:
+    """It answered before: up to 19 refusals in a row are their records', more are the server's."""
+    with answering(faulty({})) as server:
+        ask(server, ledger, range(10, 25))
+    with answering(lambda body: error(403, "no longer")) as server:
+        result = ask(server, ledger, [*range(10, 25), *range(30, 30 + count)])
+        assert len(server.requests) == count
+    assert kind in kinds(result)
+    assert states(ledger.path) == {
+        "answered": 15,
+        "refused" if kind == "Unusable" else "failed": count,
+    }
+
+
+def test_agents_are_told_apart(ledger: Ledger) -> None:
+    """That a judge is answered says nothing of a writer's schema."""
+    judged = threading.Event()
+
+    async def main(url: str) -> list[Any]:
+        async with open_client(ledger, url) as client:
+            work = [client.request(request(i), "write" if i < 20 else "judge") for i in (10, 20)]
+            return await asyncio.gather(*work, return_exceptions=True)
+
+    def answer(body: dict[str, Any]) -> Reply:
+        if number_in(body) == 20:
+            judged.set()
+            return HELLO
+        judged.wait()
+        return error(400, "no")
+
+    with answering(answer) as server:
+        result = asyncio.run(main(server.url))
+    assert isinstance(result[0], EndpointFailed)
+    assert "refused" not in states(ledger.path)
+
+
+# --- what ends a run ------------------------------------------------------------------------------
+
+
+def test_what_no_record_can_help_stops_the_others(ledger: Ledger) -> None:
+    async def main(url: str) -> tuple[list[Any], Exception | None]:
+        stop = Stop()
+        async with open_client(ledger, url, stop=stop, settings={"concurrency": 1}) as client:
+            work = (client.request(request(i), "write") for i in range(10, 41))
+            return await asyncio.gather(*work, return_exceptions=True), stop.error
+
+    with answering(faulty({10: error(401, "Not with sk-planted-0123.")})) as server:
+        result, reason = asyncio.run(main(server.url))
+        assert kinds(result) == {"EndpointFailed": 1, "Stopped": 30}
+        assert len(server.requests) == 1
+    assert result[0] is reason
+    assert result[0].exit_code == 4
+    assert str(result[0]) == (
+        "m at loopback, asked by write (number 10): 401: Not with [key]. `gen doctor` shows which "
+        "keys are set. No record was rejected for it, and what was answered is kept; correct this, "
+        "and run again."
+    )
+    assert ledger.spent("a").nano_usd == 0
+
+
+def test_what_is_in_flight_when_it_stops_is_kept(ledger: Ledger) -> None:
+    stopped = threading.Event()
+
+    def answer(body: dict[str, Any]) -> Reply:
+        if number_in(body) == 10:
+            return error(401, "no")
+        stopped.wait()
+        return HELLO
+
+    async def main(url: str) -> list[Any]:
+        async with open_client(ledger, url) as client:
+            work = (client.request(request(i), "write") for i in range(10, 40))
+            tasks = [asyncio.ensure_future(one) for one in work]
+            await asyncio.wait(tasks[:1])
+            stopped.set()
+            return await asyncio.gather(*tasks, return_exceptions=True)
+
+    with answering(answer) as server:
+        result = asyncio.run(main(server.url))
+        assert len(server.requests) == 8  # so many go out at first
+    assert kinds(result) == {"EndpointFailed": 1, "str": 7, "Stopped": 22}
+    assert spent(ledger) == {"a": (8, 0, 35, 14, 7 * COST)}
+
+
+def test_a_stop_ends_a_back_off_at_once(ledger: Ledger) -> None:
+    async def main(url: str) -> None:
+        stop = Stop()
+        options = {"stop": stop, "first_delay": 3600.0, "notice": lambda text: stop.set()}
+        async with open_client(ledger, url, **options) as client:  # type: ignore[arg-type]
+            await client.request(request(10), "write")
+
+    with answering(lambda body: error(500, "boom")) as server:
+        with pytest.raises(Stopped):
+            asyncio.run(main(server.url))
+        assert len(server.requests) == 1
+
+
+def test_cancelled_at_any_moment_the_client_goes_on(ledger: Ledger) -> None:
+    """What reached the server was committed before, and what was not sent holds up nobody."""
+
+    async def main(server: Server) -> str:
+        async with open_client(ledger, server.url, cap=10**12) as client:
+            work = (client.request(request(i), "write") for i in range(1000, 1200))
+            tasks = [asyncio.ensure_future(one) for one in work]
+            while len(server.requests) < 30:
+                await asyncio.sleep(0.001)
+            for task in tasks:
+                task.cancel()
+            await asyncio.wait(tasks)
+            return await client.request(request(10), "write")
+
+    with answering(faulty({})) as server:
+        assert asyncio.run(main(server)) == "hello"
+        (sums,) = ledger.sums()
+        assert sums.calls >= len(server.requests) > 30
+        assert sums.open <= 200
+
+
+# --- the cap --------------------------------------------------------------------------------------
+
+
+def test_the_cap_is_never_passed_and_can_be_raised(ledger: Ledger) -> None:
+    """There is room for three at their worst; each that is answered makes room for more."""
+    cap = 3 * WORST
+    answered = (cap - WORST) // COST + 1
+    with answering(faulty({})) as server:
+        result = ask(server, ledger, range(100, 300), cap=cap)
+        assert kinds(result) == {
+            "str": answered,
+            "BudgetReached": 1,
+            "Stopped": 199 - answered,
+        }
+        assert len(server.requests) == answered == 91
+        assert ledger.spent("a").nano_usd == answered * COST <= cap
+        left = (cap - answered * COST) / 1e9
+        assert the(BudgetReached, result) == (
+            f"the next call could cost ${PRICE.worst(request(100), 100) / 1e9:.4f}, and "
+            f"${left:.4f} of the cap are left. Raise --max-usd to go on; what was answered is kept."
+        )
+        assert ask(server, ledger, range(100, 300)) == ["hello"] * 200
+        assert len(server.requests) == 200
+
+
+def test_a_cap_below_one_call_sends_nothing(ledger: Ledger) -> None:
+    with answering(faulty({})) as server:
+        result = ask(server, ledger, [10, 11], cap=WORST - 1)
+        assert kinds(result) == {"BudgetReached": 1, "Stopped": 1}
+        assert (server.requests, ledger.sums()) == ([], [])
+
+
+def test_answers_of_the_ledger_need_no_budget(ledger: Ledger) -> None:
+    with answering(faulty({})) as server:
+        ask(server, ledger, [10])
+        assert ask(server, ledger, [10], cap=0) == ["hello"]
+
+
+def with_usage(tokens_in: int, tokens_out: int, **more: int) -> Reply:
+    usage = {"prompt_tokens": tokens_in, "completion_tokens": tokens_out, **more}
+    return Reply(200, {**HELLO.body, "usage": usage})
+
+
+@pytest.mark.parametrize("beside", [False, True])
+def test_a_server_that_spends_more_than_it_was_given(ledger: Ledger, beside: bool) -> None:
+    """The first such answer halts what is not yet sent; the same command then goes on."""
+    # as xAI states it, or as all others
+    spent = with_usage(5, 2, total_tokens=2007) if beside else with_usage(5, 2002)
+    true = PRICE.of(5, 2002)
+    with answering(lambda body: spent) as server:
+        result = ask(server, ledger, range(10, 60), cap=10 * true)
+        assert kinds(result).keys() == {"EndpointFailed", "Stopped"}
+        sent = len(server.requests)
+        assert sent <= 8  # what is in flight at first
+        assert ledger.spent("a").nano_usd == sent * true
+        first = next(one for one in result if isinstance(one, EndpointFailed))
+        assert re.sub(r"number \d\d", "number N", str(first)) == (
+            "m at loopback, asked by write (number N): an answer took more tokens than its "
+            f"request allowed, and costs ${true / 1e9:.4f} where at most ${WORST / 1e9:.4f} were "
+            "reserved, so the cap could be passed. Nothing more is sent; the answer is kept. The "
+            "same command goes on if --max-usd allows it, and reserves half as much again as that "
+            "for every call."
+        )
+        # from now on the worst case is known, and the cap holds
+        assert "BudgetReached" in kinds(ask(server, ledger, range(10, 60), cap=10 * true))
+        assert ledger.spent("a").nano_usd == len(server.requests) * true <= 10 * true
+        assert ask(server, ledger, range(10, 60)) == ["hello"] * 50
+        assert len(server.requests) == 50
+
+
+def test_overshoot_is_bounded_by_what_is_in_flight(ledger: Ledger) -> None:
+    """After a hundred plain answers, with 64 in flight."""
+    excess = with_usage(5, 10_000)
+    with answering(lambda body: HELLO if number_in(body) < 1000 else excess) as server:
+        cap = 100 * COST + 70 * WORST
+        assert ask(server, ledger, range(100, 200), cap=cap) == ["hello"] * 100
+        result = ask(server, ledger, range(1000, 1400), cap=cap)
+        assert kinds(result).keys() == {"EndpointFailed", "Stopped"}
+        more = len(server.requests) - 100
+        assert more <= 64
+        assert ledger.spent("a").nano_usd == 100 * COST + more * PRICE.of(5, 10_000)
+
+
+# --- tokens of an answer --------------------------------------------------------------------------
+
+
+def reasoning(hidden: int, visible: int = 40) -> Answer:
+    """A model that spends `hidden` tokens before it writes, out of the same `max_tokens`."""
+
+    def answer(body: dict[str, Any]) -> Reply:
+        most, needed = body["max_tokens"], hidden + visible
+        usage = {
+            "prompt_tokens": 30,
+            "completion_tokens": min(most, needed),
+            "completion_tokens_details": {"reasoning_tokens": min(most, hidden)},
+        }
+        result = HELLO if most >= needed else completion("", "length")
+        return Reply(200, {**result.body, "usage": usage})
+
+    return answer
+
+
+def asked_tokens(server: Server) -> Counter[int]:
+    return Counter(body["max_tokens"] for body in server.requests)
+
+
+def test_hidden_tokens_are_learned_from_the_first_that_is_cut_off(ledger: Ledger) -> None:
+    with answering(reasoning(700)) as server:
+        one = {"concurrency": 1}
+        assert ask(server, ledger, range(10, 30), max_tokens=512, settings=one) == ["hello"] * 20
+        assert asked_tokens(server) == {512: 1, 2048: 20}
+        # more tokens are no other question
+        assert ask(server, ledger, range(10, 30), max_tokens=100) == ["hello"] * 20
+        assert len(server.requests) == 21
+    assert states(ledger.path) == {"answered": 20, "failed": 1}
+    assert ledger.spent("a").nano_usd == PRICE.of(30, 512) + 20 * PRICE.of(30, 740)
+
+
+def test_one_answer_without_end_is_rejected(ledger: Ledger) -> None:
+    """Text that fills all its tokens is asked for with twice as many, once; nobody else gets more."""
+
+    def answer(body: dict[str, Any]) -> Reply:
+        return (
+            completion("x" * 2 * body["max_tokens"], "length") if number_in(body) == 13 else HELLO
+        )
+
+    with answering(answer) as server:
+        result = ask(server, ledger, range(10, 30))
+        assert kinds(result) == {"str": 19, "Unusable": 1}
+        assert str(result[3]) == "the answer was cut off, even with 200 tokens"
+        assert asked_tokens(server) == {100: 20, 200: 1}
+    assert states(ledger.path) == {"answered": 19, "failed": 1, "refused": 1}
+
+
+def test_an_answer_that_is_always_cut_off_is_rejected(ledger: Ledger) -> None:
+    with answering(lambda body: completion("", "length")) as server:
+        (result,) = ask(server, ledger, [10])
+        assert (result.why, str(result)) == (
+            "cut_off",
+            "the answer was cut off, even with 32,768 tokens",
+        )
+        assert list(asked_tokens(server)) == [100, 400, 1600, 6400, 25600, 32768]
+
+
+def test_a_recipe_may_ask_for_more_tokens_than_are_learned(ledger: Ledger) -> None:
+    with answering(reasoning(50_000)) as server:
+        assert ask(server, ledger, [10], max_tokens=100_000) == ["hello"]
+        assert asked_tokens(server) == {100_000: 1}
+
+
+@pytest.mark.parametrize("most", [300, 3000])
+def test_a_model_that_writes_fewer_tokens(ledger: Ledger, most: int) -> None:
+    """What it cannot write is not asked for again; the refusals are charged at their most."""
+
+    def answer(body: dict[str, Any]) -> Reply:
+        too_many = body["max_tokens"] > most
+        return error(400, f"max_tokens is too large: at most {most}") if too_many else HELLO
+
+    with answering(answer) as server:
+        assert ask(server, ledger, range(10, 30), max_tokens=4096) == ["hello"] * 20
+        refused = [tokens for tokens in asked_tokens(server).elements() if tokens > most]
+        assert (
+            len(server.requests) == 20 + len(refused) <= 20 + 4 * 8
+        )  # four halvings, of what is in flight
+    charged = sum(PRICE.worst(request(10), tokens) for tokens in refused)
+    assert ledger.spent("a").nano_usd == 20 * COST + charged
+
+
+def test_a_server_with_another_name_for_max_tokens(ledger: Ledger) -> None:
+    """As OpenAI's own models have, behind another address: it gets that, and as many tokens."""
+    words = "Unsupported parameter: 'max_tokens'. Use 'max_completion_tokens' instead."
+
+    def answer(body: dict[str, Any]) -> Reply:
+        return HELLO if "max_completion_tokens" in body else error(400, words)
+
+    with answering(answer) as server:
+        result = ask(server, ledger, range(10, 30), settings={"outage_attempts": 20})
+        assert result == ["hello"] * 20
+        renamed = [
+            body["max_completion_tokens"] for body in server.requests if "max_tokens" not in body
+        ]
+        assert renamed == [100] * 20
+        assert len(server.requests) <= 20 + 8  # what was in flight at first

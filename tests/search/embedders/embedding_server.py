@@ -1,0 +1,187 @@
+"""A server on loopback that speaks the embeddings of four providers, with vectors of static:minilm.
+
+The model that is asked for says how it fails: `ok`, `base64`, `few`, `zeros`, `nan` (null), `literal`
+(NaN), `infinite` (-Infinity), `large` (1e999), the names in `_NO_VECTORS`, `other` (all but the first answer have other
+dimensions), `silent` (no usage); `huge` and `tiny` give vectors of some 1e30 and 1e-30, which are
+right; `flaky` answers every third request only, and fails in four ways in between.
+"""
+
+from __future__ import annotations
+
+import base64
+import itertools
+import json
+import math
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+from sentence_transformers import SentenceTransformer
+
+from tests.agents.loopback import Handler, Loopback
+
+LONGEST = 4000  # characters of a text that it reads
+KEY = "sk-planted-0123456789"
+# the variable that names the server, and what stands behind its address
+ADDRESSES = {
+    "openai": ("OPENAI_BASE_URL", "/v1"),
+    "google_genai": ("GOOGLE_GEMINI_BASE_URL", ""),
+    "cohere": ("CO_API_URL", ""),
+    "voyage": ("VOYAGE_BASE_URL", "/voyage/v1"),
+}
+
+
+class Question(NamedTuple):
+    """A request. `kind`: its type of input, as the provider calls it; `cuts`: long texts are cut."""
+
+    how: str
+    texts: list[str]
+    kind: str | None
+    cuts: bool
+
+
+class EmbeddingServer(Loopback):
+    """`key`: the only one that it takes; "": any. `most`: requests that are answered, ever."""
+
+    def __init__(self, model: SentenceTransformer) -> None:
+        super().__init__(_Handler)
+        self.model, self.most, self.key = model, math.inf, ""
+        self.questions: list[Question] = []
+        self.answered: list[Question] = []
+        self.turns = itertools.count(1)
+
+    def address(self, provider: str) -> str:
+        return f"{self.url}{ADDRESSES[provider][1]}"
+
+    def texts(self) -> list[str]:
+        """Those that were answered."""
+        return [text for one in self.answered for text in one.texts]
+
+
+class _Handler(Handler):
+    server: EmbeddingServer
+
+    def do_POST(self) -> None:
+        server, (provider, question) = self.server, self._question()
+        server.questions.append(question)
+        turn, how = len(server.questions), question.how
+        key = self.headers.get("x-goog-api-key") or self.headers["authorization"][7:]
+        if server.key and key != server.key:
+            return self._refuse(*_WRONG_KEY[provider], key)
+        if next(server.turns) > server.most:
+            return self.hang()
+        if how == "flaky" and turn % 3:
+            return self._fail((turn - turn // 3) % 4)
+        texts = question.texts
+        if question.cuts:
+            texts = [text[:LONGEST] for text in texts]
+        if any(len(text) > LONGEST for text in texts):
+            return self._refuse(400, _TOO_LONG[provider], key)
+        vectors = np.asarray(server.model.encode(texts, show_progress_bar=False), np.float32)
+        if how == "few" and len(texts) > 1:
+            vectors = vectors[1:]
+        elif how == "zeros":
+            vectors[-1] = 0
+        elif how == "other" and turn > 1:
+            vectors = vectors[:, :5]
+        tokens = sum(len(text.encode()) for text in texts) // 4 + 1
+        data = json.dumps(_ANSWERS[provider](vectors, how, tokens)).encode()
+        data = data.replace(b'"LARGE"', b"1e999")
+        server.answered.append(question)
+        return self.reply(200, data, {})
+
+    def _question(self) -> tuple[str, Question]:
+        body = self.read()
+        if self.path == "/v2/embed":
+            assert body["embedding_types"] == ["float"]
+            cuts = body["truncate"] == "END"
+            return "cohere", Question(body["model"], body["texts"], body["input_type"], cuts)
+        if self.path.startswith("/v1beta/models/"):
+            name, _, method = self.path.rpartition("/")[2].partition(":")
+            assert method == "batchEmbedContents"
+            parts = body["requests"]
+            assert {one["model"] for one in parts} == {f"models/{name}"}
+            texts = [one["content"]["parts"][0]["text"] for one in parts]
+            return "google_genai", Question(name, texts, parts[0].get("taskType"), True)
+        provider = {"/v1/embeddings": "openai", "/voyage/v1/embeddings": "voyage"}[self.path]
+        kind, cuts = body.get("input_type"), body.get("truncation", False)
+        return provider, Question(body["model"], body["input"], kind, cuts)
+
+    def _refuse(self, status: int, error: dict[str, Any], key: str) -> None:
+        self.reply(status, json.dumps(error).replace("KEY", key).encode(), {})
+
+    def _fail(self, turn: int) -> None:
+        match turn:
+            case 0:
+                self.reply(429, b'{"message": "rate limit"}', {"retry-after": "0.1"})
+            case 1:
+                self.reply(500, b'{"message": "busy"}', {})
+            case 2:
+                self.drop()
+            case _:
+                self.reply(200, b'{"embeddings": [{"values": [0.1, 0.', {})
+
+
+_GOOGLE = {"code": 400, "message": "API key not valid: KEY", "status": "INVALID_ARGUMENT"}
+_WRONG_KEY = {
+    "openai": (401, {"error": {"message": "Incorrect API key provided: KEY."}}),
+    "google_genai": (400, {"error": _GOOGLE}),
+    "cohere": (401, {"message": "invalid api token: KEY"}),
+    "voyage": (401, {"detail": "Provided API key KEY is invalid."}),
+}
+_TOO_LONG = {
+    "openai": {"error": {"message": "Invalid 'input[0]': maximum input length is 8192 tokens."}},
+    "cohere": {"message": "invalid request: too many tokens: 1200 > 1000"},
+    "voyage": {
+        "detail": "Request to model 'ok' failed. The example at index 0 in your batch has too many "
+        "tokens and does not fit into the model's context window of 32000 tokens."
+    },
+}
+
+
+def _openai(vectors: NDArray[np.float32], how: str, tokens: int) -> dict[str, Any]:
+    rows: list[dict[str, Any]] = [
+        {"object": "embedding", "index": i, "embedding": _written(row, how)}
+        for i, row in enumerate(vectors)
+    ]
+    usage = {"prompt_tokens": tokens, "total_tokens": tokens}
+    return {"object": "list", "data": rows[::-1], "model": how, "usage": usage}
+
+
+def _voyage(vectors: NDArray[np.float32], how: str, tokens: int) -> dict[str, Any]:
+    how = "base64" if how == "ok" else how
+    return _openai(vectors, how, tokens) | {"usage": {"total_tokens": tokens}}
+
+
+def _google(vectors: NDArray[np.float32], how: str, tokens: int) -> dict[str, Any]:
+    usage = {} if how == "silent" else {"usageMetadata": {"promptTokenCount": tokens}}
+    return {"embeddings": [{"values": _written(row, how)} for row in vectors], **usage}
+
+
+def _cohere(vectors: NDArray[np.float32], how: str, tokens: int) -> dict[str, Any]:
+    rows = [_written(row, how) for row in vectors]
+    meta = {"api_version": {"version": "2"}, "billed_units": {"input_tokens": tokens}}
+    return {"id": "1", "embeddings": {"float": rows}, "texts": [], "meta": meta}
+
+
+_ANSWERS = {"openai": _openai, "google_genai": _google, "cohere": _cohere, "voyage": _voyage}
+
+
+_NO_VECTORS: dict[str, Any] = {
+    "none": None,
+    "number": 5,
+    "words": ["one", "two"],
+    "nested": [[1.0], [2.0]],
+    "object": {"a": 1},
+}
+
+
+def _written(row: Any, how: str) -> Any:
+    if how == "base64":
+        return base64.b64encode(row.astype("<f4").tobytes()).decode()
+    if how in _NO_VECTORS:
+        return _NO_VECTORS[how]
+    scale = {"huge": 1e30, "tiny": 1e-30}.get(how, 1.0)
+    values = [scale * round(float(value), 9) for value in row]
+    wrong = {"nan": None, "literal": float("nan"), "infinite": float("-inf"), "large": "LARGE"}
+    return [wrong.get(how, value) for value in values]

@@ -1,0 +1,414 @@
+"""Embedders behind an API: the scores of the same model here, paid for once, within the cap."""
+
+from __future__ import annotations
+
+import json
+import math
+import os
+import re
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import retgen
+from retgen.agents.ledger import Ledger
+from retgen.agents.session import ModelOptions
+from retgen.errors import BudgetReached, EndpointFailed, UsageError
+from retgen.evaluation.retrievers import Options, asked_models, check_name
+from retgen.evaluation.scoring.evaluate import evaluate
+from retgen.search.embedders.loading import load_model
+from tests.agents.loopback import running
+from tests.command import in_process
+from tests.search.embedders.embedding_server import ADDRESSES, KEY, LONGEST, EmbeddingServer
+
+pytestmark = pytest.mark.usefixtures("one_torch_thread")
+PRICE = ("1,0",)  # a dollar per million tokens
+PROVIDERS = list(ADDRESSES)
+# texts of each request: one to learn the dimension, 40 queries, 200 documents
+SIZES = {
+    "openai": [1, 40, 72, 128],
+    "google_genai": [1, 40, 100, 100],
+    "cohere": [1, 8, 40, 96, 96],
+    "voyage": [1, 40, 72, 128],
+}
+every = pytest.mark.parametrize("provider", PROVIDERS)
+
+
+@pytest.fixture(scope="module")
+def run(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """200 documents and 40 queries."""
+    out = tmp_path_factory.mktemp("runs") / "tiny"
+    retgen.run("limit_small", out=out, overrides={"params.queries": 40, "params.docs": 200})
+    return out
+
+
+@pytest.fixture
+def server(monkeypatch: pytest.MonkeyPatch) -> Iterator[EmbeddingServer]:
+    with running(EmbeddingServer(load_model("static:minilm", "cpu"))) as server:
+        for provider, (variable, _) in ADDRESSES.items():
+            monkeypatch.setenv(variable, server.address(provider))
+        for name in ("OPENAI_API_KEY", "GOOGLE_API_KEY", "COHERE_API_KEY", "VOYAGE_API_KEY"):
+            monkeypatch.setenv(name, KEY)
+        yield server
+
+
+def scored(run: Path, model: str, out: Path, **more: Any) -> Any:
+    options = ModelOptions(prices=more.pop("prices", PRICE), max_usd=more.pop("max_usd", None))
+    (result,) = evaluate(
+        run, models=[model], out=out, cache=more.pop("cache", False), model_options=options, **more
+    ).datasets
+    return result.scores[0]
+
+
+def sizes(server: EmbeddingServer) -> list[int]:
+    """Texts of each request."""
+    return sorted(len(one.texts) for one in server.questions)
+
+
+def charged(folder: Path) -> list[int]:
+    """Nano-dollars, by run."""
+    ledger = Ledger(folder / "ledger.sqlite")
+    try:
+        return [one.nano_usd for one in ledger.sums()]
+    finally:
+        ledger.close()
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    "model",
+    [
+        *(f"{provider}:ok" for provider in PROVIDERS),
+        *(f"openai:{how}" for how in ("base64", "huge", "tiny")),
+    ],
+)
+def test_scores_are_those_of_the_same_model_here(
+    model: str, run: Path, server: EmbeddingServer, tmp_path: Path
+) -> None:
+    provider = model.partition(":")[0]
+    (here,) = evaluate(run, models=["static:minilm"], out=tmp_path / "here", cache=False).datasets
+    first = scored(run, model, tmp_path / "api")
+    assert first.values.tolist() == here.scores[0].values.tolist()
+    assert sizes(server) == SIZES[provider]
+    again = scored(run, model, tmp_path / "api")
+    assert again.values.tolist() == first.values.tolist()
+    assert sizes(server) == SIZES[provider]
+    tokens = sum(sum(len(t.encode()) for t in one.texts) // 4 + 1 for one in server.questions)
+    assert charged(tmp_path) == [tokens * 1000]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("provider", "query", "document"),
+    [
+        ("openai", None, None),
+        ("google_genai", "RETRIEVAL_QUERY", "RETRIEVAL_DOCUMENT"),
+        ("cohere", "search_query", "search_document"),
+        ("voyage", "query", "document"),
+    ],
+)
+def test_queries_and_documents_have_a_type_of_input_each(
+    provider: str,
+    query: str | None,
+    document: str | None,
+    run: Path,
+    server: EmbeddingServer,
+    tmp_path: Path,
+) -> None:
+    """A prompt of the user's stands in its place, unless the provider wants one at all events."""
+    scored(run, f"{provider}:ok", tmp_path / "out")
+    kinds = {(one.kind, len(one.texts) <= 40) for one in server.questions if len(one.texts) > 8}
+    assert kinds == {(query, True), (document, False)}
+    server.questions.clear()
+    options = Options(query_prompt="query: ")
+    score = scored(run, f"{provider}:ok", tmp_path / "out", dims=[32], options=options)
+    assert score.dim == 32
+    (short, longer) = sorted(server.questions, key=lambda one: len(one.texts))
+    assert {one.kind for one in (short, longer)} == {query if provider == "cohere" else None}
+    assert all(text.startswith("query: ") for text in longer.texts)
+    assert len(longer.texts) == 40  # documents are the same as before
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("provider", ["cohere", "voyage"])
+def test_other_providers_hear_nothing_of_an_account_at_openai(
+    provider: str,
+    run: Path,
+    server: EmbeddingServer,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setenv("OPENAI_ORG_ID", "org-planted")
+    scored(run, f"{provider}:ok", tmp_path / "out")
+    heard = {name: value for one in server.headers for name, value in one.items()}
+    assert heard["authorization"] == f"Bearer {KEY}"
+    assert heard["user-agent"] == f"retgen/{retgen.__version__}"
+    assert not [name for name in heard if "openai" in name or "stainless" in name]
+
+
+@pytest.mark.slow
+@every
+def test_a_server_that_fails_now_and_then(
+    provider: str, run: Path, server: EmbeddingServer, tmp_path: Path
+) -> None:
+    steady = scored(run, f"{provider}:ok", tmp_path / "ok")
+    server.questions.clear()
+    flaky = scored(run, f"{provider}:flaky", tmp_path / "flaky")
+    assert flaky.values.tolist() == steady.values.tolist()
+    assert len(server.questions) > 2 * len(SIZES[provider])
+
+
+@pytest.mark.slow
+@every
+def test_texts_that_are_too_long_are_shortened(
+    provider: str, server: EmbeddingServer, tmp_path: Path
+) -> None:
+    folder = tmp_path / "long"
+    folder.mkdir()
+    texts = ["owl " * 3000, "cat", "", "dog", "cat", "  "]  # 12,000 characters, and none
+    rows = [f'{{"_id": "d{i}", "title": "", "text": "{text}"}}' for i, text in enumerate(texts)]
+    (folder / "corpus.jsonl").write_text("\n".join(rows) + "\n")
+    (folder / "queries.jsonl").write_text('{"_id": "q", "text": "owl"}\n')
+    (folder / "qrels.jsonl").write_text('{"query-id": "q", "corpus-id": "d0", "score": 1}\n')
+    score = scored(folder, f"{provider}:ok", tmp_path / "out", metrics=["recall@1"])
+    assert score.values.tolist() == [[1.0]]
+    read = server.texts()
+    # one is halved twice, or cut by the server: Gemini does so without a word
+    assert score.details["shortened"] == (0 if provider == "google_genai" else 1)
+    assert max(map(len, read)) == (2_999 if provider == "openai" else 11_999)
+    assert all(one.cuts for one in server.answered if max(map(len, one.texts)) > LONGEST)
+    # equal texts go out once, and none is empty
+    assert sorted(text for text in read if len(text) < 9) == [".", "?", "cat", "dog", "owl"]
+    before = len(server.questions)
+    scored(folder, f"{provider}:ok", tmp_path / "out", metrics=["recall@1"])
+    assert len(server.questions) == before
+
+
+@pytest.mark.slow
+@every
+@pytest.mark.parametrize(
+    ("model", "fault"),
+    [
+        ("few", "39 vectors for 40 texts"),
+        ("zeros", "a vector of length 0 for the text that begins '?'"),
+        ("nan", "a vector that is not finite for the text that begins '?'"),
+        ("literal", "a vector that is not finite for the text that begins '?'"),
+        ("infinite", "a vector that is not finite for the text that begins '?'"),
+        ("large", "a vector that is not finite for the text that begins '?'"),
+        *(
+            (model, "an answer that holds no vectors")
+            for model in ("none", "number", "words", "nested", "object")
+        ),
+        ("other", "vectors of 5 dimensions among those of 384"),
+    ],
+)
+def test_answers_that_are_no_vectors(
+    provider: str, model: str, fault: str, run: Path, server: EmbeddingServer, tmp_path: Path
+) -> None:
+    name = f"{provider}:{model}"
+    with pytest.raises(EndpointFailed) as caught:
+        scored(run, name, tmp_path / "out")
+    assert str(caught.value).partition("\n")[0] == (
+        f"{name} at {server.address(provider)}: gave {fault}. The answer is kept, so asking again "
+        "does not help: take another model or, if the server is mended, another ledger (--ledger "
+        "FILE)"
+    )
+    # the text from which the dimension is learned, and the queries
+    asked = 2 if model in ("few", "other") else 1
+    assert len(server.questions) == asked
+    with pytest.raises(EndpointFailed):
+        scored(run, name, tmp_path / "out")
+    assert len(server.questions) == asked  # all answers are kept
+
+
+@every
+def test_a_wrong_key(
+    provider: str, run: Path, server: EmbeddingServer, tmp_path: Path, capfd: Any
+) -> None:
+    server.key = "another"
+    with pytest.raises(EndpointFailed) as caught:
+        scored(run, f"{provider}:ok", tmp_path / "out")
+    message = str(caught.value)
+    assert "[key]" in message
+    assert "what was answered is kept; correct this, and run again" in message
+    assert len(server.questions) == 1
+    assert charged(tmp_path) == [0]
+    kept = b"".join(path.read_bytes() for path in tmp_path.rglob("*") if path.is_file())
+    said = "".join(capfd.readouterr())
+    assert KEY not in message + said + kept.decode(errors="replace")
+
+
+@pytest.mark.slow
+@every
+def test_the_cap_holds_and_a_higher_one_goes_on(
+    provider: str, run: Path, server: EmbeddingServer, tmp_path: Path
+) -> None:
+    """The estimate fits, but not the most that a request of documents may cost."""
+    with pytest.raises(BudgetReached) as caught:
+        scored(run, f"{provider}:ok", tmp_path / "out", max_usd=0.04)
+    assert "the next call could cost $0.0" in str(caught.value)
+    assert 0 < len(server.questions) < len(SIZES[provider])
+    assert charged(tmp_path)[0] < 0.04e9
+    scored(run, f"{provider}:ok", tmp_path / "out", max_usd=1)
+    assert sizes(server) == SIZES[provider]
+
+
+@pytest.mark.slow
+def test_the_price_is_said_before_anything_is_sent(
+    run: Path, server: EmbeddingServer, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with pytest.raises(BudgetReached) as caught:
+        scored(run, "cohere:ok", tmp_path / "out", max_usd=0.01)
+    assert str(caught.value) == (
+        "cohere:ok: the texts to be sent cost $0.0209 at the least, and $0.0100 of the cap are "
+        "left, so none is sent. Raise --max-usd to go on; what was answered is kept."
+    )
+    assert server.questions == []
+    said = "gen: cohere:ok: 240 texts are to be sent in 4 requests"
+    assert capsys.readouterr().err == f"{said}: $0.0209 to $0.0295\n"
+    scored(run, "cohere:ok", tmp_path / "out", prices=())
+    assert capsys.readouterr().err == (
+        f"{said}; the price is not known: add --price cohere:ok=IN,OUT\n"
+    )
+    scored(run, "cohere:ok", tmp_path / "out")  # all in the ledger
+    assert capsys.readouterr().err == ""
+    scored(
+        run,
+        "openai:text-embedding-3-small",
+        tmp_path / "listed",
+        prices=(),
+        cache=True,
+        options=Options(cache=tmp_path / "cache"),
+    )
+    assert re.match(
+        "gen: openai:text-embedding-3-small: 240 texts are to be sent in 3 requests: "
+        r"\$0\.000\d to \$0\.000\d \(list prices of genai-prices \S+\)\n$",
+        capsys.readouterr().err,
+    )
+    server.questions.clear()
+    scored(
+        run,
+        "openai:text-embedding-3-small",
+        tmp_path / "other" / "out",
+        prices=(),
+        cache=True,
+        options=Options(cache=tmp_path / "cache"),
+    )
+    assert capsys.readouterr().err == ""  # another ledger, but the vectors are on disk
+    assert sizes(server) == [1]
+
+
+def test_a_cap_needs_a_price(run: Path, server: EmbeddingServer, tmp_path: Path) -> None:
+    with pytest.raises(UsageError) as caught:
+        scored(run, "voyage:ok", tmp_path / "out", prices=(), max_usd=1)
+    assert str(caught.value) == (
+        "the price of voyage:ok is not known, so --max-usd cannot be kept: add --price "
+        "voyage:ok=IN,OUT, the dollars per million tokens"
+    )
+    assert server.questions == []
+
+
+@pytest.mark.slow
+def test_a_server_that_states_no_usage_is_charged_at_the_most(
+    run: Path, server: EmbeddingServer, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    scored(run, "google_genai:silent", tmp_path / "out")
+    assert (
+        "gen: 2 answers do not state, or not credibly, how many tokens" in capsys.readouterr().err
+    )
+    texts = sum(len(text.encode()) for text in server.texts())
+    assert charged(tmp_path)[0] > texts * 1000
+
+
+@pytest.mark.slow
+@every
+def test_a_killed_run_asks_nothing_again_that_was_answered(
+    provider: str, run: Path, server: EmbeddingServer, tmp_path: Path
+) -> None:
+    server.most = 3
+    command = [
+        sys.executable,
+        "-m",
+        "retgen.cli",
+        "eval",
+        str(run),
+        "--model",
+        f"{provider}:ok",
+        "--out",
+        str(tmp_path / "out"),
+        "--no-cache",
+        "-q",
+        "--price",
+        "1,0",
+        "--max-usd",
+        "1",
+    ]
+    process = subprocess.Popen(command, env=dict(os.environ))
+    while len(server.answered) < 3 and process.poll() is None:
+        time.sleep(0.01)
+    process.send_signal(signal.SIGKILL)
+    process.wait()
+    ledger = Ledger(tmp_path / "ledger.sqlite")
+    kept = [[m["content"] for m in json.loads(one.request)["messages"]] for one in ledger.answers()]
+    ledger.close()
+    assert 2 <= len(kept) < len(SIZES[provider])
+    sent, server.most = len(server.questions), math.inf
+    subprocess.run(command, check=True)
+    again = [one.texts for one in server.questions[sent:]]
+    assert sorted(map(len, [*kept, *again])) == SIZES[provider]
+    assert not any(texts in kept for texts in again)
+    assert charged(tmp_path)[0] < 1e9
+
+
+def test_names() -> None:
+    def names(model: str) -> list[str]:
+        return [f"{type(one).__name__} {one.full_name}" for one in asked_models(model)]
+
+    assert names("openai:text-embedding-3-small") == [
+        "EmbedderSettings openai:text-embedding-3-small"
+    ]
+    assert names("hybrid:bm25+cohere:embed-v4.0") == ["EmbedderSettings cohere:embed-v4.0"]
+    assert names("llm:cohere:command-a") == ["ModelSettings cohere:command-a"]
+    assert names("late:minilm") == names("minilm") == names("bm25") == []
+    with pytest.raises(UsageError) as caught:
+        check_name("voyage:")
+    assert str(caught.value) == "--model voyage:: name a model after voyage:"
+    with pytest.raises(UsageError) as caught:
+        check_name("voyag:voyage-4")
+    assert "did you mean voyage?" in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("model", "keys"),
+    [
+        ("openai:text-embedding-3-small", "OPENAI_API_KEY"),
+        ("google_genai:gemini-embedding-001", "GOOGLE_API_KEY or GEMINI_API_KEY"),
+        ("cohere:embed-v4.0", "COHERE_API_KEY or CO_API_KEY"),
+        ("voyage:voyage-4", "VOYAGE_API_KEY"),
+    ],
+)
+def test_without_a_key(
+    model: str, keys: str, run: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    for name in (*keys.split(" or "), *(variable for variable, _ in ADDRESSES.values())):
+        monkeypatch.delenv(name, raising=False)
+    with pytest.raises(UsageError) as caught:
+        scored(run, model, tmp_path / "out")
+    assert str(caught.value) == (
+        f"{model} needs a key: set {keys} in the environment or in a .env file in this folder"
+    )
+
+
+def test_a_cap_without_a_model_that_costs(run: Path) -> None:
+    done = in_process("eval", run, "--model", "bm25", "--max-usd", "1")
+    assert done.returncode == 2
+    assert done.stderr == (
+        "gen: --max-usd is about models behind an API: name one, as openai:text-embedding-3-small "
+        "or llm:PROVIDER:NAME\n"
+    )

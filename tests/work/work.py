@@ -1,0 +1,97 @@
+"""Work that engines do in tests: functions of a module, as workers need them."""
+
+from __future__ import annotations
+
+import os
+import signal
+import threading
+import time
+from pathlib import Path
+
+from retgen.work import Local
+
+# a busy machine answers late, and is not dead for that; a dead one refuses twenty times in a row
+RAY = {
+    "RAY_USAGE_STATS_ENABLED": "0",
+    "RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER": "0",
+    "RAY_health_check_timeout_ms": "30000",
+    "RAY_health_check_period_ms": "1000",
+    "RAY_health_check_failure_threshold": "20",
+}
+
+
+class Eager(Local):
+    """Thinks that any work is worth its processes."""
+
+    def pays(self, seconds: float) -> bool:
+        return True
+
+
+def double(context: int, task: int) -> bytes:
+    """Twice the task, and the context."""
+    return f"{context} {2 * task}".encode()
+
+
+def large(size: int, task: int) -> bytes:
+    """So many bytes of the task."""
+    return bytes([task]) * size
+
+
+def fail(_: None, task: int) -> bytes:
+    """Raise an error of this package at task 3."""
+    from retgen.errors import DatasetError
+
+    if task == 3:
+        raise DatasetError("row 3 is no document")
+    return b""
+
+
+def where(path: Path, task: int) -> bytes:
+    """A path as a worker sees it."""
+    return f"{task} {path}".encode()
+
+
+def missing(_: None, task: int) -> bytes:
+    """Look for a data set that is not there."""
+    from retgen.errors import DatasetMissing
+
+    raise DatasetMissing("outputs/kb does not exist", "outputs/kb")
+
+
+def die_once(folder: Path, task: int) -> bytes:
+    """Be killed, the first time that task 3 is done."""
+    mark = folder / "killed"
+    if task == 3 and not mark.exists():
+        mark.touch()
+        os.kill(os.getpid(), signal.SIGKILL)
+    return str(task).encode()
+
+
+def die(_: None, task: int) -> bytes:
+    """Be killed whenever task 3 is done."""
+    if task == 3:
+        os.kill(os.getpid(), signal.SIGKILL)
+    return str(task).encode()
+
+
+def slow(folder: Path, task: int) -> bytes:
+    """Say that the task has begun, and take a moment."""
+    (folder / f"{task}-{os.getpid()}").touch()
+    time.sleep(0.3)
+    return str(task).encode()
+
+
+def uneven(_: None, task: int) -> bytes:
+    """Take twenty times as long, and return twenty times as much, for the first task."""
+    times = 20 if task == 0 else 1
+    time.sleep(0.02 * times)
+    return bytes(100_000 * times)
+
+
+def killed_soon(context: tuple[Path, int], task: int) -> bytes:
+    """Have this process killed so many milliseconds after its tenth task, the first time."""
+    folder, moment = context
+    if task >= 10 and not (folder / "killed").exists():
+        (folder / "killed").touch()
+        threading.Timer(moment / 1000, os.kill, (os.getpid(), signal.SIGKILL)).start()
+    return bytes(300_000)
