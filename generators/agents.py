@@ -7,7 +7,7 @@ from typing import Any, Literal
 
 import orjson
 
-from retgen.agents.agent import A, Agent, AnswerSchema, Q, Question, models_work
+from retgen.agents.agent import A, Agent, AnswerSchema, Q, Question
 from retgen.generators.family import CallEstimate
 from retgen.prompts import bundled
 
@@ -25,7 +25,7 @@ def bundled_agent(
     """The agent of a bundled prompt, `family/name`. Without `offline` it is a model's work."""
     name = prompt.rpartition("/")[2]
     text = bundled(prompt)
-    return Agent(name, role, text, question, answer, offline or models_work(name), **options)
+    return Agent(name, role, text, question, answer, offline, **options)
 
 
 def call_size(

@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from retgen.agents.agent import Agent, AnswerSchema, Question, models_work
+from retgen.agents.agent import Agent, AnswerSchema, Question
 from retgen.agents.context import Context
 from retgen.agents.models import ModelSettings, chat_model_of
 from retgen.agents.report import CallReport, write_rejected
@@ -39,7 +39,6 @@ JUDGE = Agent(
     prompt=bundled("evaluation/judge_relevance"),
     question=AskPair,
     answer=RelevanceLabel,
-    offline=models_work("judge_relevance", "judging relevance"),
     max_tokens=64,
 )
 

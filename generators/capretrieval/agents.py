@@ -16,7 +16,7 @@ from typing import Literal
 
 from pydantic import Field
 
-from retgen.agents.agent import Agent, AnswerSchema, Question, RepairsFailed, models_work
+from retgen.agents.agent import Agent, AnswerSchema, Question, RepairsFailed
 from retgen.generators.capretrieval import offline
 from retgen.generators.capretrieval.counts import CorpusCounts
 from retgen.generators.capretrieval.language import CHINESE, fold_text
@@ -327,5 +327,4 @@ ADJUDICATE = Agent(
     prompt=bundled("capretrieval/adjudicate_relevance"),
     question=AskConflict,
     answer=Settled,
-    offline=models_work("adjudicate_relevance", "settling a conflict"),
 )

@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from pydantic import Field
 
-from retgen.agents.agent import Agent, AnswerSchema, Question, RepairsFailed, Turn, models_work
+from retgen.agents.agent import Agent, AnswerSchema, Question, RepairsFailed, Turn
 from retgen.agents.judge import Calibration, CalibrationCase, CalibrationSheet, calibrate
 from retgen.errors import ChecksFailed
 from retgen.generators.capretrieval.agents import LONGEST, fault, numbered_passages
@@ -92,7 +92,6 @@ WRITE_TWO_DOCUMENTS = Agent(
     prompt=bundled("capretrieval/write_two_documents"),
     question=AskTwoDocuments,
     answer=TwoDocumentQuestion,
-    offline=models_work("write_two_documents", "asking for two documents"),
     check=_fault,
     max_tokens=384,
 )
@@ -102,7 +101,6 @@ JUDGE_TWO_DOCUMENTS = Agent(
     prompt=bundled("capretrieval/judge_two_documents"),
     question=AskAnswerable,
     answer=Answerable,
-    offline=models_work("judge_two_documents", "judging what answers a question"),
     max_tokens=192,
 )
 # a name of its own: what a ledger says of the corpus does not depend on the calibration

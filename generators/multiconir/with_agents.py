@@ -174,7 +174,7 @@ def _sizes(job: Job[MultiConIRParams], document: SourceDocument) -> dict[str, tu
         EXTRACT.name: call_size(EXTRACT, extract, Extracted(found=found)),
         REWRITE.name: call_size(REWRITE, draft.ask_rewrites(TEN), Rewrites(rewrites=rewrites)),
         VERIFY.name: call_size(VERIFY, verify, _stand_in(verify)),
-        QUERY.name: call_size(QUERY, queries, QUERY.offline(queries)),
+        QUERY.name: call_size(QUERY, queries, write_offline(queries)),
     }
 
 

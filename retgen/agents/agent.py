@@ -12,7 +12,7 @@ from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import TYPE_CHECKING, Annotated, Any, Generic, Literal, NamedTuple, NoReturn, TypeVar
+from typing import TYPE_CHECKING, Annotated, Any, Generic, Literal, NamedTuple, TypeVar
 
 import orjson
 from pydantic import BaseModel, ConfigDict, ValidationError
@@ -81,24 +81,14 @@ class RepairsFailed(Exception):
         self.rule, self.reason, self.history = rule, reason, tuple(history)
 
 
-def models_work(agent: str, task: str = "") -> Callable[[Any], NoReturn]:
-    """`offline` of an agent that no rule can stand in for. `task`: what it does, in words."""
-
-    def offline(question: Any) -> NoReturn:
-        message = f"{task or agent} is a model's work: name one (--model)"
-        raise RepairsFailed(f"{agent}/offline", message, ())
-
-    return offline
-
-
 @dataclass(frozen=True)
 class Agent(Generic[Q, A]):
     """A task. `role`: which of a recipe's models does it, where it names several.
 
-    `check`: what is wrong with an answer, in words for the model; None for nothing. `offline`: the
-    answer by rules and bundled lists; raises `RepairsFailed` where these have none. `max_tokens`:
-    about twice what an answer takes (or one to this question), hidden reasoning not counted; what
-    is cut off is asked again with more.
+    `offline`: the answer by rules and bundled lists, which raises `RepairsFailed` where these have
+    none; None where only a model can answer. `check`: what is wrong with an answer, in words for
+    the model; None for nothing. `max_tokens`: about twice what an answer takes (or one to this
+    question), hidden reasoning not counted; what is cut off is asked again with more.
     """
 
     name: str
@@ -106,7 +96,7 @@ class Agent(Generic[Q, A]):
     prompt: Prompt
     question: type[Q]
     answer: type[A]
-    offline: Callable[[Q], A]
+    offline: Callable[[Q], A] | None = None
     check: Callable[[Q, A], str | None] = lambda question, answer: None
     max_tokens: int | Callable[[Q], int] = 512
     repairs: int = 2

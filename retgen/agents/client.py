@@ -15,7 +15,7 @@ from __future__ import annotations
 import asyncio
 import math
 import time
-from collections import Counter
+from collections import defaultdict
 from typing import NamedTuple, cast
 
 from retgen.agents.batch_queue import BatchQueue
@@ -34,6 +34,7 @@ _LEAST_TOKENS = 16
 _LONGEST_PAUSE = 60.0  # seconds before a sending, unless a server asks for more
 # refusals in a row, after which it is not the records but the server: after answers, before any
 _REFUSALS, _FIRST_REFUSALS = 20, 8
+_STATES = {"answer": "answered", "reject": "refused"}  # in the ledger, by action; else failed
 _SLOW = 4  # an answer within this part of the time limit shows that the server bears more
 
 
@@ -88,12 +89,9 @@ class Client:
         self._failures, self._failing_since, self._pause = 0, 0.0, 0.0
         self._first_delay = first_delay
         self._failed = set[str]()  # keys of requests that are to be sent again
-        # by agent: requests under way, those of them that were refused, answers that came,
-        # and refusals since the last one
-        self._active, self._refused = Counter[str](), Counter[str]()
-        self._answers, self._refusals = Counter[str](), Counter[str]()
-        self._answered_before = set[str]()  # agents of which the ledger has held answers
         self._changes = Changes()
+        self._answered = set[str]()  # agents that have had an answer, now or from the ledger
+        self._refused = defaultdict[str, list[Exchange]](list)  # by agent, since its last answer
 
     async def request(self, request: Request, agent: str) -> str:
         """Return the text of an answer, from the ledger if it is there.
@@ -102,7 +100,6 @@ class Client:
         cap, and `EndpointFailed` where the server answers nobody: from then on all others raise
         `Stopped`.
         """
-        self._active[agent] += 1
         # of two tasks with the same request the second finds the answer of the first
         lock = self.session.locks.setdefault(request.key, asyncio.Lock())
         try:
@@ -123,7 +120,6 @@ class Client:
             self._stop.set(error)
             raise
         finally:
-            self._active[agent] -= 1
             self._failed.discard(request.key)
             self._changes.notify()
 
@@ -143,7 +139,7 @@ class Client:
         self._report.count(agent, known.tokens_in, known.tokens_out)
         if known.why:
             raise Unusable(known.reason, cast(Why, known.why))
-        self._answered_before.add(agent)
+        self._answered.add(agent)
         return self._chat.read(known.raw).text
 
     async def _ask(self, request: Request, agent: str, in_batch: Call | None) -> str:
@@ -195,10 +191,16 @@ class Client:
                         self._hidden = max(self._hidden, max_tokens - request.max_tokens)
                 case "fewer" if max_tokens // 2 >= _LEAST_TOKENS:
                     self._most = min(max_tokens // 2, self._most)
-                case "fewer" | "refuse" if await self._is_about_this(agent):
+                case "fewer" | "refuse" if await self._is_about_this(one, agent):
                     await self._reject(one, one.reason)
+                case "fewer" | "refuse" if self._others_may_tell(agent):
+                    pass  # it is sent again, after those that wait
                 case _:
-                    raise self._endpoint_failed(one, request, agent)
+                    error = self._endpoint_failed(one, request, agent)
+                    self._stop.set(error)
+                    for refused in self._refused[agent]:  # which was nobody's fault
+                        await self._end(refused, "failed", refused.reason)
+                    raise error
 
     async def _exchange(
         self, request: Request, agent: str, max_tokens: int, in_batch: Call | None
@@ -249,14 +251,8 @@ class Client:
     async def _commit(self, one: Exchange, agent: str, request: Request) -> None:
         """Commit what came, whatever it is, before anybody acts on it."""
         call, response, outcome, cost = one
-        if response.status == SILENCE:
-            await self._end(one, "lost", reason=one.reason)
-        elif outcome.action == "answer":
-            await self._end(one, "answered")
-        elif outcome.action == "reject":
-            await self._end(one, "refused", outcome.why, one.reason)
-        else:
-            await self._end(one, "failed", reason=one.reason)
+        state = "lost" if response.status == SILENCE else _STATES.get(outcome.action, "failed")
+        await self._end(one, state, "" if state == "answered" else one.reason)
         if response.status == 200:
             self._report.calls[agent] += 1
             if usage_is_stated(response, request):
@@ -266,9 +262,10 @@ class Client:
                 self._report.count(agent, len(request.body), call.max_tokens)
         if outcome.action in ("answer", "reject", "more"):  # the server works
             self._failures, self._pause = 0, 0.0
-            self._answers[agent] += outcome.action == "answer"
-            self._refusals[agent] = 0
             self._changes.notify()
+            if outcome.action == "answer":
+                self._answered.add(agent)
+            self._refused[agent].clear()
         if cost > call.worst and self._budget.cap is not None:
             error = EndpointFailed(
                 f"{self._whom(request, agent)}: an answer took more tokens than its request "
@@ -280,37 +277,30 @@ class Client:
             self._stop.set(error)
             raise error
 
-    async def _end(self, one: Exchange, state: str, why: str = "", reason: str = "") -> None:
+    async def _end(self, one: Exchange, state: str, reason: str) -> None:
         raw, usage = one.response.raw, one.response.usage
+        why = one.outcome.why if state == "refused" else ""
         answer = Answer(raw, usage.tokens_in or 0, usage.tokens_out or 0, why, reason)
         await self._ledger.end_call(one.call, state, one.cost, answer)
 
     async def _reject(self, one: Exchange, reason: str) -> None:
         """Keep that a request is refused for good, and raise `Unusable`."""
-        await self._end(one, "refused", one.outcome.why, reason)
+        await self._end(one, "refused", reason)
         raise Unusable(reason, one.outcome.why)
 
-    async def _is_about_this(self, agent: str) -> bool:
-        """Whether a refusal is about its request alone: the server goes on to answer others.
+    async def _is_about_this(self, one: Exchange, agent: str) -> bool:
+        """Whether a refusal is about its request alone: the server answers others of the agent."""
+        self._stop.check()
+        self._refused[agent].append(one)
+        if agent not in self._answered and (self._batches or self._others_may_tell(agent)):
+            await self._stop.sleep(self._first_delay)  # an answer may be on its way
+            await self._ledger.flush()
+        return agent in self._answered and len(self._refused[agent]) < _REFUSALS
 
-        Waits for the next answer to this agent, or until all its requests under way are refused.
-        """
-        self._refusals[agent] += 1
-        self._refused[agent] += 1
-        self._changes.notify()
-        before = self._answers[agent]
-        known = before > 0 or agent in self._answered_before
-        try:
-            while self._answers[agent] == before:
-                self._stop.check()
-                if self._refusals[agent] >= (_REFUSALS if known else _FIRST_REFUSALS):
-                    return False
-                if self._refused[agent] == self._active[agent]:  # nothing else can tell
-                    return known
-                await self._stop.wait_for(self._changes.event)
-            return True
-        finally:
-            self._refused[agent] -= 1
+    def _others_may_tell(self, agent: str) -> bool:
+        """Whether too few requests were refused, before any answer, to blame the server."""
+        few = len(self._refused[agent]) < _FIRST_REFUSALS
+        return few and self._batches is None and agent not in self._answered
 
     def _back_off(self, one: Exchange, entered: float) -> None:
         """Send fewer at a time, with longer pauses, and tell the user once of a kind."""

@@ -88,6 +88,9 @@ class Context:
         """An agent's answer. Raises `RepairsFailed` where there is none that passes its check."""
         if self.offline(agent):
             self._stop.check()
+            if agent.offline is None:
+                message = f"{agent.name} is a model's work: name one (--model)"
+                raise RepairsFailed(f"{agent.name}/offline", message, ())
             result = agent.offline(question)
             reason = agent.check(question, result)
             if reason is not None:

@@ -146,7 +146,14 @@ def call_models(
         settings = {name: one.model_copy(update=in_batches) for name, one in settings.items()}
     try:
         with _open_ledger(folder, model_options) as (ledger, run):
-            begun = _begin(ledger, run, model_options)
+            if model_options.cap is not None and not ledger.spent(run).priced:
+                raise UsageError(
+                    "--max-usd: earlier calls of this run had no known price, so its cost is "
+                    "unknown. Go on without a cap, or choose another --out: the ledger's answers "
+                    "are used there too"
+                )
+            retry, again = model_options.retry_refused, model_options.batch is False
+            begun = ledger.begin(run, retry_refused=retry, ask_batches_again=again)
             try:
                 in_thread(work_with_models, stopping=_LEFT if batch else _STOPPING)
             finally:
@@ -174,18 +181,6 @@ def _open_ledger(folder: Path, model_options: ModelOptions) -> Iterator[tuple[Le
             if replay:
                 ledger.add_answers(run, read_replay(replay))
             yield ledger, run
-
-
-def _begin(ledger: Ledger, run: str, model_options: ModelOptions) -> int:
-    """Take up a run; returns what it was charged so far, in nano-dollars."""
-    if model_options.cap is not None and not ledger.spent(run).priced:
-        raise UsageError(
-            "--max-usd: earlier calls of this run had no known price, so its cost is unknown. "
-            "Go on without a cap, or choose another --out: the ledger's answers are used there "
-            "too"
-        )
-    retry, again = model_options.retry_refused, model_options.batch is False
-    return ledger.begin(run, retry_refused=retry, ask_batches_again=again)
 
 
 @contextlib.asynccontextmanager

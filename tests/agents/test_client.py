@@ -261,7 +261,7 @@ def test_what_the_ledger_answers_is_no_sign_of_life(ledger: Ledger, fault: Reply
         ask(server, ledger, range(10, 40))
     with answering(lambda body: fault) as server:
         result = asyncio.run(main(server.url))
-    assert kinds(result[30:]).keys() <= {"EndpointFailed", "Stopped"}
+    assert "EndpointFailed" in kinds(result[30:])
     assert states(ledger.path).keys() == {"answered", "failed"}
 
 
