@@ -261,7 +261,7 @@ def _verify(question: AskVerdicts) -> Verdicts:
     return Verdicts(verdicts=made)
 
 
-def _write(question: AskLadderQueries) -> Written:
+def write_by_rules(question: AskLadderQueries) -> Written:
     texts = descriptive(question.conditions, question.opening, question.where)
     return Written(queries=[Query(number=n, text=texts[n - 1]) for n in question.counts])
 
@@ -296,7 +296,7 @@ REWRITE = bundled_agent(
     "multiconir/write_hard_negatives", "write", AskRewrites, Rewrites, _rewrite, max_tokens=1024
 )
 QUERY = bundled_agent(
-    "multiconir/write_query", "write", AskLadderQueries, Written, _write, max_tokens=2048
+    "multiconir/write_query", "write", AskLadderQueries, Written, write_by_rules, max_tokens=2048
 )
 VERIFY = bundled_agent(
     "multiconir/verify_conditions", "judge", AskVerdicts, Verdicts, _verify, max_tokens=1024

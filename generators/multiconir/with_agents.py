@@ -30,6 +30,7 @@ from retgen.generators.multiconir.agents import (
     Rewrite,
     Rewrites,
     Verdicts,
+    write_by_rules,
 )
 from retgen.generators.multiconir.calibration import sheets
 from retgen.generators.multiconir.checks import CONDITIONS, split, usable
@@ -174,7 +175,7 @@ def _sizes(job: Job[MultiConIRParams], document: SourceDocument) -> dict[str, tu
         EXTRACT.name: call_size(EXTRACT, extract, Extracted(found=found)),
         REWRITE.name: call_size(REWRITE, draft.ask_rewrites(TEN), Rewrites(rewrites=rewrites)),
         VERIFY.name: call_size(VERIFY, verify, _stand_in(verify)),
-        QUERY.name: call_size(QUERY, queries, write_offline(queries)),
+        QUERY.name: call_size(QUERY, queries, write_by_rules(queries)),
     }
 
 

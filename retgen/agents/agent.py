@@ -17,10 +17,10 @@ from typing import TYPE_CHECKING, Annotated, Any, Generic, Literal, NamedTuple, 
 import orjson
 from pydantic import BaseModel, ConfigDict, ValidationError
 
-from retgen.agents.answers import FAILED, REPAIRED, TAKEN
 from retgen.agents.chat import Unusable
 from retgen.agents.models import ModelSettings
 from retgen.agents.prompt import Message, Prompt, Request
+from retgen.agents.report import FAILED, REPAIRED, TAKEN
 
 if TYPE_CHECKING:
     from retgen.agents.client import Client
@@ -129,7 +129,7 @@ class Agent(Generic[Q, A]):
     ) -> A:
         """Request an answer, check it, and have it repaired. Raises `RepairsFailed`.
 
-        `counts`: where what the answers were worth is counted (see `answers`).
+        `counts`: where what the answers were worth is counted (see `report`).
         """
         request, history = self.begin(question, model), list[Turn]()
         while True:

@@ -17,12 +17,11 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from retgen.agents.agent import A, Agent, Q, RepairsFailed
-from retgen.agents.answers import count_unusable
 from retgen.agents.client import Client
 from retgen.agents.limits import Session, Stop
 from retgen.agents.models import OFFLINE, ModelSettings
 from retgen.agents.prompt import Request
-from retgen.agents.report import CallReport, Rejection, Stage
+from retgen.agents.report import CallReport, Rejection, Stage, count_unusable
 from retgen.errors import ChecksFailed
 from retgen.progress import Progress, no_progress
 from retgen.work import Engine, Local
@@ -238,9 +237,9 @@ class Context:
         batches = "; ".join(filter(None, (client.note() for client in clients)))
         waiting = batches or f"{report.in_flight} in flight"
         parts = [price, waiting, f"{stage.rejected} rejected"]
-        unusable, answers = count_unusable(report.answers.values())
-        if unusable:
-            parts.append(f"{unusable} of {answers} answers unusable")
+        counted = [count_unusable(one) for one in report.answers.values()]
+        if unusable := sum(bad for bad, _ in counted):
+            parts.append(f"{unusable} of {sum(all_ for _, all_ in counted)} answers unusable")
         passed = max(1e-9, time.monotonic() - self._began)
         parts.append(f"{sum(report.calls.values()) / passed:.1f} requests/s")
         return ", ".join(parts)

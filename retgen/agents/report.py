@@ -1,9 +1,17 @@
-"""What came of calling models: stages of work, rejected records, calls, tokens and dollars."""
+"""What came of calling models: stages of work, rejected records, calls, tokens and dollars.
+
+What the answers were worth is counted by agent, as the manifest has it:
+
+    {"write_queries": {"taken": 2, "repaired": 1, "failed": 6, "not JSON": 15, "failed checks": 4}}
+
+Of answers: those `taken`, and the others by their fault. Of questions: those that were `repaired`
+(taken after a fault) and those that `failed` (no answer was taken).
+"""
 
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -12,6 +20,8 @@ import orjson
 
 from retgen.on_disk import DiskList
 from retgen.write import AtomicFile, FileInfo
+
+TAKEN, REPAIRED, FAILED = "taken", "repaired", "failed"
 
 
 class Rejection(NamedTuple):
@@ -103,7 +113,7 @@ class CallReport:
     tokens_out: Counter[str] = field(default_factory=Counter)
     milliseconds: Counter[str] = field(default_factory=Counter)  # that calls took, summed
     unstated: int = 0  # calls whose answers did not say, or not credibly, what they took
-    # what answers were worth (`answers`), those from the ledger too
+    # what answers were worth, those from the ledger too
     answers: dict[str, Counter[str]] = field(default_factory=lambda: defaultdict(Counter))
     in_flight: int = 0
     spent: Sums | None = None  # by this run, in all attempts; None: no model was asked
@@ -141,3 +151,40 @@ class CallReport:
         usd = self.usd()
         charged = "not known" if usd is None else f"${usd:.4f}"
         return f"Done so far: {stages}. Charged so far: {charged}."
+
+
+def count_unusable(counts: Mapping[str, int]) -> tuple[int, int]:
+    """(unusable answers, all answers) of an agent."""
+    unusable = sum(_faults(counts).values())
+    return unusable, unusable + counts.get(TAKEN, 0)
+
+
+def answer_lines(answers: Mapping[str, Mapping[str, int]]) -> Iterator[str]:
+    """A line for each agent that had an unusable answer."""
+    for agent, counts in answers.items():
+        unusable, total = count_unusable(counts)
+        if not unusable:
+            continue
+        why = ", ".join(f"{n:,} {name}" for name, n in _faults(counts).items())
+        questions = counts.get(TAKEN, 0) + counts.get(FAILED, 0)
+        yield (
+            f"{agent}: {unusable:,} of {total:,} answers unusable ({why}); of {questions:,} "
+            f"questions {counts.get(REPAIRED, 0):,} repaired, {counts.get(FAILED, 0):,} failed"
+        )
+
+
+def poor_texts(answers: Mapping[str, Mapping[str, int]]) -> str:
+    """That the texts of an agent are not good, where most of its answers were unusable; or ""."""
+    counted = {agent: count_unusable(counts) for agent, counts in answers.items()}
+    return " ".join(
+        f"The texts of {agent} are not good: {unusable:,} of {total:,} answers were unusable. Use "
+        "a stronger model."
+        for agent, (unusable, total) in counted.items()
+        if 2 * unusable > total
+    )
+
+
+def _faults(counts: Mapping[str, int]) -> dict[str, int]:
+    """Unusable answers by their fault, the most frequent first."""
+    found = {name: n for name, n in counts.items() if name not in (TAKEN, REPAIRED, FAILED)}
+    return dict(sorted(found.items(), key=lambda one: (-one[1], one[0])))

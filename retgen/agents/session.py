@@ -226,12 +226,8 @@ def in_thread(
 
     The first signal stops the sending, the second cancels the work. `stopping`: what is said then.
     """
-    try:
-        import uvloop  # a third less of a call's own time
+    import uvloop  # a third less of a call's own time
 
-        factory: Callable[[], asyncio.AbstractEventLoop] = uvloop.new_event_loop
-    except ImportError:  # there is none for Windows
-        factory = asyncio.new_event_loop
     stop, count, running = Stop(), 0, list[tuple[asyncio.AbstractEventLoop, asyncio.Task[Any]]]()
 
     def interrupt() -> None:
@@ -258,7 +254,7 @@ def in_thread(
         before = gc.get_threshold()
         gc.set_threshold(20_000, 20, 50)
         try:
-            with asyncio.Runner(loop_factory=factory) as runner:
+            with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
                 runner.run(main())
         finally:
             gc.set_threshold(*before)
@@ -275,7 +271,8 @@ def in_thread(
 @contextlib.contextmanager
 def _handled_signals(interrupt: Callable[[], None]) -> Iterator[None]:
     """Have signals that interrupt call a function: a KeyboardInterrupt could be lost in a lock."""
-    known = dict[int, Any]()
+    numbers = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+    known: dict[int, Any] = {number: signal.getsignal(number) for number in numbers}
 
     def handle(number: int, frame: Any) -> None:
         try:
@@ -283,15 +280,14 @@ def _handled_signals(interrupt: Callable[[], None]) -> Iterator[None]:
         except KeyboardInterrupt:
             interrupt()
 
-    if threading.current_thread() is threading.main_thread():
-        numbers = [getattr(signal, name, None) for name in ("SIGINT", "SIGTERM", "SIGHUP")]
-        for number in filter(None, numbers):  # Windows has no SIGHUP
-            if callable(handler := signal.getsignal(number)):
-                known[number] = handler
-                signal.signal(number, handle)
+    handled = [number for number, handler in known.items() if callable(handler)]
+    if threading.current_thread() is not threading.main_thread():
+        handled = []  # they come to the main thread only
+    for number in handled:
+        signal.signal(number, handle)
     try:
         yield
     finally:
-        for number, handler in known.items():
+        for number in handled:
             if signal.getsignal(number) == handle:
-                signal.signal(number, handler)
+                signal.signal(number, known[number])

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
-from retgen.agents.answers import answer_lines, poor_texts
+from retgen.agents.report import answer_lines, poor_texts
 from retgen.generators import families, family
 from retgen.validators.baselines import best_at, headline, solves
 
@@ -82,9 +82,9 @@ def split_counts(files: Iterable[str]) -> str:
 
 
 def model_answers(manifest: Mapping[str, Any]) -> tuple[str, list[str]]:
-    """("" or that a model's texts are not good, a line for each agent with unusable answers)."""
+    """("" or that an agent's texts are not good, a line for each that had unusable answers)."""
     answers = manifest.get("answers") or {}
-    return poor_texts(answers, manifest.get("models") or {}), list(answer_lines(answers))
+    return poor_texts(answers), list(answer_lines(answers))
 
 
 def verdict(manifest: Mapping[str, Any]) -> str:

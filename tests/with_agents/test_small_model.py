@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from retgen.agents.answers import count_unusable
+from retgen.agents.report import count_unusable, poor_texts
 from tests.agents.small_model import TOGETHER, missing, serving
 from tests.command import Done, in_process
 from tests.conftest import read_jsonl
@@ -57,7 +57,7 @@ def test_a_whole_run_with_a_model_that_writes_badly(tmp_path: Path) -> None:
 
     # what the answers were worth adds up, and all of it is paid
     answers = manifest["answers"]
-    unusable, total = count_unusable(answers.values())
+    total = sum(all_ for _, all_ in map(count_unusable, answers.values()))
     assert answers["write_queries"].get("taken", 0) + answers["write_queries"].get("failed", 0) == 5
     assert total <= manifest["calls"] <= 2 * total
     assert manifest["usd"] == pytest.approx(
@@ -70,7 +70,8 @@ def test_a_whole_run_with_a_model_that_writes_badly(tmp_path: Path) -> None:
     assert all(row["record"]["history"] for row in failed)
 
     # the texts are not good, and terminal and page say so
-    sentence = f"The texts of openai:smollm2 are not good: {unusable:,} of {total:,} answers were unusable. Use a stronger model."
+    sentence = poor_texts(answers)
+    assert "are not good" in sentence
     assert f"  warning     {sentence}\n" in done.stdout
     page = (path / "report.html").read_text()
     assert "<b>WEAK MODEL</b>" in page

@@ -85,8 +85,8 @@ def test_a_model_of_which_nothing_can_be_used_leaves_the_words_of_people(
         "rejected.jsonl. The run goes on with what people wrote.\n"
     ) in done.stderr
     poor = (
-        "The texts of openai:gpt-5-mini are not good: 24 of 24 answers were unusable. Use a "
-        "stronger model."
+        "The texts of write_queries are not good: 24 of 24 answers were unusable. Use a stronger "
+        "model."
     )
     assert f"  warning     {poor}\n" in done.stdout
     assert (
