@@ -114,8 +114,6 @@ class Family(ABC, Generic[P]):
     nothing; the query-blind baselines are then those of a rule of its proof. `tests`: what a score
     tests where that is no ranking of the whole corpus, a sentence: then nothing is said of the
     dimensions that one needs, and without `candidate_sets` of no query-blind ranking either.
-    `independent_judge`: the judge is by default of another model family than the writer, where
-    there are keys of two.
     `main_measure`: what its paper scores rankings by, in ir-measures' words; `measure` is of a job.
     `takes_source`: its parameters have a block `source`, of documents to write from.
     """
@@ -129,7 +127,6 @@ class Family(ABC, Generic[P]):
     fixed_records: ClassVar[bool] = True
     why_no_limit: ClassVar[str] = "the parameters fix the number of records; change these instead"
     agents: ClassVar[tuple[Agent[Any, Any], ...]] = ()
-    independent_judge: ClassVar[bool] = False
     label_source: ClassVar[str] = "labels of a judge"
     structure: ClassVar[str] = ""
     proof: ClassVar[str] = "rebuilt from the words of the documents"

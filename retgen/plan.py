@@ -22,7 +22,7 @@ from retgen.generators.family import CallEstimate, Plan
 from retgen.generators.records import Records
 from retgen.generators.source import DocumentSource
 from retgen.licences import licence_fault
-from retgen.recipe import Recipe, choose_judge, load_recipe
+from retgen.recipe import Recipe, load_recipe
 from retgen.results.numbers import duration
 from retgen.statistics.clustered import wilson
 from retgen.work import Local
@@ -58,7 +58,7 @@ def plan(
     `prices`: as `--price` has them; `batch`: models are asked through batch APIs. Raises
     `RecipeError` where the recipe asks for something impossible.
     """
-    recipe = source if isinstance(source, Recipe) else choose_judge(load_recipe(source, overrides))
+    recipe = source if isinstance(source, Recipe) else load_recipe(source, overrides)
     result = _with_licence_note(recipe.family.plan(recipe.job), recipe)
     if not result.call_estimates:
         return result

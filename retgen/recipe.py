@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from retgen.agents.models import FLOW, ModelSettings, judge_of_another_provider, settings_of
+from retgen.agents.models import FLOW, ModelSettings, settings_of
 from retgen.generators import Family, family
 from retgen.generators.params import Job
 from retgen.generators.records import Records
@@ -115,20 +115,6 @@ def resolve(file: RecipeFile) -> Recipe:
             models[agent.name] = settings
     job = Job(file.name, seed_number(file.seed), file.params, file.limit, frozenset(models))
     return Recipe(file, owner, job, owner.required_agents(job), models)
-
-
-def choose_judge(recipe: Recipe) -> Recipe:
-    """The recipe with its judge written out, where the family wants one that is independent.
-
-    That is a model of another provider if a key of one is there, else the writer's.
-    """
-    file = recipe.file
-    named, writer = file.models, settings_of(file.models.get("write", file.model))
-    judges = {agent.name for agent in recipe.family.agents if agent.role == "judge"}
-    if writer is None or not recipe.family.independent_judge or {"judge", *judges} & {*named}:
-        return recipe
-    judge: Any = judge_of_another_provider(writer) or named.get("write", file.model)
-    return resolve(file.model_copy(update={"models": {**named, "judge": judge}}))
 
 
 def written_out(recipe: Recipe) -> tuple[dict[str, Any], dict[str, Path]]:

@@ -37,7 +37,7 @@ from retgen.manifest import (
 )
 from retgen.plan import plan, plan_from
 from retgen.progress import Progress, no_progress, usable_cores
-from retgen.recipe import SOURCES, Recipe, choose_judge, load_recipe
+from retgen.recipe import SOURCES, Recipe, load_recipe
 from retgen.reporting.card import dataset_card, training_card
 from retgen.reporting.report import collect_report, write_report
 from retgen.validation.findings import check_rule_names
@@ -212,7 +212,7 @@ def _load_for_run(
 ) -> tuple[Recipe, Path]:
     """The recipe of a run, checked as far as it can be without making anything; its directory."""
     changes = dict(overrides or {}) | ({} if limit is None else {"limit": limit})
-    recipe = choose_judge(load_recipe(source, changes))
+    recipe = load_recipe(source, changes)
     if recipe.limit is not None and recipe.family.fixed_records:
         raise UsageError(f"--limit: {recipe.family.why_no_limit}")
     check_rule_names(recipe)

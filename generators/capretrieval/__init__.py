@@ -96,7 +96,6 @@ class CapRetrieval(Family[CapRetrievalParams]):
     fixed_records = False
     takes_source = True
     agents = (WRITE_QUERIES, *TWO_DOCUMENT_AGENTS, *JUDGES)
-    independent_judge = True
     label_source = "grades that a judge gave given queries"
     proof = "each document is one that the query was written for, or it holds the keyword"
     traces_labels = True

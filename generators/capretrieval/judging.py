@@ -380,7 +380,7 @@ async def _settled(
 
     asked = conflicts[: context.pilot_size(len(conflicts))]
     grades = await context.gather(stage, map(work, asked))
-    context.show(stage, now=True)
+    context.show(stage)
     return {**dict.fromkeys(conflicts), **dict(zip(asked, grades, strict=True))}
 
 

@@ -205,7 +205,7 @@ async def _written(
     stage = context.stage("passages", len(passages), WRITE_QUERIES, candidates=len(passages))
     if context.offline(WRITE_QUERIES):
         stage.done = len(passages)
-        context.show(stage, now=True)
+        context.show(stage)
         return []
 
     wanted = job.params.queries

@@ -121,7 +121,7 @@ async def generate_attributes(job: Job[LimitParams], context: Context) -> None:
         barren = 0 if len(result) > before else barren + 1
         # a pilot counts all that its requests gave
         stage.done = len(result) if context.pilot is not None else min(len(result), wanted)
-        context.show(stage, now=True)
+        context.show(stage)
     if len(result) < wanted:
         raise context.too_few(stage, wanted)
     if context.pilot is not None:

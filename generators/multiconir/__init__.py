@@ -70,7 +70,6 @@ class MultiConIR(Family[MultiConIRParams]):
     proofs = proof.RULES
     fixed_records = False
     agents = AGENTS
-    independent_judge = True
     takes_source = True
     label_source = (
         "that a sentence meets its condition, and that its rewrite does not, rests on a judge who "

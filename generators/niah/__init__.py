@@ -74,7 +74,6 @@ class Niah(Family[NiahParams]):
     covers = proof.COVERS
     proofs = proof.RULES
     agents = AGENTS
-    independent_judge = True
     why_no_limit = (
         "groups, lengths and places fix the haystacks of a niah recipe; set these instead, for "
         "example --set params.lengths=[128,512]"

@@ -64,7 +64,6 @@ class World(Family[WorldParams]):
     paper = "ours; after LIMIT (arXiv 2508.21038), LIMIT+ (2605.03824) and MultiConIR (2503.08046)"
     params = WorldParams
     agents = AGENTS
-    independent_judge = True
     label_source = with_agents.LABEL_SOURCE
     structure = with_agents.STRUCTURE
     why_no_limit = (

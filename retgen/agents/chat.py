@@ -112,9 +112,20 @@ class ChatModel(ABC):
         """Read the bytes of an answer that `send` returned, now or from the ledger."""
 
     @cached_property
-    def secrets(self) -> KeyMask:
-        """Masks the key in every message and every answer."""
-        return KeyMask(self.api_key)
+    def secrets(self) -> set[bytes]:
+        """Keys that are masked, as servers repeat them, mostly in errors."""
+        return {self.api_key.encode()} if self.api_key else set()
+
+    def mask(self, raw: bytes) -> bytes:
+        """Replace each key in an answer by [key], before it is kept."""
+        for key in self.secrets:
+            if len(key) >= _SHORTEST:
+                raw = raw.replace(key, b"[key]")
+        return raw
+
+    def mask_text(self, text: str) -> str:
+        """Replace each key in a text by [key], and put the text on one line."""
+        return one_line(self.mask(text.encode("utf-8", "replace")).decode())
 
     @cached_property
     def http(self) -> httpx2.AsyncClient:
@@ -214,29 +225,6 @@ def text_of(content: object) -> str:
         texts = [one.get("text") for one in content if isinstance(one, dict)]
         return "".join(one for one in texts if isinstance(one, str))
     return content if isinstance(content, str) else ""
-
-
-class KeyMask:
-    """Mask keys in texts and answers: servers repeat them, mostly in errors."""
-
-    def __init__(self, key: str | None = None) -> None:
-        self._keys = set[bytes]()
-        self.add(key)
-
-    def add(self, key: str | None) -> None:
-        """Mask this key too."""
-        if key and len(key) >= _SHORTEST:
-            self._keys.add(key.encode())
-
-    def text(self, text: str) -> str:
-        """Replace each key in a text by [key], and put the text on one line."""
-        return one_line(self.raw(text.encode("utf-8", "replace")).decode())
-
-    def raw(self, raw: bytes) -> bytes:
-        """Replace each key in an answer, before it is kept."""
-        for key in self._keys:
-            raw = raw.replace(key, b"[key]")
-        return raw
 
 
 # --- token counts ---------------------------------------------------------------------------------

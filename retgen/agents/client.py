@@ -79,9 +79,9 @@ class Client:
         excess = 1.0 if self._budget.cap is None else self._ledger.excess(settings.name)
         self._excess = excess if excess == 1.0 else 1.5 * excess
         self._report, self._batches = session.report, batches
-        most = settings.concurrency
         # the provider paces what is in its batches
-        self._gate = ConcurrencyGate(most) if batches is None else ConcurrencyGate(most, most, most)
+        begin = {"begin": settings.concurrency} if batches else {}
+        self._gate = ConcurrencyGate(settings.concurrency, **begin)
         # tokens of an answer: hidden ones, as cut answers have shown; at most, for the model
         self._hidden, self._most = 0, math.inf
         self._noticed = set[str]()
@@ -153,7 +153,6 @@ class Client:
                 self._stop.check()
                 # while nothing is answered, those that have failed go first
                 waits = bool(self._pause and self._failed) and request.key not in self._failed
-                waits &= self._batches is None
                 if not waits:
                     if self._pause:
                         await self._stop.sleep(self._pause)
@@ -304,7 +303,7 @@ class Client:
 
     def _back_off(self, one: Exchange, entered: float) -> None:
         """Send fewer at a time, with longer pauses, and tell the user once of a kind."""
-        if self._gate.slow_down(entered):
+        if self._batches is None and self._gate.slow_down(entered):
             self._pause = min(_LONGEST_PAUSE, max(2 * self._pause, self._first_delay))
         if one.outcome.meaning not in self._noticed:
             self._noticed.add(one.outcome.meaning)

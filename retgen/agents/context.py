@@ -60,7 +60,7 @@ class Context:
         self.report = report
         self._models, self._session, self._progress = models, session, progress
         self._stop = session.stop if session else stop or Stop()
-        self._began = self._last_report = time.monotonic()
+        self._began = time.monotonic()
         self._under_way: Collection[asyncio.Future[Any]] = ()  # of the stage that is shown
         most = max((settings.concurrency for settings, _ in models.values()), default=1)
         self._ahead = 4 * most
@@ -108,7 +108,7 @@ class Context:
         """Begin a part of the work."""
         made = Stage(name, total, tuple(a.name for a in agents), candidates=candidates)
         self.report.stages.append(made)
-        self.show(made, now=True)
+        self.show(made)
         return made
 
     def reject(self, stage: Stage, error: RepairsFailed, record: Any) -> None:
@@ -119,14 +119,11 @@ class Context:
         )
         stage.rejected += 1
 
-    def show(self, stage: Stage, *, now: bool = False) -> None:
-        """Report where the work is, a few times a second."""
-        passed = time.monotonic()
-        if now or passed - self._last_report >= _TICK:
-            self._last_report = passed
-            wanted = self.pilot_size(stage.total)
-            done = stage.done + sum(task.done() for task in self._under_way)
-            self._progress(stage.name, min(done, wanted), wanted, self._note(stage))
+    def show(self, stage: Stage) -> None:
+        """Report where the work is."""
+        wanted = self.pilot_size(stage.total)
+        done = stage.done + sum(task.done() for task in self._under_way)
+        self._progress(stage.name, min(done, wanted), wanted, self._note(stage))
 
     def progress(self, stage: str, done: int, total: int, note: str = "", /) -> None:
         """Report where work in one piece is. Raises `Stopped` where it was interrupted."""
@@ -223,7 +220,7 @@ class Context:
                 self._stop.set()
             await asyncio.gather(*tasks, return_exceptions=True)
             self._under_way = ()
-            self.show(stage, now=True)
+            self.show(stage)
 
     def _note(self, stage: Stage) -> str:
         """The price so far, in flight, rejected, and how fast."""

@@ -68,12 +68,12 @@ class HttpModel(ChatModel):
         except (httpx2.RequestError, aiohttp.ClientError, OSError) as error:
             return no_response(error, urlsplit(self.url).hostname)
         if result.is_success:
-            return Response(self.secrets.raw(result.content), 200)
+            return Response(self.mask(result.content), 200)
         return self.failure(result.content, result.status_code, result.headers.get("retry-after"))
 
     def failure(self, raw: bytes, status: int, after: str | None = None) -> Response:
         """Describe an error of the server. `after`: its Retry-After header."""
-        return failed(self.secrets.raw(raw), status, after)
+        return failed(self.mask(raw), status, after)
 
 
 def no_response(error: BaseException, host: str | None) -> Response:

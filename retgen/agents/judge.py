@@ -120,7 +120,7 @@ async def calibrate(
 
     verdicts = await context.gather(stage, map(judge, asked))
     stage.done = len(asked)
-    context.show(stage, now=True)
+    context.show(stage)
     return Calibration.of(
         context.model(agent),
         [case for sheet in asked for case in sheet.cases],

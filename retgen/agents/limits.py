@@ -132,11 +132,10 @@ class Session:
 
 
 class ConcurrencyGate:
-    """Lets so many through at a time: `limit`, between `least` and `most`."""
+    """Lets so many through at a time: `limit`, between 1 and `most`."""
 
-    def __init__(self, most: int, begin: int = 8, least: int = 1) -> None:
-        self.most, self.least = most, least
-        self.limit = float(min(begin, most))
+    def __init__(self, most: int, begin: int = 8) -> None:
+        self.most, self.limit = most, float(min(begin, most))
         self._places = int(self.limit)  # free ones and those that are taken
         self._free = asyncio.Semaphore(self._places)
         self._slowed = -1.0
@@ -168,6 +167,6 @@ class ConcurrencyGate:
         """
         if entered <= self._slowed:
             return False
-        self.limit = max(float(self.least), self.limit / 2)
+        self.limit = max(1.0, self.limit / 2)
         self._slowed = time.monotonic()
         return True

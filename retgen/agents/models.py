@@ -26,9 +26,6 @@ OFFLINE = "offline"
 # what changes how fast a model is asked, and no answer: not part of a run's identity
 FLOW = frozenset({"concurrency", "timeout", "outage_seconds", "outage_attempts"})
 
-# judges of other providers' texts, the first whose key is set
-_JUDGES = "openai:gpt-5-mini", "google_genai:gemini-2.5-flash"
-
 # parameters that decide the price, the form of an answer, or the request itself
 _OURS = frozenset(
     "model messages response_format stream tools n best_of candidateCount max_tokens "
@@ -200,21 +197,6 @@ def find_key(settings: ModelSettings, environment: Mapping[str, str] = os.enviro
         f"{settings.full_name} needs a key: set {' or '.join(names)} in the environment or in a "
         ".env file in this folder"
     )
-
-
-def judge_of_another_provider(
-    settings: ModelSettings, environment: Mapping[str, str] = os.environ
-) -> str | None:
-    """Name a judge of another provider whose key is set; None without one.
-
-    If the writer is one's own server, nothing is sent elsewhere unasked.
-    """
-    for judge in map(ModelSettings.named, _JUDGES):
-        own_server = settings.address(environment) or judge.address(environment)
-        has_key = any(environment.get(name) for name in judge.own_backend.keys)
-        if judge.provider != settings.provider and has_key and not own_server:
-            return judge.full_name
-    return None
 
 
 def open_chat(settings: ModelSettings, key: str | None = None) -> ChatModel:

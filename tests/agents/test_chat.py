@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
+from retgen.agents.backends.openai import OpenAIChat
 from retgen.agents.chat import (
     NO_KEY,
-    KeyMask,
     Usage,
     count,
     failed,
@@ -72,11 +72,11 @@ def test_an_error_that_stands_in_a_list() -> None:
 
 
 def test_keys_are_taken_out_and_stand_ins_are_not() -> None:
-    hidden = KeyMask(KEY)
-    for stand_in in (None, "", NO_KEY, "EMPTY"):
-        hidden.add(stand_in)
-    assert hidden.text(f"with {KEY}, none is EMPTY") == "with [key], none is EMPTY"
-    assert hidden.raw(b"\xff" + KEY.encode()) == b"\xff[key]"
+    chat = OpenAIChat(api_key=KEY)
+    chat.secrets |= {b"", NO_KEY.encode(), b"EMPTY"}
+    assert chat.mask_text(f"with {KEY}, none is EMPTY") == "with [key], none is EMPTY"
+    assert chat.mask(b"\xff" + KEY.encode()) == b"\xff[key]"
+    assert OpenAIChat().mask_text("with none") == "with none"
 
 
 # --- token counts, copied from documentation and reports ------------------------------------------

@@ -83,19 +83,19 @@ class GoogleChat(HttpModel):
         first = candidates[0]
         stated = parts(part(first, "content"), "parts")
         text = text_of([one for one in stated if not one.get("thought")])
-        words = "" if text else self.secrets.text(str(first.get("finishMessage") or ""))
+        words = "" if text else self.mask_text(str(first.get("finishMessage") or ""))
         ended = str(first.get("finishReason") or "").casefold()
         return Response(raw, 200, words, ended, text, usage)
 
     def failure(self, raw: bytes, status: int, after: str | None = None) -> Response:
         """Describe an error: its reasons, and the id of a quota, which is of a minute or a day."""
-        details = parts(part(parse_object(self.secrets.raw(raw)), "error"), "details")
+        details = parts(part(parse_object(self.mask(raw)), "error"), "details")
         delay = next((one["retryDelay"] for one in details if "retryDelay" in one), None)
         quotas = [one for detail in details for one in parts(detail, "violations")]
         reasons = [one.get("reason") for one in details] + [one.get("quotaId") for one in quotas]
         result = super().failure(raw, status, after or delay)
         words = [str(one) for one in (*reasons, result.error) if one]
-        return result._replace(error=self.secrets.text(": ".join(words)))
+        return result._replace(error=self.mask_text(": ".join(words)))
 
 
 def model_path(request: Request) -> str:

@@ -80,7 +80,7 @@ class LangChainChat(ChatModel):
                     message = await bound.ainvoke(list(request.messages))
         except Exception as error:
             return self._failure(error)
-        return self.read(self.secrets.raw(_bytes_to_keep(message)))
+        return self.read(self.mask(_bytes_to_keep(message)))
 
     def read(self, raw: bytes) -> Response:
         """See `ChatModel`."""
@@ -132,7 +132,7 @@ class LangChainChat(ChatModel):
         for field in kind.model_fields:
             value = getattr(model, field, None)
             if isinstance(value, SecretStr):
-                self.secrets.add(value.get_secret_value())
+                self.secrets.add(value.get_secret_value().encode())
         return model
 
     def _failure(self, error: Exception) -> Response:
@@ -149,7 +149,7 @@ class LangChainChat(ChatModel):
             for status in (*stated, getattr(response, "status_code", None)):
                 if isinstance(status, int) and 300 <= status < 600:
                     body = getattr(response, "content", b"")  # some packages have a stream there
-                    raw = self.secrets.raw(body if isinstance(body, bytes) else b"")
+                    raw = self.mask(body if isinstance(body, bytes) else b"")
                     headers = getattr(response, "headers", None) or {}
                     return failed(raw, status, headers.get("retry-after"), words)
             if not _NO_CONNECTION.isdisjoint(kind.__name__ for kind in type(cause).__mro__):
@@ -161,7 +161,7 @@ class LangChainChat(ChatModel):
         return Response(b"", SILENCE, words)
 
     def _words(self, error: BaseException) -> str:
-        return self.secrets.text(str(error)) or type(error).__name__
+        return self.mask_text(str(error)) or type(error).__name__
 
 
 def _with_schema(model: BaseChatModel, schema: Mapping[str, Any]) -> Any:

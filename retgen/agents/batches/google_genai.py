@@ -48,7 +48,7 @@ class GoogleBatches(BatchApi):
         except (httpx2.RequestError, aiohttp.ClientError, OSError) as error:
             raise CallFailed(no_response(error, urlsplit(self.chat.url).hostname)) from error
         except Exception as error:  # of the SDK, over something that it does not expect
-            words = self.chat.secrets.text(f"not an answer of a batch API: {error!r}")
+            words = self.chat.mask_text(f"not an answer of a batch API: {error!r}")
             raise CallFailed(Response(b"", SILENCE, words)) from error
 
     async def create(self, file: str, model: str, tag: str, run: str) -> Batch:

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from retgen.agents.backends import LANGCHAIN, backends
-from retgen.agents.models import ModelSettings, judge_of_another_provider
+from retgen.agents.models import ModelSettings
 from tests.project import Project
 
 ECHO = '''
@@ -63,15 +63,3 @@ def test_who_asks_whom() -> None:
     assert ModelSettings.named("mistralai:m").backend is backends()[LANGCHAIN]
     by_langchain = ModelSettings(provider="openai", name="m", via="langchain")
     assert by_langchain.backend is backends()[LANGCHAIN]
-
-
-def test_the_judge_of_another_family() -> None:
-    openai, gemini = {"OPENAI_API_KEY": "a"}, {"GEMINI_API_KEY": "b"}
-    for writer, keys, judge in (
-        ("openai:gpt-5-mini", openai | gemini, "google_genai:gemini-2.5-flash"),
-        ("google_genai:gemini-2.5-flash", openai | gemini, "openai:gpt-5-mini"),
-        ("mistralai:large", openai | gemini, "openai:gpt-5-mini"),
-        ("mistralai:large", gemini, "google_genai:gemini-2.5-flash"),
-        ("openai:gpt-5-mini", openai, None),
-    ):
-        assert judge_of_another_provider(ModelSettings.named(writer), keys) == judge
