@@ -10,7 +10,6 @@ which changes nothing.
 from __future__ import annotations
 
 import contextlib
-import hashlib
 import shutil
 import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -27,24 +26,19 @@ from retgen.generators.records import Records, Rows
 from retgen.progress import Progress, no_progress
 from retgen.recipe import SOURCES, Recipe
 from retgen.rows import reads_as_times
-from retgen.version import __version__
 from retgen.work import Engine, Result
 from retgen.write import (
     ArrowSink,
     AtomicFile,
     FileInfo,
-    dump_json,
     file_info,
     make_folder,
     remove_partial,
-    write_file,
 )
 
 if TYPE_CHECKING:  # most runs ask no model
     from retgen.agents.report import CallReport
     from retgen.agents.session import ModelOptions
-
-TABLES = ".tables.json"  # finished files of a run that has not ended yet
 
 _SHARD = 1_000_000  # documents in a corpus file, unless the recipe says otherwise
 BLOCK = 1024  # rows made and written at a time: small pieces stay in the cache
@@ -170,10 +164,12 @@ def write_dataset(
     for folder in dict.fromkeys((run / one.name).parent for one in (*corpus, *others)):
         make_folder(folder)
         remove_partial(folder)
-    made_from = sources_digest(run)
-    files = _finished_files(run, made_from)
+    # shards of a large corpus are kept, unless what agents said, and so they, may be others since
+    keeps = len(corpus) > 1 and not recipe.needs_sources
+    there = [one for one in corpus if keeps and (run / one.name).is_file()]
+    files = {one.name: file_info(run / one.name) for one in there}
     missing = [one for one in corpus if one.name not in files]
-    done = sum(one.stop - one.start for one in corpus if one.name in files)
+    done = sum(one.stop - one.start for one in there)
 
     def shown(table: TableFile, lines: Iterable[Lines]) -> Iterator[Lines]:
         for one in lines:
@@ -182,46 +178,13 @@ def write_dataset(
 
     for table, lines in lines_by_table(recipe, run, missing, engine):
         files[table.name] = write_table(run, table, shown(table, lines))
-        _record_finished(run, files, made_from)
         done += table.stop - table.start
     for one in others:
-        if one.name not in files:
-            files[one.name] = write_table(run, one, lines_of(one))
+        files[one.name] = write_table(run, one, lines_of(one))
     for path in sorted((run / SOURCES).glob("*")):
         files[f"{SOURCES}/{path.name}"] = file_info(path)
     files["rejected.jsonl"] = write_rejections(run / "rejected.jsonl", records.rejected)
-    return dict(sorted(files.items())), len(corpus) - len(missing)
-
-
-def sources_digest(run: Path) -> str:
-    """SHA-256 of the answers of agents; tables that were made from others cannot be kept."""
-    result = hashlib.sha256()
-    for path in sorted((run / SOURCES).glob("*")):
-        result.update(f"{path.name} {file_info(path).sha256}\n".encode())
-    return result.hexdigest()
-
-
-def _finished_files(run: Path, made_from: str) -> dict[str, FileInfo]:
-    """The table files of an interrupted run by this version that are still as they were written."""
-    try:
-        noted = orjson.loads((run / TABLES).read_bytes())
-        files = {name: FileInfo(**info) for name, info in noted["files"].items()}
-    except (OSError, ValueError, KeyError, TypeError, AttributeError):
-        return {}
-    if noted.get("retgen") != __version__ or noted.get("sources") != made_from:
-        return {}
-    return {
-        name: info
-        for name, info in files.items()
-        if (run / name).is_file() and file_info(run / name) == info
-    }
-
-
-def _record_finished(run: Path, files: Mapping[str, FileInfo], made_from: str) -> None:
-    """Remember which files are finished, so that a rerun can tell them from altered ones."""
-    kept = {name: info._asdict() for name, info in files.items()}
-    noted = {"retgen": __version__, "sources": made_from, "files": kept}
-    write_file(run / TABLES, dump_json(noted))
+    return dict(sorted(files.items())), len(there)
 
 
 class Lines(NamedTuple):

@@ -17,7 +17,6 @@ import orjson
 
 from retgen.agents.models import model_description
 from retgen.errors import OutputError, RetgenError, RunDirectoryError
-from retgen.generate import TABLES
 from retgen.generators.records import Records
 from retgen.recipe import Recipe, compare, load_recipe, written_out
 from retgen.validators.rule import Severity
@@ -48,7 +47,7 @@ _OWN = (
     "report.html",
     "report.json",
     "run.log",
-    TABLES,
+    ".tables.json",
     "inputs",
     "sources",
     ".pilot",

@@ -19,7 +19,6 @@ import orjson
 from retgen.agents.report import CallReport, Rejection, Rejections, write_rejections
 from retgen.errors import ChecksFailed, SourceRefused, UsageError
 from retgen.generate import (
-    TABLES,
     check_models,
     generate_with_agents,
     write_dataset,
@@ -91,7 +90,6 @@ def run(
         aside = clear_run(folder, recipe) if fresh else None
         finished = open_or_resume(folder, recipe)
         if finished is not None:
-            _forget_tables(folder)  # the run may have been killed before it did
             if model_options is not None and model_options.retry_refused:
                 raise UsageError(
                     f"{folder} is finished: add --fresh to make it again from the ledger's "
@@ -275,14 +273,8 @@ def _make(
         raise ChecksFailed(_verdict(folder, result))
     manifest["timings"] = clock.laps
     write_file(folder / "manifest.json", dump_json(manifest))
-    _forget_tables(folder)
     clock.note("finished")
     return RunResult(folder, manifest)
-
-
-def _forget_tables(folder: Path) -> None:
-    """Remove the list of finished files: the manifest has them now."""
-    (folder / TABLES).unlink(missing_ok=True)
 
 
 def _verdict(folder: Path, result: Validation) -> str:
