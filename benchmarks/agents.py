@@ -245,10 +245,10 @@ def ours(url: str, flight: int, calls: int, warm_up: int) -> None:
     """Our whole path, as a run has it."""
     from retgen.agents.agent import Agent, AnswerSchema, Question
     from retgen.agents.context import Context
-    from retgen.agents.models import ModelSettings
+    from retgen.agents.models import ModelOptions, ModelSettings
     from retgen.agents.prompt import Prompt
     from retgen.agents.report import CallReport
-    from retgen.agents.session import ModelOptions, call_models
+    from retgen.agents.session import call_models
 
     class Naming(Question):
         thing: str

@@ -18,7 +18,7 @@ from typing import Any
 
 from common import options, peak
 
-from retgen.agents.session import ModelOptions
+from retgen.agents.models import ModelOptions
 from retgen.generate import BLOCK, generate_with_agents
 from retgen.generators.niah.books import gather_material, read_material
 from retgen.generators.niah.counting import load_counter

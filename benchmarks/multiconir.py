@@ -61,7 +61,7 @@ def prepare(run: Path, domain: str, size: int) -> None:
 
 def measure(run: Path) -> dict[str, float]:
     """Seconds to draw and write and to prove, bytes written, and the peak of memory in MB."""
-    from retgen.agents.session import ModelOptions
+    from retgen.agents.models import ModelOptions
     from retgen.generate import generate_with_agents, write_dataset
     from retgen.progress import no_progress
     from retgen.recipe import load_recipe

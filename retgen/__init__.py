@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any
 from retgen.version import __version__ as __version__
 
 if TYPE_CHECKING:
-    from retgen.agents.session import ModelOptions as ModelOptions
+    from retgen.agents.models import ModelOptions as ModelOptions
     from retgen.audits.benchmark import audit as audit
     from retgen.audits.compare import audit_against as audit_against
     from retgen.changes import diff as diff
@@ -45,7 +45,7 @@ if TYPE_CHECKING:
     from retgen.validation.validate import validate as validate
 
 _MODULES = {
-    "ModelOptions": "agents.session",
+    "ModelOptions": "agents.models",
     "RetgenError": "errors",
     "audit": "audits.benchmark",
     "audit_against": "audits.compare",

@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import orjson
 
+from retgen.agents.models import ModelOptions
 from retgen.agents.report import write_rejections
 from retgen.data import GRADED
 from retgen.generators.records import Records, Rows
@@ -38,23 +39,9 @@ from retgen.write import (
 
 if TYPE_CHECKING:  # most runs ask no model
     from retgen.agents.report import CallReport
-    from retgen.agents.session import ModelOptions
 
 _SHARD = 1_000_000  # documents in a corpus file, unless the recipe says otherwise
 BLOCK = 1024  # rows made and written at a time: small pieces stay in the cache
-
-
-def check_models(recipe: Recipe, model_options: ModelOptions) -> None:
-    """Raises `UsageError` for a key, a provider or a price that is missing."""
-    from retgen.agents.prices import Prices
-    from retgen.agents.session import check_model
-
-    Prices(model_options.prices)
-    if model_options.replay is not None:
-        return
-    for agent, one in recipe.models.items():
-        if agent in recipe.agents:
-            check_model(one, model_options)
 
 
 def generate_with_agents(

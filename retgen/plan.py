@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import orjson
 
-from retgen.agents.models import ModelSettings
+from retgen.agents.models import ModelOptions, ModelSettings
 from retgen.agents.prices import BYTES_A_TOKEN, Prices, price_list
 from retgen.errors import UsageError
 from retgen.generators.family import CallEstimate, Plan
@@ -30,7 +30,6 @@ from retgen.write import size_text
 
 if TYPE_CHECKING:  # most plans ask no model
     from retgen.agents.report import CallReport, Stage
-    from retgen.agents.session import ModelOptions
 
 _LONG = 400  # characters of an example that are shown
 NOT_STATED = DocumentSource.model_fields["licence"].default
@@ -264,7 +263,6 @@ def preview(
         )
     with tempfile.TemporaryDirectory() as folder:
         if recipe.needs_sources:
-            from retgen.agents.session import ModelOptions
             from retgen.generate import generate_with_agents
 
             generate_with_agents(recipe, Path(folder), ModelOptions(), engine=Local(1))

@@ -12,14 +12,14 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import orjson
 
+from retgen.agents.models import DEFAULT_OPTIONS, ModelOptions
 from retgen.agents.report import CallReport, Rejection, Rejections, write_rejections
 from retgen.errors import ChecksFailed, SourceRefused, UsageError
 from retgen.generate import (
-    check_models,
     generate_with_agents,
     write_dataset,
 )
@@ -47,9 +47,6 @@ from retgen.work import Engine, Local, engine_named
 from retgen.work.local import keep_freed_memory, return_freed_memory
 from retgen.write import dump_json, make_folder, write_file
 
-if TYPE_CHECKING:  # most runs ask no model
-    from retgen.agents.session import ModelOptions
-
 
 @dataclass(frozen=True)
 class RunResult:
@@ -73,7 +70,7 @@ def run(
     engine: str = "local",
     limit: int | None = None,
     fresh: bool = False,
-    model_options: ModelOptions | None = None,
+    model_options: ModelOptions = DEFAULT_OPTIONS,
     progress: Progress = no_progress,
 ) -> RunResult:
     """Make the data set of a recipe in a run directory, or finish the one that is there.
@@ -90,7 +87,7 @@ def run(
         aside = clear_run(folder, recipe) if fresh else None
         finished = open_or_resume(folder, recipe)
         if finished is not None:
-            if model_options is not None and model_options.retry_refused:
+            if model_options.retry_refused:
                 raise UsageError(
                     f"{folder} is finished: add --fresh to make it again from the ledger's "
                     "answers, with what was refused asked again"
@@ -130,7 +127,7 @@ def run_upon(
         own = load_recipe(parent / "recipe.yaml", finished=True).at(parent).records().rejected
         refused = Rejections(Rejection(**row) for row in rows[: len(rows) - len(own)])
         local = Local(workers or usable_cores())
-        return _make(recipe.at(folder), folder, local, None, progress, refused=refused)
+        return _make(recipe.at(folder), folder, local, DEFAULT_OPTIONS, progress, refused=refused)
 
 
 def pilot(
@@ -139,14 +136,13 @@ def pilot(
     *,
     out: str | Path | None = None,
     overrides: Mapping[str, Any] | None = None,
-    model_options: ModelOptions | None = None,
+    model_options: ModelOptions = DEFAULT_OPTIONS,
     progress: Progress = no_progress,
 ) -> Plan:
     """Make so many records of each stage, and extrapolate the plan from what they took.
 
     The answers stay in the ledger, so the run itself does not ask for them again.
     """
-    from retgen.agents.session import ModelOptions
 
     recipe, folder = _load_for_run(source, out, overrides, None)
     _plan_or_refuse(recipe, folder)  # what is impossible is refused before anything is asked
@@ -159,12 +155,12 @@ def pilot(
         call_report = generate_with_agents(
             recipe,
             folder,
-            model_options or ModelOptions(),
+            model_options,
             pilot=records,
             engine=Local(1),
             progress=progress,
         )
-    return plan_from(recipe, call_report, model_options or ModelOptions())
+    return plan_from(recipe, call_report, model_options)
 
 
 def _plan_or_refuse(recipe: Recipe, folder: Path) -> Plan:
@@ -189,13 +185,14 @@ def _plan_or_refuse(recipe: Recipe, folder: Path) -> Plan:
         raise SourceRefused(message, error.refused) from error
 
 
-def _check_models(recipe: Recipe, model_options: ModelOptions | None) -> None:
+def _check_models(recipe: Recipe, model_options: ModelOptions) -> None:
     """Keys, providers and prices that are missing, before anything is written."""
-    if recipe.live:
-        from retgen.agents.session import ModelOptions
+    if model_options.replay is None:
+        for one in recipe.live.values():
+            from retgen.agents.session import check_model  # most runs ask no model
 
-        check_models(recipe, model_options or ModelOptions())
-    elif model_options is not None and model_options.replay is not None:
+            check_model(one, model_options)
+    elif not recipe.live:
         raise UsageError(
             "--replay: this recipe asks no model; name the one that the answers came from with "
             "--model"
@@ -221,7 +218,7 @@ def _make(
     recipe: Recipe,
     folder: Path,
     engine: Engine,
-    model_options: ModelOptions | None,
+    model_options: ModelOptions,
     progress: Progress,
     refused: Rejections | None = None,
 ) -> RunResult:
@@ -229,13 +226,11 @@ def _make(
     keep_freed_memory()
     clock = _Clock(folder / "run.log")
     clock.note(f"gen run, retgen {__version__}, recipe {recipe.name}, {engine}")
-    call_report = None
+    call_report = CallReport()
     try:
-        if refused is None and recipe.needs_sources:
-            from retgen.agents.session import ModelOptions
-
+        if refused is None:
             call_report = generate_with_agents(
-                recipe, folder, model_options or ModelOptions(), engine=engine, progress=progress
+                recipe, folder, model_options, engine=engine, progress=progress
             )
             refused = call_report.rejected
     except BaseException as error:
@@ -245,7 +240,6 @@ def _make(
         clock.lap("agents")
     return_freed_memory()
     records = recipe.records()
-    refused = refused or Rejections()
     refused.extend(records.rejected)
     records = replace(records, rejected=refused)
     clock.lap("latent")
@@ -264,8 +258,7 @@ def _make(
             card = training_card(recipe, records, files)
             files["training/README.md"] = write_file(folder / "training" / "README.md", card)
     files |= recipe_files(recipe, folder)
-    costs = (call_report or CallReport()).costs()
-    manifest = manifest_of(recipe, result, records, files, clock.laps, costs)
+    manifest = manifest_of(recipe, result, records, files, clock.laps, call_report.costs())
     write_report(folder, collect_report(folder, recipe, manifest, result))
     clock.lap("report")
     if not result.ok:

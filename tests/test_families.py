@@ -9,8 +9,8 @@ import orjson
 import pytest
 from pydantic import TypeAdapter
 
+from retgen.agents.models import ModelOptions
 from retgen.agents.report import write_rejections
-from retgen.agents.session import ModelOptions
 from retgen.evaluation.scoring.measures import mteb_score
 from retgen.generate import generate_with_agents
 from retgen.generators import Family, families, family

@@ -12,8 +12,9 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from retgen.agents.models import DEFAULT_OPTIONS, ModelOptions
 from retgen.data import open_dataset
 from retgen.errors import RetgenError, UsageError
 from retgen.evaluation.retrievers import (
@@ -54,9 +55,6 @@ from retgen.search.mteb_tasks import dataset_folder
 from retgen.search.rankings import read_run
 from retgen.write import cache_folder, dump_json, make_folder, write_file
 
-if TYPE_CHECKING:
-    from retgen.agents.session import ModelOptions
-
 
 def evaluate(
     path: str | Path | Sequence[str | Path],
@@ -73,7 +71,7 @@ def evaluate(
     analyses: Analyses | None = None,
     cache: bool = True,
     limit: int | None = None,
-    model_options: ModelOptions | None = None,
+    model_options: ModelOptions = DEFAULT_OPTIONS,
     command: str | None = None,
     title: str = "",
     about: str = "",
@@ -218,7 +216,7 @@ def _model_calls(
     paths: Sequence[Path],
     folder: Path,
     limit: int | None,
-    model_options: ModelOptions | None,
+    model_options: ModelOptions,
 ) -> ModelCalls | None:
     """How models behind an API are asked; None where none is, since that is slow to import.
 
@@ -227,9 +225,8 @@ def _model_calls(
     asked = [one for name in models for one in asked_models(name)]
     if not asked:
         return None
-    from retgen.agents.session import ModelOptions, check_model, ledger_of
+    from retgen.agents.session import check_model, ledger_of
 
-    model_options = model_options or ModelOptions()
     for settings in asked:
         check_model(settings, model_options)
     # beside the run, as the ledger of what made it

@@ -10,9 +10,9 @@ from numpy.typing import NDArray
 
 from retgen.agents.agent import Agent, AnswerSchema, Question
 from retgen.agents.context import Context
-from retgen.agents.models import ModelSettings, chat_model_of
+from retgen.agents.models import ModelOptions, ModelSettings, chat_model_of
 from retgen.agents.report import CallReport, write_rejected
-from retgen.agents.session import ModelOptions, call_models, check_model
+from retgen.agents.session import call_models, check_model
 from retgen.progress import Progress
 from retgen.prompts import bundled
 
@@ -43,10 +43,10 @@ JUDGE = Agent(
 )
 
 
-def judge_model(option: str, name: str, model_options: ModelOptions | None) -> ModelSettings:
+def judge_model(option: str, name: str, model_options: ModelOptions) -> ModelSettings:
     """The model that an option names. Raises `UsageError` where it cannot be asked."""
     settings = chat_model_of(option, name, "judges pairs")
-    check_model(settings, model_options or ModelOptions())
+    check_model(settings, model_options)
     return settings
 
 
@@ -55,7 +55,7 @@ def judged_labels(
     pairs: Mapping[int, tuple[str, str]],
     size: int,
     folder: Path,
-    model_options: ModelOptions | None,
+    model_options: ModelOptions,
     report: CallReport,
     progress: Progress,
 ) -> NDArray[np.float64]:
@@ -66,7 +66,7 @@ def judged_labels(
     rejected.jsonl beside it. Raises `BudgetReached`, `EndpointFailed`, or `ChecksFailed` where
     hardly any answer can be taken.
     """
-    options = model_options or ModelOptions()
+    options = model_options
     labels = np.full(size, np.nan)
     questions = {i: AskPair(query=query, document=text) for i, (query, text) in pairs.items()}
 

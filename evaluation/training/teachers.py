@@ -15,12 +15,12 @@ import io
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import numpy as np
 import orjson
 from numpy.typing import NDArray
 
+from retgen.agents.models import ModelOptions
 from retgen.errors import DatasetError, UsageError
 from retgen.evaluation import retrievers
 from retgen.evaluation.training.config import DISTILLED, TrainConfig, folder_hash
@@ -30,9 +30,6 @@ from retgen.search.base import CandidateSet
 from retgen.search.embedders.options import Options
 from retgen.streams import Stream
 from retgen.write import make_folder, write_file
-
-if TYPE_CHECKING:  # slow to import, and most teachers are here
-    from retgen.agents.session import ModelOptions
 
 # of each query its positives, and its negatives
 Negatives = Mapping[str, tuple[Sequence[str], Sequence[str]]]
@@ -154,13 +151,13 @@ class ChatTeacher(Teacher):
     """
 
     def __init__(
-        self, name: str, model_options: ModelOptions | None, folder: Path, progress: Progress
+        self, name: str, model_options: ModelOptions, folder: Path, progress: Progress
     ) -> None:
-        from retgen.agents.session import ModelOptions, ledger_of
+        from retgen.agents.session import ledger_of
         from retgen.evaluation.search.judge import judge_model
 
         super().__init__(name, Options(), folder, progress)
-        given = model_options or ModelOptions()
+        given = model_options
         self._model_options = replace(given, ledger=ledger_of(folder.parent, given))
         self._settings = judge_model("teacher", name.removeprefix(CHAT), given)
 
@@ -197,7 +194,7 @@ def teacher_of(
     config: TrainConfig,
     options: Options,
     folder: Path,
-    model_options: ModelOptions | None,
+    model_options: ModelOptions,
     progress: Progress,
 ) -> Teacher | None:
     """The teacher of a configuration, if it has one, after `check_teacher`."""

@@ -19,11 +19,12 @@ import shutil
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from retgen.agents.models import DEFAULT_OPTIONS, ModelOptions
 from retgen.data import open_dataset
 from retgen.errors import UsageError
 from retgen.evaluation.retrievers import Options, check_name, type_of
@@ -74,9 +75,6 @@ from retgen.search.mining import check_by
 from retgen.search.mteb_tasks import dataset_folder
 from retgen.write import cache_folder, dump_json, file_info, make_folder, write_file
 
-if TYPE_CHECKING:  # slow to import, and most teachers are here
-    from retgen.agents.session import ModelOptions
-
 
 def train(
     path: str | Path,
@@ -101,7 +99,7 @@ def train(
     command: str | None = None,
     progress: Progress = no_progress,
     report_to: Sequence[str] = (),
-    model_options: ModelOptions | None = None,
+    model_options: ModelOptions = DEFAULT_OPTIONS,
 ) -> Training:
     """Fine-tune `model` on the pairs of `path`, score it before, during and after, write `out`.
 

@@ -1,4 +1,4 @@
-"""Settings of a model in a recipe: provider, name, server and sampling.
+"""Settings of a model in a recipe (provider, name, server and sampling), and how a command asks it.
 
 `model: openai:gpt-5-mini` names a model of the provider; a mapping with `base_url` names any server
 that speaks OpenAI's protocol. A key comes from the environment, or from a .env file in the working
@@ -7,9 +7,12 @@ folder, and never from a recipe.
 
 from __future__ import annotations
 
+import math
 import os
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
 from typing import Annotated, Any, Literal, Self
 from urllib.parse import urlsplit
 
@@ -162,6 +165,32 @@ Model = Annotated[
     Annotated[str, AfterValidator(_text), Tag("text")] | Annotated[ModelSettings, Tag("settings")],
     Discriminator(lambda value: "text" if isinstance(value, str) else "settings"),
 ]
+
+
+@dataclass(frozen=True)
+class ModelOptions:
+    """How models are asked: what a command line says beside the recipe.
+
+    `ledger`: its file; default `ledger.sqlite` beside the run directory. `max_usd`: the most that
+    the run may cost, in dollars. `prices`: as `--price` has them. `replay`: a file of answers to
+    use in place of the models. `batch`: ask through batch APIs; None refuses to ask again what is
+    in batches, False does not. `retry_refused`: ask again what models or servers have refused.
+    """
+
+    ledger: Path | None = None
+    max_usd: float | None = None
+    prices: Sequence[str] = ()
+    replay: Path | None = None
+    batch: bool | None = None
+    retry_refused: bool = False
+
+    @property
+    def cap(self) -> int | None:
+        """The cap in nano-dollars. Beyond a billion dollars there is none to speak of."""
+        return None if self.max_usd is None else math.floor(min(self.max_usd, 1e9) * 1e9)
+
+
+DEFAULT_OPTIONS = ModelOptions()
 
 
 def settings_of(model: str | ModelSettings) -> ModelSettings | None:

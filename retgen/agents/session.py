@@ -9,14 +9,12 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import gc
-import math
 import os
 import signal
 import sys
 import threading
-from collections.abc import AsyncIterator, Callable, Coroutine, Iterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Coroutine, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -27,7 +25,7 @@ from retgen.agents.client import Client
 from retgen.agents.context import Context
 from retgen.agents.ledger import Answer, Ledger, LedgerReader
 from retgen.agents.limits import Budget, Session, Stop, Stopped
-from retgen.agents.models import FLOW, ModelSettings, find_key, open_chat
+from retgen.agents.models import FLOW, ModelOptions, ModelSettings, find_key, open_chat
 from retgen.agents.prices import Prices
 from retgen.agents.prompt import Request
 from retgen.agents.replay import read_replay
@@ -38,29 +36,6 @@ from retgen.write import scratch_folder
 _STOPPING = "waiting for what is in flight, which may be paid for (Ctrl-C again: stop now)"
 _LEFT = "batches stay with the provider, and the same command takes them up"
 _IN_BATCHES = 20_000  # requests at a time, as memory bears
-
-
-@dataclass(frozen=True)
-class ModelOptions:
-    """How models are asked: what a command line says beside the recipe.
-
-    `ledger`: its file; default `ledger.sqlite` beside the run directory. `max_usd`: the most that
-    the run may cost, in dollars. `prices`: as `--price` has them. `replay`: a file of answers to
-    use in place of the models. `batch`: ask through batch APIs; None refuses to ask again what is
-    in batches, False does not. `retry_refused`: ask again what models or servers have refused.
-    """
-
-    ledger: Path | None = None
-    max_usd: float | None = None
-    prices: Sequence[str] = ()
-    replay: Path | None = None
-    batch: bool | None = None
-    retry_refused: bool = False
-
-    @property
-    def cap(self) -> int | None:
-        """The cap in nano-dollars. Beyond a billion dollars there is none to speak of."""
-        return None if self.max_usd is None else math.floor(min(self.max_usd, 1e9) * 1e9)
 
 
 def ledger_of(folder: Path, model_options: ModelOptions) -> Path:

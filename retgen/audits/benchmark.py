@@ -13,6 +13,7 @@ import numpy as np
 import xxhash
 from numpy.typing import NDArray
 
+from retgen.agents.models import DEFAULT_OPTIONS, ModelOptions
 from retgen.audits.benchmark_page import write_page
 from retgen.audits.pool import DEPTH, POSITIVE, LabelErrors, Pool
 from retgen.audits.result import NEXT, POOL, Audit
@@ -31,7 +32,6 @@ from retgen.validation.validate import validate
 from retgen.write import dump_json, write_file
 
 if TYPE_CHECKING:
-    from retgen.agents.session import ModelOptions
     from retgen.audits.judge import JudgeReport
 
 SYSTEMS = ("bm25", "minilm")  # where no run is given
@@ -54,7 +54,7 @@ def audit(
     split: str | None = None,
     out: str | Path | None = None,
     options: Options | None = None,
-    model_options: ModelOptions | None = None,
+    model_options: ModelOptions = DEFAULT_OPTIONS,
     cache: bool = True,
     command: str | None = None,
     progress: Progress = no_progress,

@@ -5,8 +5,8 @@ from __future__ import annotations
 import shlex
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
 
+from retgen.agents.models import DEFAULT_OPTIONS, ModelOptions
 from retgen.audits.compare_page import write_page
 from retgen.audits.order import (
     SystemScores,
@@ -24,9 +24,6 @@ from retgen.search.collection import manifest_of
 from retgen.search.mteb_tasks import dataset_folder
 from retgen.write import dump_json, write_file
 
-if TYPE_CHECKING:
-    from retgen.agents.session import ModelOptions
-
 MEASURE = "nDCG@10"
 
 
@@ -39,7 +36,7 @@ def audit_against(
     split: str | None = None,
     out: str | Path | None = None,
     options: Options | None = None,
-    model_options: ModelOptions | None = None,
+    model_options: ModelOptions = DEFAULT_OPTIONS,
     cache: bool = True,
     command: str | None = None,
     progress: Progress = no_progress,

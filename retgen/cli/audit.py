@@ -108,12 +108,11 @@ def audit_command(
 
     for name in model or ():
         check_name(name)
-    model_options = None
     if judge or any(asked_models(name) for name in model or ()):
         interruptible()
-        model_options = model_options_of(str(path), max_usd, price, None, ledger)
     else:
         check_only_for_apis({"--max-usd": max_usd, "--price": price}, "--judge openai:gpt-5-mini")
+    model_options = model_options_of(str(path), max_usd, price, None, ledger)
     options = Options(
         device=device, dtype=dtype, max_length=max_length, trust_remote_code=trust_remote_code
     )

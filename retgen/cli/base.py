@@ -452,7 +452,7 @@ def model_options_of(
     batch: bool | None = None,
     retry_refused: bool = False,
 ) -> Any:
-    """How models are called; None without an option, since most runs call none."""
+    """How models are called."""
     if Path(".env").is_file():  # keys, for whoever looks for them in the environment
         from dotenv import load_dotenv
 
@@ -460,10 +460,8 @@ def model_options_of(
             load_dotenv(Path(".env"), override=False)
         except (ValueError, OSError) as error:
             raise UsageError(".env: is not a text file of NAME=value lines") from error
-    if (max_usd, replay, ledger, batch) == (None,) * 4 and not (prices or retry_refused):
-        return None
+    from retgen.agents.models import ModelOptions
     from retgen.agents.prices import Prices
-    from retgen.agents.session import ModelOptions
 
     Prices(prices or ())  # what is no price is refused, whether a model is asked or not
     return ModelOptions(

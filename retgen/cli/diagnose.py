@@ -89,13 +89,12 @@ def diagnose_command(
 
     for name in (model, *(against or ())):
         check_name(name)
-    model_options = None
     if any(asked_models(name) for name in (model, *(against or ()))):
         interruptible()
-        model_options = model_options_of(model, max_usd, price, None, ledger)
     else:
         given = {"--max-usd": max_usd, "--price": price}
         check_only_for_apis(given, "openai:text-embedding-3-small")
+    model_options = model_options_of(model, max_usd, price, None, ledger)
     options = Options(
         device=device,
         dtype=dtype,

@@ -200,17 +200,16 @@ def eval_command(
 
     if paper_prompt and query_prompt is not None:
         raise UsageError("--paper-prompt and --query-prompt both say what stands before a query")
-    model_options = None
     for name in model or ():
         check_name(name)  # before an option of models is refused for a name that means nothing
     if any(asked_models(name) for name in model or ()):
         interruptible()
-        model_options = model_options_of(str(paths[0]), max_usd, price, None, ledger)
     else:
         asked_of_apis = {"--max-usd": max_usd, "--price": price}
         if study is not None:
             asked_of_apis["--limit"] = limit
         check_only_for_apis(asked_of_apis, "openai:text-embedding-3-small or llm:PROVIDER:NAME")
+    model_options = model_options_of(str(paths[0]), max_usd, price, None, ledger)
     asked = {
         "--by": by,
         "--threshold": threshold,

@@ -87,7 +87,8 @@ def export_command(
 def _opened(ledger: Path | None, run: str | None) -> Iterator[tuple[LedgerReader, str | None]]:
     """The ledger that is meant, and the run's name in it."""
     from retgen.agents.ledger import LedgerReader
-    from retgen.agents.session import ModelOptions, ledger_of, run_name
+    from retgen.agents.models import ModelOptions
+    from retgen.agents.session import ledger_of, run_name
 
     folder = Path(run) if run is not None and Path(run).is_dir() else None
     path = ledger_of(folder or Path("outputs") / "any", ModelOptions(ledger=ledger))

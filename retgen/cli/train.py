@@ -188,7 +188,7 @@ def train_command(
     if not chat:
         asked = {"--max-usd": max_usd, "--price": price}
         check_only_for_apis(asked, "--set teacher=llm:openai:gpt-5-mini")
-    model_options = model_options_of(str(path), max_usd, price, None, ledger) if chat else None
+    model_options = model_options_of(str(path), max_usd, price, None, ledger)
     with group(device, _follow) as is_rank_0:
         if not is_rank_0:
             return

@@ -10,12 +10,13 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from secrets import randbelow
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import orjson
 import xxhash
 
+from retgen.agents.models import DEFAULT_OPTIONS, ModelOptions
 from retgen.diagnosis.abilities import ABILITIES, DATA, Ability
 from retgen.diagnosis.choices import Choice
 from retgen.diagnosis.page import write_page
@@ -39,9 +40,6 @@ from retgen.search.embedders.options import ModelCalls, Options
 from retgen.version import __version__
 from retgen.write import cache_folder, dump_json, make_folder, write_file
 
-if TYPE_CHECKING:
-    from retgen.agents.session import ModelOptions
-
 REFERENCES = ("bm25", "minilm")  # beside every system
 _SEEDS = 2**31
 
@@ -56,7 +54,7 @@ def diagnose(
     quick: bool = False,
     out: str | Path | None = None,
     options: Options | None = None,
-    model_options: ModelOptions | None = None,
+    model_options: ModelOptions = DEFAULT_OPTIONS,
     cache: bool = True,
     command: str | None = None,
     progress: Progress = no_progress,
@@ -147,14 +145,13 @@ def _seed_of(folder: Path, seed: int | None, quick: bool) -> int:
 
 
 def _model_calls(
-    names: Sequence[str], folder: Path, model_options: ModelOptions | None
+    names: Sequence[str], folder: Path, model_options: ModelOptions
 ) -> ModelCalls | None:
     asked = [one for name in names for one in asked_models(name)]
     if not asked:
         return None
-    from retgen.agents.session import ModelOptions, check_model, ledger_of
+    from retgen.agents.session import check_model, ledger_of
 
-    model_options = model_options or ModelOptions()
     for settings in asked:
         check_model(settings, model_options)
     return ModelCalls(replace(model_options, ledger=ledger_of(folder, model_options)), folder)

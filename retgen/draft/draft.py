@@ -9,9 +9,9 @@ from typing import Any
 
 from retgen.agents.chat import Unusable
 from retgen.agents.context import Context
-from retgen.agents.models import ModelSettings, chat_model_of
+from retgen.agents.models import DEFAULT_OPTIONS, ModelOptions, ModelSettings, chat_model_of
 from retgen.agents.report import CallReport
-from retgen.agents.session import ModelOptions, call_models, check_model
+from retgen.agents.session import call_models, check_model
 from retgen.draft.desk import Desk
 from retgen.errors import ChecksFailed, OutputError, RetgenError, UsageError
 from retgen.generators.family import Plan
@@ -50,7 +50,7 @@ def draft(
     *,
     sources: Sequence[str] = (),
     out: str | Path = "draft.yaml",
-    model_options: ModelOptions | None = None,
+    model_options: ModelOptions = DEFAULT_OPTIONS,
     progress: Progress = no_progress,
 ) -> Draft:
     """Have `model` (PROVIDER:NAME) write a recipe for `wish` to `out`, which must not be there.
@@ -59,7 +59,7 @@ def draft(
     call takes the answers of the first from there. Raises `ChecksFailed` where the model comes to
     no recipe that parses and plans.
     """
-    path, options = Path(out), model_options or ModelOptions()
+    path, options = Path(out), model_options
     settings = _settings(wish, model, path, sources, options)
     desk, report, done = Desk(sources, path.parent), CallReport(), list[tuple[str, list[str]]]()
     folder = Path("outputs") / f"draft_{path.stem}"  # what the ledger calls it

@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from retgen.agents.models import DEFAULT_OPTIONS, ModelOptions
 from retgen.errors import OutputError, RunDirectoryError
 from retgen.evaluation.retrievers import check_name
 from retgen.evaluation.scoring.evaluate import evaluate, output_folder
@@ -20,7 +21,6 @@ from retgen.studies import Study, load_study
 from retgen.write import dump_json, write_file
 
 if TYPE_CHECKING:
-    from retgen.agents.session import ModelOptions
     from retgen.evaluation.retrievers import Options
     from retgen.evaluation.scoring.result import AnalysisResult, Evaluation
     from retgen.studies.page import Trainings
@@ -46,7 +46,7 @@ def run_study(
     out: str | Path | None = None,
     options: Options | None = None,
     cache: bool = True,
-    model_options: ModelOptions | None = None,
+    model_options: ModelOptions = DEFAULT_OPTIONS,
     command: str = "gen eval STUDY",
     progress: Progress = no_progress,
 ) -> Evaluation | Trainings:

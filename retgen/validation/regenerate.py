@@ -18,6 +18,7 @@ from typing import Any, NamedTuple, get_type_hints
 import orjson
 from pydantic import BaseModel, ConfigDict, ValidationError, create_model
 
+from retgen.agents.models import ModelOptions
 from retgen.agents.report import Rejections
 from retgen.generate import (
     BLOCK,
@@ -281,7 +282,6 @@ def repeat_agents(
     Returns what differs from what they left in the run, their rejected records, and the names of
     their files.
     """
-    from retgen.agents.session import ModelOptions
     from retgen.generate import generate_with_agents
 
     make_folder(folder)

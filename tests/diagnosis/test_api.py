@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from retgen.agents.session import ModelOptions
+from retgen.agents.models import ModelOptions
 from retgen.diagnosis.diagnose import diagnose
 from retgen.diagnosis.result import Diagnosis
 from retgen.errors import BudgetReached

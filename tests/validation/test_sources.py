@@ -12,7 +12,7 @@ import orjson
 import pytest
 
 from retgen import validate
-from retgen.agents.session import ModelOptions
+from retgen.agents.models import ModelOptions
 from retgen.generate import generate_with_agents
 from retgen.generators import families, family
 from retgen.recipe import Recipe, load_recipe

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-if TYPE_CHECKING:  # slow to import, and most models are not behind an API
-    from retgen.agents.session import ModelOptions
+from retgen.agents.models import ModelOptions
 
 
 @dataclass(frozen=True)

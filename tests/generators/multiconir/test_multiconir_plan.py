@@ -65,8 +65,8 @@ def test_a_plan_says_that_it_does_not_know_a_data_set_of_the_hub(tmp_path: Path,
 
 
 def test_after_a_pilot_the_data_set_of_the_hub_is_known(tmp_path: Path) -> None:
+    from retgen.agents.models import ModelOptions
     from retgen.agents.report import CallReport, Stage
-    from retgen.agents.session import ModelOptions
     from retgen.plan import plan_from
 
     made = load_recipe(recipe(tmp_path, "hf:nobody/nothing"))

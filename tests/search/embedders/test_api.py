@@ -18,7 +18,7 @@ import pytest
 
 import retgen
 from retgen.agents.ledger import Ledger
-from retgen.agents.session import ModelOptions
+from retgen.agents.models import ModelOptions
 from retgen.errors import BudgetReached, EndpointFailed, UsageError
 from retgen.evaluation.retrievers import Options, asked_models, check_name
 from retgen.evaluation.scoring.evaluate import evaluate

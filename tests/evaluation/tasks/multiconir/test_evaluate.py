@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from retgen.agents.session import ModelOptions
+from retgen.agents.models import ModelOptions
 from retgen.errors import BudgetReached, UsageError
 from retgen.evaluation.retrievers import Options
 from retgen.evaluation.scoring.evaluate import evaluate
