@@ -192,7 +192,7 @@ class Context:
         if rules:
             times = ", ".join(f"{rule} {count:,} times" for rule, count in rules.items())
             message += f"; rejected were {stage.rejected:,} ({times}), see rejected.jsonl"
-        return ChecksFailed(message + ". Ask for fewer, or try another model." * exact)
+        return ChecksFailed(message + "." + " Ask for fewer, or try another model." * exact)
 
     @asynccontextmanager
     async def _watched(

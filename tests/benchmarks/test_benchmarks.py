@@ -79,7 +79,6 @@ CASES: dict[str, tuple[str, str]] = {
         "--rounds 1 --steps 2 --static-steps 2 --texts 20",
         rf"  static:minilm: {N} texts/s encoded; retgen / SentenceTransformer.encode: {F}  .*",
     ),
-    "trust_sheet": ("sheet", "world_twins: 42"),
     "validate": (
         "--documents 300 --baselines 200 20 --proof 200 --near 300",
         r"near-duplicates, 300 texts of 8 to 20 words: .* texts/s, 2 found, exact",
