@@ -11,9 +11,11 @@ import tempfile
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
+import numpy as np
 import orjson
+from numpy.typing import NDArray
 
 from retgen.agents.models import ModelOptions, ModelSettings
 from retgen.agents.prices import BYTES_A_TOKEN, Prices, price_list
@@ -38,11 +40,8 @@ _SECONDS = (0.5, 2.0)  # until an answer begins
 _TOKENS_A_SECOND = (150.0, 25.0)  # of one answer
 
 
-class _Range(NamedTuple):
-    """What one agent needs, from `low` to `high`: calls, tokens in, tokens out, seconds a call."""
-
-    low: tuple[float, float, float, float]
-    high: tuple[float, float, float, float]
+# what an agent needs, (4, 2): calls, tokens in, tokens out, seconds a call, from few to many
+_Range = NDArray[np.float64]
 
 
 def plan(
@@ -67,11 +66,10 @@ def plan(
         hidden = table.reasoning(settings[agent])
         ranges[agent] = _range_from_estimate(estimate, hidden)
         if hidden[1]:
-            note = (
+            notes.append(
                 f"{settings[agent].full_name} reasons: {hidden[0]:,} to {hidden[1]:,} hidden "
                 "tokens a call are counted; a pilot (gen run --pilot N) sees how many they are"
             )
-            notes += [] if note in notes else [note]
     return _with_prices(replace(result, notes=tuple(notes)), settings, ranges, table)
 
 
@@ -128,20 +126,10 @@ def plan_from(recipe: Recipe, call_report: CallReport, model_options: ModelOptio
 
 
 def _range_from_estimate(estimate: CallEstimate, hidden: tuple[int, int]) -> _Range:
-    low, high = (estimate.records * calls for calls in estimate.calls)
-    ends = []
-    for calls, bytes_, length, start, speed, thought in zip(
-        (low, high),
-        reversed(BYTES_A_TOKEN),
-        _LENGTH,
-        _SECONDS,
-        _TOKENS_A_SECOND,
-        hidden,
-        strict=True,
-    ):
-        out = estimate.answer * length + thought
-        ends.append((calls, calls * estimate.prompt / bytes_, calls * out, start + out / speed))
-    return _Range(*ends)
+    calls = np.multiply(estimate.records, estimate.calls)
+    tokens_in = calls * estimate.prompt / BYTES_A_TOKEN[::-1]
+    answer = np.multiply(estimate.answer, _LENGTH) + hidden
+    return np.array([calls, tokens_in, calls * answer, _SECONDS + answer / _TOKENS_A_SECOND])
 
 
 def _range_from_pilot(
@@ -150,14 +138,11 @@ def _range_from_pilot(
     counters = call_report
     calls = counters.calls[agent] + counters.cached[agent]
     seconds = counters.milliseconds[agent] / 1e3 / max(1, counters.calls[agent])
-
-    def end(rate: float) -> tuple[float, float, float, float]:
-        needed = min(stage.total / max(rate, 1e-9), stage.candidates or math.inf)
-        times = needed / tried  # as many records tried, by those of the pilot
-        tokens = counters.tokens_in[agent] * times, counters.tokens_out[agent] * times
-        return (calls * times, *tokens, seconds)
-
-    return _Range(end(high), end(low))
+    most = stage.candidates or math.inf
+    needed = [min(stage.total / max(rate, 1e-9), most) for rate in (high, low)]
+    # as many records tried, by those of the pilot
+    counts = (calls, counters.tokens_in[agent], counters.tokens_out[agent])
+    return np.array([*np.outer(counts, np.divide(needed, tried)), (seconds, seconds)])
 
 
 def _with_prices(
@@ -167,42 +152,36 @@ def _with_prices(
     table: Prices,
 ) -> Plan:
     notes = list(result.notes)
-    dollars: list[float] | None = [0.0, 0.0]
-    seconds = [0.0, 0.0]
+    dollars, seconds = np.zeros(2), np.zeros(2)
     calls, models, tokens = {}, {}, {"in": 0, "out": 0}
-    for agent, both in ranges.items():
-        model = settings[agent]
+    for agent, one in ranges.items():
+        model, (number, tokens_in, tokens_out, each) = settings[agent], one
         models[agent] = model.full_name
-        price = table.of(model)
-        calls[agent] = round((both.low[0] + both.high[0]) / 2)
-        tokens["in"] += round((both.low[1] + both.high[1]) / 2)
-        tokens["out"] += round((both.low[2] + both.high[2]) / 2)
-        for end, (number, token_in, token_out, each) in enumerate(both):
-            if price is None:
-                dollars = None
-            elif dollars is not None:
-                cost = token_in * price.token_in + token_out * price.token_out
-                dollars[end] += cost / 1e9
-            seconds[end] += number * each / model.concurrency
-        if price is None:
-            note = (
-                f"the price of {model.full_name} is not known: add --price {model.full_name}=IN,OUT"
-            )
-            notes += [] if note in notes else [note]
-        elif not table.given:
-            note = f"list prices of {price_list()}" + (", for batches" if table.batch else "")
-            notes += [] if note in notes else [note]
+        calls[agent] = round(number.mean())
+        tokens["in"] += round(tokens_in.mean())
+        tokens["out"] += round(tokens_out.mean())
+        seconds += number * each / model.concurrency
+        if (price := table.of(model)) is None:
+            dollars += math.nan
+            name = model.full_name
+            notes.append(f"the price of {name} is not known: add --price {name}=IN,OUT")
+            continue
+        dollars += (tokens_in * price.token_in + tokens_out * price.token_out) / 1e9
+        if not table.given:
+            notes.append(f"list prices of {price_list()}{', for batches' if table.batch else ''}")
     if table.batch:
-        seconds = [0.0, 0.0]
+        seconds = np.zeros(2)
         notes.append("every round of questions and of repairs waits for a batch: minutes to a day")
+    cheap, dear = dollars.round(6).tolist()
+    fast, slow = seconds.round(1).tolist()
     return replace(
         result,
-        notes=tuple(notes),
+        notes=tuple(dict.fromkeys(notes)),
         calls=calls,
         models=models,
         tokens=tokens,
-        usd=None if dollars is None else (round(dollars[0], 6), round(dollars[1], 6)),
-        seconds=(round(seconds[0], 1), round(seconds[1], 1)),
+        usd=None if math.isnan(cheap) else (cheap, dear),
+        seconds=(fast, slow),
     )
 
 
