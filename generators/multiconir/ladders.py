@@ -22,8 +22,8 @@ import orjson
 from numpy.typing import NDArray
 
 from retgen.generators.multiconir.checks import CONDITIONS, word_count
-from retgen.generators.tables import json_line
 from retgen.streams import Stream
+from retgen.write import json_line
 
 DOCUMENTS, LADDERS = "documents.jsonl", "ladders.jsonl"
 

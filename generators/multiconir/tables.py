@@ -32,8 +32,8 @@ from retgen.generators.multiconir.ladders import (
     padded_text,
     places,
 )
-from retgen.generators.records import Rows, rows_of
-from retgen.generators.tables import BatchedRows, Ids, Row
+from retgen.generators.records import BatchedRows, Row, Rows, rows_of
+from retgen.generators.tables import Ids
 from retgen.streams import Permutation, Stream
 from retgen.yaml_text import read_yaml
 
