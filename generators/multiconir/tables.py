@@ -28,7 +28,6 @@ from retgen.generators.multiconir.ladders import (
     Ladder,
     LadderDocument,
     LadderDocuments,
-    StoredLadders,
     padded_text,
     places,
 )
@@ -85,7 +84,7 @@ class LadderTables:
 
     def __init__(
         self,
-        ladders: StoredLadders,
+        ladders: Sequence[Ladder],
         seed: int,
         rungs: LadderDocuments,
         opening: str,
