@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple, Protocol
 
-import orjson
-
 from retgen.agents.report import Rejection
+from retgen.write import json_line
 
 OWN_LICENCE = "Apache-2.0 (retgen)"  # of texts that are bundled, or composed of bundled ones
 MODEL_TERMS = "as the terms of the model that wrote them say"
+
+Row = Mapping[str, Any]
 
 
 class Rows(Protocol):
@@ -28,13 +29,23 @@ class Rows(Protocol):
 
 
 @dataclass(frozen=True)
-class _Rows:
-    count: int
-    make: Callable[[int], Mapping[str, Any]]
+class BatchedRows:
+    """A table whose rows are made several at a time: `make(start, stop)`.
+
+    `size`: how many rows there are, or a function that says so once it is asked.
+    """
+
+    size: int | Callable[[], int]
+    make: Callable[[int, int], Iterable[Row]]
+
+    @property
+    def count(self) -> int:
+        """How many rows there are."""
+        return self.size if isinstance(self.size, int) else self.size()
 
     def jsonl(self, start: int, stop: int) -> bytes:
-        option = orjson.OPT_APPEND_NEWLINE
-        return b"".join(orjson.dumps(self.make(i), option=option) for i in range(start, stop))
+        """Rows start..stop-1 as JSON Lines."""
+        return b"".join(map(json_line, self.make(start, stop)))
 
 
 @dataclass(frozen=True)
@@ -54,9 +65,9 @@ def _counted(rows: Rows) -> Rows:
     return _Counted(rows.count, rows.jsonl(0, 1) if rows.count else b"")
 
 
-def rows_of(make: Callable[[int], Mapping[str, Any]], count: int) -> Rows:
+def rows_of(make: Callable[[int], Row], count: int) -> Rows:
     """A table of `count` rows from a function of the row's index."""
-    return _Rows(count, make)
+    return BatchedRows(count, lambda start, stop: map(make, range(start, stop)))
 
 
 class Example(NamedTuple):

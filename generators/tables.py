@@ -1,9 +1,8 @@
-"""What the tables of all families are made with: ids, rows made together, rows as JSON Lines."""
+"""What the tables of all families are made with: ids, and files of JSON Lines read back."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -12,9 +11,6 @@ import orjson
 from numpy.typing import NDArray
 
 from retgen.streams import Permutation
-from retgen.write import AtomicFile
-
-Row = Mapping[str, Any]
 
 _DIGITS = 7  # of an id, at least
 
@@ -37,38 +33,6 @@ class Ids:
     def texts(self, index: NDArray[np.int64]) -> list[str]:
         """The ids of records `index` (n,)."""
         return [row.tobytes().decode() for row in self.fields(index)]
-
-
-@dataclass(frozen=True)
-class BatchedRows:
-    """A table (see `Rows`) whose rows are made several at a time: `make(start, stop)`.
-
-    `size`: how many rows there are, or a function that says so once it is asked.
-    """
-
-    size: int | Callable[[], int]
-    make: Callable[[int, int], Iterable[Row]]
-
-    @property
-    def count(self) -> int:
-        """How many rows there are."""
-        return self.size if isinstance(self.size, int) else self.size()
-
-    def jsonl(self, start: int, stop: int) -> bytes:
-        """Rows start..stop-1 as JSON Lines."""
-        return b"".join(map(json_line, self.make(start, stop)))
-
-
-def json_line(row: Row) -> bytes:
-    """A row as a line of JSON."""
-    return orjson.dumps(row, option=orjson.OPT_APPEND_NEWLINE)
-
-
-def write_rows(path: Path, rows: Iterable[Row]) -> None:
-    """Write a file of JSON Lines, which appears once it is complete."""
-    with AtomicFile(path) as file:
-        for row in rows:
-            file.write(json_line(row))
 
 
 def iterate_rows(path: Path) -> Iterator[dict[str, Any]]:

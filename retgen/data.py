@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import errno
 import os
+import re
 import stat
 import sys
 from codecs import BOM_UTF8
@@ -75,6 +76,16 @@ class Qrel(NamedTuple):
     query_id: str
     doc_id: str
     relevance: float
+
+
+class TrainingPair(NamedTuple):
+    """A row of a training table. `negatives`: (id, text), the id "" where it is not known."""
+
+    query_id: str
+    anchor: str
+    positive: str
+    positive_id: str
+    negatives: list[tuple[str, str]]
 
 
 def lookup_caution(facts: Sequence[Mapping[str, Any]]) -> str:
@@ -172,6 +183,14 @@ class TableFiles:
             return self._tsv_rows(chunk, lines)
         return json_rows(data, lines)
 
+    def __iter__(self) -> Iterator[Any]:
+        """Every row in order, as `rows` has it."""
+        return chain.from_iterable(map(self.rows, self.chunks()))
+
+    def columns(self) -> list[str]:
+        """The names of the columns of Parquet."""
+        return list(_parquet(self.files[0], lambda file: file.schema_arrow.names))
+
     def parsed_chunks(self, parse: Callable[[Any], Any], path: Path) -> Iterator[list[Any]]:
         """Every row parsed, chunk by chunk. Raises `DatasetError`, naming `path`, for a bad one."""
         seen = 0
@@ -255,8 +274,7 @@ class Dataset:
         """
         if strict is not None:
             return chain.from_iterable(self.corpus.parsed_chunks(document_of, strict))
-        rows = (row for chunk in self.corpus.chunks() for row in self.corpus.rows(chunk))
-        return (one for one in map(document_of, rows) if isinstance(one, Document))
+        return (one for one in map(document_of, self.corpus) if isinstance(one, Document))
 
     def read_queries(self, first: int | None = None) -> tuple[list[Query], list[Problem]]:
         """All queries in order, or the first so many, and the rows that are none."""
@@ -317,6 +335,34 @@ def refuse(table: TableFiles, problems: Sequence[Problem], path: Path) -> None:
             f"{table.places([problems[0].line])[0]}: {problems[0].reason}{more}; "
             f"`gen validate {path}` lists all such rows"
         )
+
+
+def training_pairs(file: Path) -> Iterator[TrainingPair]:
+    """The rows of a training table. Raises `DatasetError` for a file or a row that is none."""
+    table = TableFiles(file.stem, (file,))
+    columns = table.columns()
+    if missing := {"anchor", "positive"} - set(columns):
+        raise DatasetError(
+            f"{file} has no column {' and no column '.join(sorted(missing))}. Training pairs "
+            "have the columns anchor, positive and, if any, negative or negative_1, negative_2"
+        )
+    of_negatives = [name for name in columns if re.fullmatch(r"negative(_\d+)?", name)]
+    for number, row in enumerate(table, start=1):
+        anchor, positive = row["anchor"], row["positive"]
+        if not isinstance(anchor, str) or not isinstance(positive, str):
+            raise DatasetError(f"{file}: row {number:,} has no anchor or no positive text")
+        texts = [row[name] for name in of_negatives if row[name]]
+        ids = row.get("negatives-id") or []
+        ids = ids if len(ids) == len(texts) else [""] * len(texts)
+        query_id = str(row.get("query-id") or row.get("query_id") or "")
+        doc_id = str(row.get("positive-id") or "")
+        yield TrainingPair(query_id, anchor, positive, doc_id, list(zip(ids, texts, strict=True)))
+
+
+def pair_tables(files: Iterable[Path]) -> tuple[Path, ...]:
+    """The training tables that hold pairs of anchor and positive; some are lists for rankers."""
+    wanted = {"anchor", "positive"}
+    return tuple(one for one in files if wanted <= {*TableFiles(one.stem, (one,)).columns()})
 
 
 # libraries that score take an id for its part before it
@@ -486,9 +532,8 @@ def _read(
     problems: list[Problem] = []
 
     def records() -> Iterator[Any]:
-        rows = chain.from_iterable(map(table.rows, table.chunks()))
         read = 0
-        for line, parsed in enumerate(map(parse, rows), 1):
+        for line, parsed in enumerate(map(parse, table), 1):
             if isinstance(parsed, str):
                 problems.append(Problem(line, parsed))
             elif first is None or read < first:

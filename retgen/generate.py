@@ -29,7 +29,7 @@ from retgen.recipe import SOURCES, Recipe
 from retgen.rows import reads_as_times
 from retgen.work import Engine, Result
 from retgen.write import (
-    ArrowSink,
+    ArrowBuffer,
     AtomicFile,
     FileInfo,
     file_info,
@@ -65,6 +65,7 @@ def generate_with_agents(
         return call_report
     sources = folder / (".pilot" if pilot is not None else SOURCES)
     make_folder(sources)
+    remove_partial(sources)
     job = recipe.job._replace(sources=sources)
     try:
         call_models(
@@ -269,32 +270,32 @@ def _make_piece(corpus: _Corpus, piece: _Piece) -> bytes:
 def write_table(run: Path, table: TableFile, lines: Iterable[Lines]) -> FileInfo:
     """Write a table's file."""
     path = run / table.name
-    with AtomicFile(path) as file:
-        if path.suffix == ".parquet":
-            _write_parquet(file, table, lines)
-        else:
-            # hashing and writing wait for the disk and leave the interpreter free meanwhile
-            with ThreadPoolExecutor(1) as writer:
-                written: Future[None] | None = None
-                for one in lines:
-                    if written:
-                        written.result()
-                    written = writer.submit(file.write, one.data)
-                if written:
-                    written.result()
+    if path.suffix == ".parquet":
+        return _write_parquet(path, table, lines)
+    # hashing and writing wait for the disk and leave the interpreter free meanwhile
+    with AtomicFile(path) as file, ThreadPoolExecutor(1) as writer:
+        written: Future[None] | None = None
+        for one in lines:
+            if written:
+                written.result()
+            written = writer.submit(file.write, one.data)
+        if written:
+            written.result()
     return file.info
 
 
-def _write_parquet(file: AtomicFile, table: TableFile, lines: Iterable[Lines]) -> None:
+def _write_parquet(path: Path, table: TableFile, lines: Iterable[Lines]) -> FileInfo:
     import pyarrow as pa
     import pyarrow.parquet as pq
 
-    schema, sink = arrow_schema(table), ArrowSink(file)
-    with pq.ParquetWriter(pa.PythonFile(sink, "w"), schema, compression="zstd") as writer:
-        for one in lines:
-            writer.write_table(arrow_rows(one, schema), row_group_size=BLOCK)
-            sink.check()
-    sink.check()
+    schema, buffer = arrow_schema(table), ArrowBuffer()
+    with AtomicFile(path) as file:
+        with pq.ParquetWriter(pa.PythonFile(buffer, "w"), schema, compression="zstd") as writer:
+            for one in lines:
+                writer.write_table(arrow_rows(one, schema), row_group_size=BLOCK)
+                buffer.move_to(file)
+        buffer.move_to(file)
+    return file.info
 
 
 def arrow_rows(lines: Lines, schema: Any) -> Any:

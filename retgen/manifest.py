@@ -73,8 +73,9 @@ def open_or_resume(folder: Path, recipe: Recipe) -> dict[str, Any] | None:
     """Make the directory this recipe's, or see that it is; the manifest if it is finished."""
     tree, copies = written_out(recipe)
     path = folder / "recipe.yaml"
+    if not (folder / "manifest.json").is_file():
+        remove_partial(folder)
     if not path.is_file():
-        remove_partial(folder)  # of a run that was killed before its recipe stood
         foreign = sorted(
             p.name
             for p in folder.iterdir()

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
@@ -31,7 +31,7 @@ from retgen.generators.params import InputFile
 from retgen.messages import SourceMap, did_you_mean, validation_messages
 from retgen.recipes import bundled
 from retgen.validators.rule import Severity
-from retgen.yaml_text import parse_yaml, read_yaml
+from retgen.yaml_text import DEEPEST, parse_yaml, read_yaml
 
 _NAME = re.compile(r"[a-z0-9][a-z0-9_.-]*")
 _HEX = re.compile("[0-9a-f]{64}")
@@ -133,7 +133,8 @@ def read_recipe(
     origin = SourceMap(path, tree, tuple(overrides or ()))
     for key, value in (overrides or {}).items():
         _set(tree, key, value)
-    return _check(tree, origin, finished)
+    typed = {str(Path(text)) for text in _texts(list((overrides or {}).values()))}
+    return _check(tree, origin, {"finished": finished, "typed": typed})
 
 
 def parse_override(text: str) -> tuple[str, Any]:
@@ -141,6 +142,8 @@ def parse_override(text: str) -> tuple[str, Any]:
     key, equals, value = text.partition("=")
     if not equals or not key.strip():
         raise RecipeError(f"--set {text}: write key=value, for example --set params.k=3")
+    if key.count(".") > DEEPEST:
+        raise RecipeError(f"--set {key[:60]}...: a key has at most {DEEPEST} parts")
     return key.strip(), parse_yaml(value, f"--set {key.strip()}")
 
 
@@ -219,35 +222,24 @@ def _set(tree: Any, dotted: str, value: Any) -> None:
     node[last] = value
 
 
-def _texts_from_overrides(tree: Any, overridden: Iterable[str]) -> Iterator[str]:
-    """All texts in values that `--set` gave, which may be paths."""
-    given = []
-    for dotted in overridden:
-        node = tree
-        for key in dotted.split("."):
-            node = node.get(key) if isinstance(node, dict) else None
-        given.append(node)
-    while given:
-        node = given.pop()
-        if isinstance(node, str):
-            yield node
-        elif isinstance(node, dict | list):
-            given += node.values() if isinstance(node, dict) else node
+def _texts(value: Any) -> Iterator[str]:
+    """All texts in a value that `--set` gave, which may be paths."""
+    if isinstance(value, str):
+        yield value
+    elif isinstance(value, dict | list):
+        for one in value.values() if isinstance(value, dict) else value:
+            yield from _texts(one)
 
 
 # --- checking -----------------------------------------------------------------------------------
 
 
-def _check(tree: Any, origin: SourceMap, finished: bool) -> RecipeFile:
+def _check(tree: Any, origin: SourceMap, context: dict[str, Any]) -> RecipeFile:
     """Validate in two steps, the frame and the family's parameters; all errors are collected."""
     errors: list[str] = []
     frame: RecipeFile | None = None
     plain = _plain(tree)
-    context = {
-        "folder": origin.path.resolve().parent,
-        "finished": finished,
-        "typed": {str(Path(text)) for text in _texts_from_overrides(plain, origin.overridden)},
-    }
+    context["folder"] = origin.path.resolve().parent
     try:
         frame = RecipeFile.model_validate_json(orjson.dumps(plain), strict=True, context=context)
     except ValidationError as error:
@@ -263,11 +255,8 @@ def _check(tree: Any, origin: SourceMap, finished: bool) -> RecipeFile:
     elif isinstance(name, str) and "params" in plain:
         adapter: TypeAdapter[Any] = TypeAdapter(family(name).params)
         try:
-            params = adapter.validate_json(
-                orjson.dumps(plain["params"]),
-                strict=True,
-                context=context,
-            )
+            data = orjson.dumps(plain["params"])
+            params = adapter.validate_json(data, strict=True, context=context)
         except ValidationError as error:
             schema = adapter.json_schema()
             errors += validation_messages(error, schema, plain["params"], origin, ("params",))
@@ -290,19 +279,12 @@ def _unknown_agents(frame: RecipeFile, origin: SourceMap) -> list[str]:
     ]
 
 
-_LARGEST = 100_000  # values in a recipe; YAML aliases can make a small file a huge tree
-
-
-def _plain(value: Any, budget: list[int] | None = None, depth: int = 0) -> Any:
-    """YAML's values as JSON has them. Raises `RecipeError` for trees that no recipe needs."""
-    budget = [_LARGEST] if budget is None else budget
-    budget[0] -= 1
-    if depth > 50 or budget[0] < 0:
-        raise RecipeError("the recipe is nested too deeply, or has too many values")
+def _plain(value: Any) -> Any:
+    """YAML's values as JSON has them."""
     if isinstance(value, dict):
-        return {_text(key): _plain(item, budget, depth + 1) for key, item in value.items()}
+        return {_text(key): _plain(item) for key, item in value.items()}
     if isinstance(value, list):
-        return [_plain(item, budget, depth + 1) for item in value]
+        return list(map(_plain, value))
     if isinstance(value, bool) or value is None:
         return value
     if isinstance(value, int):

@@ -57,7 +57,7 @@ WORD = re.compile(rf"\w[\w{MARKS}]*")
 FULL_STOPS = "।॥؟۔։።။។"  # of Hindi, Arabic, Urdu, Armenian, Amharic, Burmese, Khmer
 _SIGNS = "".join(_UNSPACED.values())
 _UNSPACED_RUN = re.compile(f"([{_SIGNS}][{_SIGNS}{MARKS}]*)")
-_CHARACTER = re.compile(f".[{MARKS}]*")
+_CHARACTER = re.compile(f".[{MARKS}]*")  # with its marks
 # what \w+ may cut wrongly: combining marks, scripts with vowel signs or without spaces, full width
 _BEYOND_WORDS = re.compile("[\u0300-\u036f\u0483-\u0487\u0590-\u1dff\u200c\u200d\u2e80-\U0010ffff]")
 
@@ -74,7 +74,8 @@ def tokens(text: str) -> list[str]:
     folded = text.casefold()
     if words_only(folded):
         return WORD.findall(folded)
-    return _cut(unicodedata.normalize("NFKC", text).casefold(), _characters_and_pairs)
+    folded = unicodedata.normalize("NFKC", text).casefold()
+    return _cut(WORD.findall(folded), _characters_and_pairs)
 
 
 def sequence(text: str) -> list[str]:
@@ -86,13 +87,14 @@ def sequence(text: str) -> list[str]:
     folded = text.casefold().replace("_", " ")
     if words_only(folded):
         return WORD.findall(folded)
-    return _cut(unicodedata.normalize("NFKC", text).casefold().replace("_", " "), _characters)
+    folded = unicodedata.normalize("NFKC", text).casefold().replace("_", " ")
+    return _cut(WORD.findall(folded), _CHARACTER.findall)
 
 
-def _cut(folded: str, characters: Callable[[str], list[str]]) -> list[str]:
+def _cut(words: Iterable[str], characters: Callable[[str], list[str]]) -> list[str]:
     """Words, and of runs of a script without spaces what `characters` makes of them."""
     result: list[str] = []
-    for word in WORD.findall(folded):
+    for word in words:
         for place, piece in enumerate(_UNSPACED_RUN.split(word)):
             if place % 2:
                 result += characters(piece)
@@ -101,14 +103,9 @@ def _cut(folded: str, characters: Callable[[str], list[str]]) -> list[str]:
     return result
 
 
-def _characters(run: str) -> list[str]:
-    """Characters, each with its marks."""
-    return _CHARACTER.findall(run)
-
-
 def _characters_and_pairs(run: str) -> list[str]:
     """Characters, and between two of them the pair."""
-    characters = _characters(run)
+    characters = _CHARACTER.findall(run)
     result = [""] * (2 * len(characters) - 1)
     result[::2] = characters
     result[1::2] = map(add, characters, characters[1:])
@@ -119,14 +116,7 @@ def laid_out(text: str) -> list[str]:
     """Words as they stand, each with the white space before it; joined they are the text, less
     white space at its end. A character of a script without spaces is a word.
     """
-    result: list[str] = []
-    for word in re.findall(r"\s*\S+", text):
-        for place, piece in enumerate(_UNSPACED_RUN.split(word)):
-            if place % 2:
-                result += _characters(piece)
-            elif piece:
-                result.append(piece)
-    return result
+    return _cut(re.findall(r"\s*\S+", text), _CHARACTER.findall)
 
 
 def length(text: str) -> int:

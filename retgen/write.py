@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import contextlib
 import errno
+import glob
 import hashlib
 import io
 import os
@@ -17,7 +18,7 @@ import shutil
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -26,8 +27,7 @@ import orjson
 from retgen.errors import OutputError, RunDirectoryError
 
 _TEMPORARY = ".partial"
-_IS_WINDOWS = os.name == "nt"
-PATIENCE = 30.0  # seconds; the workers of a killed run end at once, unless their disk is slow
+_STALE = 3600.0  # seconds: a temporary file that old was left by a process that was killed
 _PIECE = 1 << 20
 
 
@@ -41,43 +41,25 @@ class FileInfo(NamedTuple):
 class AtomicFile:
     """A file that appears under its name only when it is complete. Use as a context manager.
 
-    The temporary file's name is this writer's own, and it is locked while it is written: two
-    writers of one file never meet. Raises `OutputError` where the system refuses a write; the
-    temporary file is then removed.
+    Its temporary file has a name of this writer's own. Raises `OutputError` where the system
+    refuses a write; the temporary file is then removed.
     """
 
     def __init__(self, path: Path) -> None:
         self.path = path
+        start = _temporary_prefix(path)
+        own = f"{os.getpid()}-{secrets.token_hex(4)}"
+        self._temporary = path.with_name(f"{start}{own}{_TEMPORARY}")
         self._hash = hashlib.sha256()
         self._size = 0
 
     def __enter__(self) -> AtomicFile:
         with os_errors(self.path):
-            for left in _partial(self.path.parent, _temporary_prefix(self.path)):
-                _remove_unheld(left)  # of a process that was killed
-            while not self._open():  # taken for one that was left
-                pass
+            _remove_stale(self.path)
+            self._file = open(self._temporary, "xb", buffering=0)
         return self
 
-    def _open(self) -> bool:
-        """Make the temporary file and hold it; False where another process removes it first.
-
-        Each time under a new name: who takes one for left removes it by its name.
-        """
-        own = f"{os.getpid()}-{secrets.token_hex(4)}"
-        self._temporary = self.path.with_name(f"{_temporary_prefix(self.path)}{own}{_TEMPORARY}")
-        self._file = open(self._temporary, "xb", buffering=0)  # noqa: SIM115
-        try:
-            _lock(self._file.fileno())
-            if self._temporary.exists():
-                return True
-        except BlockingIOError:
-            pass
-        self._file.close()
-        self._temporary.unlink(missing_ok=True)
-        return False
-
-    def write(self, data: bytes | memoryview) -> None:
+    def write(self, data: bytes | bytearray | memoryview) -> None:
         """Append `data`."""
         with os_errors(self.path):
             view = memoryview(data)
@@ -91,16 +73,11 @@ class AtomicFile:
             if kind is None:
                 with os_errors(self.path):
                     os.fsync(self._file.fileno())
-                    if _IS_WINDOWS:  # which moves no file that is open, nor removes one
-                        self._file.close()
+                    self._file.close()  # Windows moves no file that is open, nor removes one
                     os.replace(self._temporary, self.path)
-        except OutputError:
-            kind = OutputError
-            raise
         finally:
-            self._file.close()  # and with it its lock
-            if kind is not None:
-                self._temporary.unlink(missing_ok=True)
+            self._file.close()
+            self._temporary.unlink(missing_ok=True)
 
     @property
     def info(self) -> FileInfo:
@@ -108,37 +85,24 @@ class AtomicFile:
         return FileInfo(self._hash.hexdigest(), self._size)
 
 
-class ArrowSink(io.RawIOBase):
-    """What Arrow asks of a file, on an `AtomicFile`.
+class ArrowBuffer(io.BytesIO):
+    """What Arrow writes into a file, in memory until it is moved there.
 
-    Arrow ends the process where some of its writers meet an error, so `write` raises none: `check`
-    does, and what comes after an error is dropped.
+    Arrow ends the process where some of its writers meet an error; here they meet none.
     """
 
-    def __init__(self, file: AtomicFile) -> None:
-        self._file, self._size = file, 0
-        self._error: OutputError | None = None
-
-    def write(self, data: Any) -> int:
-        piece = bytes(data)
-        self._size += len(piece)
-        if self._error is None:
-            try:
-                self._file.write(piece)
-            except OutputError as error:
-                self._error = error
-        return len(piece)
-
-    def check(self) -> None:
-        """Raise what `write` has met."""
-        if self._error is not None:
-            raise self._error
+    _moved = 0
 
     def tell(self) -> int:
-        return self._size
+        """The place in the file."""
+        return self._moved + super().tell()
 
-    def writable(self) -> bool:
-        return True
+    def move_to(self, file: AtomicFile) -> None:
+        """Append what is here to a file."""
+        self._moved = self.tell()
+        file.write(self.getvalue())
+        self.seek(0)
+        self.truncate()
 
 
 def write_file(path: Path, data: bytes | str) -> FileInfo:
@@ -146,6 +110,29 @@ def write_file(path: Path, data: bytes | str) -> FileInfo:
     with AtomicFile(path) as file:
         file.write(data.encode() if isinstance(data, str) else data)
     return file.info
+
+
+def json_line(row: Any) -> bytes:
+    """A row as a line of JSON Lines."""
+    return orjson.dumps(row, option=orjson.OPT_APPEND_NEWLINE | orjson.OPT_SERIALIZE_NUMPY)
+
+
+def write_rows(path: Path, rows: Iterable[Any]) -> tuple[FileInfo, int]:
+    """Write a file of JSON Lines atomically; the file, and how many rows."""
+    return write_lines(path, map(json_line, rows))
+
+
+def write_lines(path: Path, lines: Iterable[bytes]) -> tuple[FileInfo, int]:
+    """Write lines, each with its end, atomically; the file, and how many lines."""
+    held, count = bytearray(), 0
+    with AtomicFile(path) as file:
+        for count, line in enumerate(lines, start=1):  # noqa: B007
+            held += line
+            if len(held) >= _PIECE:
+                file.write(held)
+                held.clear()
+        file.write(held)
+    return file.info, count
 
 
 def file_info(path: Path) -> FileInfo:
@@ -183,74 +170,61 @@ def whole_folder(path: Path, *, replace: bool = False) -> Iterator[Path]:
     """A folder that appears under its name only when all of it is written. Yields where to write.
 
     What a killed process left of the same folder is removed. `replace`: what stands there makes
-    room for it at the end. Raises `OutputError` where the folder holds anything already and is not
-    to be replaced, or another process writes it.
+    room for it at the end: it is renamed, the new folder takes its name, then it is removed.
+    Raises `OutputError` where the folder holds anything already and is not to be replaced, or
+    another process writes it.
     """
     if path.is_file():
         raise OutputError(f"{path} is a file; choose a folder with --out")
     if path.exists() and not replace and any(path.iterdir()):
         raise OutputError(f"{path} is not empty; choose another folder with --out")
-    final, unfinished, before = _folders(path)
+    final, beside, before = _folders(path)
     make_folder(final.parent)
-    with os_errors(path):
-        unfinished.mkdir(exist_ok=True)
-        held = _held_folder(unfinished, path)
-    try:
+    if not settle_folder(path):
+        raise OutputError(
+            f"{path} is being written by another process: wait for it, or choose another folder "
+            "with --out"
+        )
+    with contextlib.ExitStack() as stack:
         with os_errors(path):
-            for left in unfinished.iterdir():
-                shutil.rmtree(left) if left.is_dir() else left.unlink()
-        yield unfinished
+            new = stack.enter_context(scratch_folder(beside, final.parent)) / final.name
+            new.mkdir()
+        yield new
         with os_errors(path):
-            if final.exists() and replace:
-                shutil.rmtree(before, ignore_errors=True)
-                if _exchange(unfinished, final):
-                    with contextlib.suppress(FileNotFoundError):  # taken for one that was left
-                        os.replace(unfinished, before)
-                else:
-                    os.replace(final, before)
-                    os.replace(unfinished, final)
-            else:
-                if final.exists():
-                    final.rmdir()
-                os.replace(unfinished, final)
-        shutil.rmtree(before, ignore_errors=True)
-    except BaseException:
-        shutil.rmtree(unfinished, ignore_errors=True)
-        if before.exists() and not final.exists():
-            os.replace(before, final)
-        raise
-    finally:
-        if held is not None:
-            os.close(held)
+            if replace and final.exists():
+                os.replace(final, before)
+            elif final.exists():
+                final.rmdir()
+            try:
+                os.replace(new, final)
+            except OSError:
+                if before.exists():
+                    os.replace(before, final)
+                raise
+    shutil.rmtree(before, ignore_errors=True)
 
 
-def settle_folder(path: Path) -> None:
-    """End what a killed `whole_folder` that replaced `path` began: what stands there is whole, and
-    nothing is beside it.
+def settle_folder(path: Path) -> bool:
+    """End what a killed `whole_folder` that replaced `path` began; False while a living one writes.
+
+    The old folder has its name back if the kill came before the new one had it, and nothing of
+    either is left beside it.
     """
-    final, unfinished, before = _folders(path)
-    if _remove_unheld(unfinished) and before.exists():
+    final, beside, before = _folders(path)
+    _remove_left(final.parent, beside)
+    if any(final.parent.glob(f"{glob.escape(beside)}*")):
+        return False
+    if before.exists():
         with os_errors(path):
             shutil.rmtree(before) if final.exists() else os.replace(before, final)
+    return True
 
 
-def _folders(path: Path) -> tuple[Path, Path, Path]:
-    """A folder, where the one that takes its place is written, and where it goes itself."""
+def _folders(path: Path) -> tuple[Path, str, Path]:
+    """A folder, how names begin where the new one is written, and where the old one goes."""
     final = Path(os.path.realpath(path))
     start = _temporary_prefix(final)
-    return final, final.with_name(f"{start}unfinished"), final.with_name(f"{start}replaced")
-
-
-def _exchange(one: Path, other: Path) -> bool:
-    """Let two folders change places in one step; False where the system cannot (Linux can)."""
-    import ctypes
-
-    here, exchange = -100, 2  # AT_FDCWD, RENAME_EXCHANGE
-    try:
-        rename = ctypes.CDLL(None).renameat2
-    except (AttributeError, OSError, TypeError):
-        return False
-    return bool(rename(here, os.fsencode(one), here, os.fsencode(other), exchange) == 0)
+    return final, f"{start}unfinished-", final.with_name(f"{start}replaced")
 
 
 @contextlib.contextmanager
@@ -266,16 +240,11 @@ def scratch_folder(prefix: str, inside: Path | None = None) -> Iterator[Path]:
         what = "free some space, or name a folder with TMPDIR, and run the same command again."
         raise OutputError(f"no folder for temporary files can be written: {what}") from error
     with full_disk(room):
-        for left in room.glob(f"{prefix}*"):
-            with contextlib.suppress(PermissionError):  # another user's
-                _remove_unheld(left)
+        _remove_left(room, prefix)
         folder, held = None, None
-        while folder is None:
+        while folder is None or not folder.exists():  # taken for one that was left
             folder = Path(tempfile.mkdtemp(prefix=prefix, dir=room))
-            try:
-                held = _held_folder(folder, folder)
-            except (FileNotFoundError, OutputError):  # taken for one that was left
-                folder = None
+            held = _lock(folder)
         try:
             yield folder
         finally:
@@ -284,94 +253,50 @@ def scratch_folder(prefix: str, inside: Path | None = None) -> Iterator[Path]:
                 os.close(held)
 
 
-def _held_folder(folder: Path, path: Path) -> int | None:
-    """Lock a folder until the descriptor is closed; None where folders cannot be locked."""
+def _remove_left(room: Path, prefix: str) -> None:
+    """Remove the scratch folders of killed processes; those of living ones are locked."""
+    for left in room.glob(f"{glob.escape(prefix)}*"):
+        if (held := _lock(left)) is not None:
+            shutil.rmtree(left, ignore_errors=True)
+            os.close(held)
+
+
+def _lock(folder: Path) -> int | None:
+    """Hold a folder until the descriptor is closed, or its process ends.
+
+    None where another process holds it, and where folders cannot be locked.
+    """
     try:
+        import fcntl
+
         held = os.open(folder, os.O_RDONLY)
-    except PermissionError:  # Windows
+    except (ModuleNotFoundError, OSError):  # Windows; gone, or another user's
         return None
     try:
-        _lock(held)
-    except BlockingIOError as error:
+        fcntl.flock(held, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError:
         os.close(held)
-        raise OutputError(
-            f"{path} is being written by another process: wait for it, or choose another folder "
-            "with --out"
-        ) from error
+        return None
     return held
 
 
 def remove_partial(folder: Path) -> None:
-    """Remove temporary files that killed processes left behind in `folder`.
+    """Remove the temporary files of killed processes in a folder that no other one writes into."""
+    for path in folder.glob(f".*{_TEMPORARY}"):
+        path.unlink(missing_ok=True)
 
-    One that is still being written is waited for: its process is about to end, as its parent did.
-    Raises `OutputError` where that does not come.
-    """
-    for path in _partial(folder):
-        until = time.monotonic() + PATIENCE
-        while not _remove_unheld(path):
-            if time.monotonic() > until:
-                process = path.name.removesuffix(_TEMPORARY).rpartition(".")[2].partition("-")[0]
-                raise OutputError(
-                    f"{path} is still being written by another process ({process}), which a "
-                    "killed run may have left. End it, and run the same command again."
-                )
-            time.sleep(0.02)
+
+def _remove_stale(path: Path) -> None:
+    """Remove temporary files of `path` to which nobody has written for so long."""
+    for left in path.parent.glob(f"{glob.escape(_temporary_prefix(path))}*{_TEMPORARY}"):
+        with contextlib.suppress(FileNotFoundError, PermissionError):  # another process's
+            if time.time() - left.lstat().st_mtime > _STALE:
+                left.unlink()
 
 
 def _temporary_prefix(path: Path) -> str:
     """How the names of a file's temporary files begin; a name has its limit, 255 bytes."""
     return f".{path.name[:40]}."
-
-
-def _partial(folder: Path, start: str = ".") -> list[Path]:
-    try:
-        names = sorted(os.listdir(folder))
-    except FileNotFoundError:
-        return []
-    return [folder / n for n in names if n.startswith(start) and n.endswith(_TEMPORARY)]
-
-
-def _remove_unheld(path: Path) -> bool:
-    """Remove a temporary file or folder unless a living process holds it; whether it is gone."""
-    try:
-        if path.is_symlink():  # laid there: whatever it leads to is none of ours
-            path.unlink()
-            return True
-        descriptor = os.open(path, os.O_RDONLY)
-        try:
-            locked = _lock(descriptor)
-            if not path.is_dir():
-                path.unlink()
-            elif locked:
-                shutil.rmtree(path)
-            else:
-                return False
-        finally:
-            os.close(descriptor)
-    except (FileNotFoundError, NotADirectoryError):
-        return True
-    except (BlockingIOError, PermissionError):  # held: by a lock, on Windows by being open
-        return False
-    return True
-
-
-def _lock(descriptor: int) -> bool:
-    """Hold an open file until it is closed, or its process ends; False where there are no locks.
-
-    `BlockingIOError`: another process holds it.
-    """
-    try:
-        import fcntl
-    except ModuleNotFoundError:  # Windows, where a file that is open cannot be removed
-        return False
-    try:
-        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except BlockingIOError:
-        raise
-    except OSError:  # a file system without locks: a run into it is refused before this
-        return False
-    return True
 
 
 _NO_LOCKS = "its file system has no file locks (some network drives), which keep two runs apart"

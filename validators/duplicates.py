@@ -10,11 +10,8 @@ import numpy as np
 import xxhash
 from numpy.typing import NDArray
 
+from retgen.rows import text_hash
 from retgen.validators.rule import Batch, CorpusRule, Finding, RuleState, Severity
-
-
-def _hash(key: str) -> int:
-    return xxhash.xxh3_64_intdigest(key.encode("utf-8", "surrogatepass"))
 
 
 def _hashes(keys: Sequence[str]) -> NDArray[np.uint64]:
@@ -23,7 +20,7 @@ def _hashes(keys: Sequence[str]) -> NDArray[np.uint64]:
 
 def hashes_of(keys: Iterable[str]) -> NDArray[np.uint64]:
     """(n,) a hash of each, where there are too many to hold."""
-    return np.fromiter(map(_hash, keys), np.uint64)
+    return np.fromiter(map(text_hash, keys), np.uint64)
 
 
 def repeated(keys: Iterable[str]) -> NDArray[np.bool_]:
@@ -136,7 +133,7 @@ class Duplicates(CorpusRule):
     def confirm(self, batch: Batch) -> None:
         both = zip(batch.ids, self.key(batch), self.unless_same(batch), strict=True)
         for index, (doc_id, key, raw) in enumerate(both, start=batch.first):
-            if _hash(key) in (self._suspects or ()):
+            if text_hash(key) in (self._suspects or ()):
                 self.groups.setdefault(key, []).append((index, doc_id, raw))
 
     def findings(self) -> Iterator[Finding]:

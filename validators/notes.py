@@ -30,15 +30,14 @@ def texts_by_column(
     """
     qrels = {"positives"} if queries.files in tables else set()
     result: dict[str, dict[str, set[str]]] = defaultdict(dict)
-    for chunk in queries.chunks():
-        for row in queries.rows(chunk):
-            if type(row) is dict:
-                query_id = str(row.get("_id", row.get("id")))
-                if query_id not in asked:
-                    continue
-                others = {key: row[key] for key in row.keys() - _COLUMNS - qrels}
-                for column, text in leaves(row.get("metadata"), others):
-                    result[column].setdefault(query_id, set()).add(text)
+    for row in queries:
+        if type(row) is dict:
+            query_id = str(row.get("_id", row.get("id")))
+            if query_id not in asked:
+                continue
+            others = {key: row[key] for key in row.keys() - _COLUMNS - qrels}
+            for column, text in leaves(row.get("metadata"), others):
+                result[column].setdefault(query_id, set()).add(text)
     return dict(result)
 
 

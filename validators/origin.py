@@ -15,10 +15,10 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
-import xxhash
 from numpy.typing import NDArray
 
 from retgen.data import Dataset, Query
+from retgen.rows import text_hash
 from retgen.tokenizer import sequence
 from retgen.validators.rule import Judgements
 
@@ -272,8 +272,8 @@ def _of_query(
 ) -> Iterator[ComparedPair]:
     """At most so many pairs, all documents of the shorter side before any twice."""
     if positives and negatives:
-        positives = sorted(positives, key=_hash)[:_OF_A_QUERY]
-        negatives = sorted(negatives, key=_hash)[:_OF_A_QUERY]
+        positives = sorted(positives, key=text_hash)[:_OF_A_QUERY]
+        negatives = sorted(negatives, key=text_hash)[:_OF_A_QUERY]
         for i in range(max(len(positives), len(negatives))):
             yield ComparedPair(query, positives[i % len(positives)], negatives[i % len(negatives)])
 
@@ -298,17 +298,13 @@ def trained_pairs(dataset: Dataset) -> Iterator[ComparedPair]:
         yield from _of_query(anchor, list(positives), list(negatives))
 
 
-def _hash(text: str) -> int:
-    return xxhash.xxh3_64_intdigest(text.encode("utf-8", "surrogatepass"))
-
-
 def sample_pairs(pairs: Iterable[ComparedPair]) -> Iterator[ComparedPair]:
     """All pairs of some queries: those of the smallest hashes, as many as fit."""
     queries: dict[str, list[ComparedPair]] = {}
     for pair in pairs:
         queries.setdefault(pair.query, []).append(pair)
     room = _PAIRS
-    for query in sorted(queries, key=lambda query: (_hash(query), query)):
+    for query in sorted(queries, key=lambda query: (text_hash(query), query)):
         if len(queries[query]) > room:
             return
         room -= len(queries[query])

@@ -111,10 +111,8 @@ def read_rows(path: Path) -> Iterator[Any]:
 
     Raises OSError or ValueError for a file that cannot be read.
     """
-    table = TableFiles(path.name, (path,))
     try:
-        for chunk in table.chunks():
-            yield from table.rows(chunk)
+        yield from TableFiles(path.name, (path,))
     except DatasetError as error:
         raise ValueError(error.__cause__ or error) from error
 

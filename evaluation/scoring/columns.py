@@ -47,10 +47,9 @@ def values_of(dataset: Dataset, column: str, path: Path) -> dict[str, str]:
 
 
 def _rows(dataset: Dataset) -> Iterator[tuple[Query, dict[str, Any]]]:
-    for chunk in dataset.queries.chunks():
-        for row in dataset.queries.rows(chunk):
-            if isinstance(query := query_of(row), Query):
-                yield query, row
+    for row in dataset.queries:
+        if isinstance(query := query_of(row), Query):
+            yield query, row
 
 
 def _cells(row: Mapping[str, Any]) -> dict[str, Any]:

@@ -14,7 +14,6 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
-import orjson
 from numpy.typing import NDArray
 
 from retgen.evaluation.scoring.scores import Score
@@ -23,7 +22,7 @@ from retgen.results.tables import TableView
 from retgen.search.base import slug
 from retgen.search.collection import Collection
 from retgen.tokenizer import content_stems, stems, tokens
-from retgen.write import AtomicFile, make_folder
+from retgen.write import make_folder, write_rows
 
 DEPTH = 10
 _BLOCK = 4096
@@ -166,13 +165,14 @@ def write_misses(folder: Path, collection: Collection, errors: Misses) -> None:
     make_folder(folder / "misses")
     for one in errors.systems:
         path = folder / "misses" / f"{slug(one.score.model, one.score.dim)}.jsonl"
-        with AtomicFile(path) as file:
-            for error, pairs in (("missed", one.missed), ("not relevant", one.wrong or ())):
-                for row, document in pairs:
-                    line = {
-                        "query-id": collection.queries[row].query_id,
-                        "corpus-id": collection.doc_ids[document].decode(),
-                        "error": error,
-                        "words": errors.words[row, document],
-                    }
-                    file.write(orjson.dumps(line, option=orjson.OPT_APPEND_NEWLINE))
+        lines = (
+            {
+                "query-id": collection.queries[row].query_id,
+                "corpus-id": collection.doc_ids[document].decode(),
+                "error": error,
+                "words": errors.words[row, document],
+            }
+            for error, pairs in (("missed", one.missed), ("not relevant", one.wrong or ()))
+            for row, document in pairs
+        )
+        write_rows(path, lines)

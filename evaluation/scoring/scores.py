@@ -8,7 +8,6 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import orjson
 from numpy.typing import NDArray
 
 from retgen.evaluation.scoring.measures import mteb_score
@@ -17,7 +16,7 @@ from retgen.search.base import label, slug
 from retgen.search.collection import Collection
 from retgen.search.rankings import Rankings, write_run
 from retgen.statistics.clustered import Estimate, Units
-from retgen.write import AtomicFile, make_folder
+from retgen.write import make_folder, write_rows
 
 
 @dataclass(frozen=True)
@@ -98,8 +97,9 @@ def write_score(folder: Path, collection: Collection, score: Score, rankings: Ra
     path, coded = folder / "runs" / f"{name}.trec", False
     if path.resolve() != Path(score.details.get("run", "")).resolve():  # it was given
         coded = write_run(path, collection, rankings, name)
-    with AtomicFile(folder / "per_query" / f"{name}.jsonl") as file:
-        for query, row in zip(collection.queries, score.values.tolist(), strict=True):
-            line = {"query-id": query.query_id, **dict(zip(score.names, row, strict=True))}
-            file.write(orjson.dumps(line, option=orjson.OPT_APPEND_NEWLINE))
+    lines = (
+        {"query-id": query.query_id, **dict(zip(score.names, row, strict=True))}
+        for query, row in zip(collection.queries, score.values.tolist(), strict=True)
+    )
+    write_rows(folder / "per_query" / f"{name}.jsonl", lines)
     return coded

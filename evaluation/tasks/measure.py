@@ -7,7 +7,6 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import orjson
 from numpy.typing import NDArray
 
 from retgen.evaluation.retrievers import Options, Retriever, type_of
@@ -17,7 +16,7 @@ from retgen.progress import Progress
 from retgen.search.base import CandidateSet, Scorer, System, slug
 from retgen.search.collection import Collection
 from retgen.search.embedders.options import ModelCalls
-from retgen.write import AtomicFile, make_folder
+from retgen.write import make_folder, write_rows
 
 
 class TaskResults:
@@ -91,10 +90,7 @@ class TaskResults:
         domains, rows = comparison.measure(scores, system.scorer.noise)
         place = folder / f"per_{self.task.item}"
         make_folder(place)
-        option = orjson.OPT_APPEND_NEWLINE | orjson.OPT_SERIALIZE_NUMPY
-        with AtomicFile(place / f"{slug(name, system.dim)}.jsonl") as file:
-            for row in rows:
-                file.write(orjson.dumps(row, option=option))
+        write_rows(place / f"{slug(name, system.dim)}.jsonl", rows)
         result = SystemResult(name, system.dim, domains, system.details())
         self.results.append(result)
         if note := _truncated(result, self.task.item):

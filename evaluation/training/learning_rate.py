@@ -17,8 +17,6 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-import orjson
-
 from retgen.data import open_dataset
 from retgen.errors import UsageError
 from retgen.evaluation.retrievers import Options
@@ -32,7 +30,7 @@ from retgen.results.panel import Column, Panel
 from retgen.search.base import rank_corpus
 from retgen.search.collection import Collection, load
 from retgen.streams import Stream
-from retgen.write import dump_json, make_folder, write_file
+from retgen.write import dump_json, make_folder, write_file, write_rows
 
 if TYPE_CHECKING:
     from sentence_transformers.base.model import BaseModel
@@ -240,6 +238,5 @@ def _write_dev(pairs: Pairs, out: set[str], folder: Path) -> Path:
     }
     make_folder(folder)
     for name, rows in tables.items():
-        lines = (orjson.dumps(row, option=orjson.OPT_APPEND_NEWLINE) for row in rows)
-        write_file(folder / f"{name}.jsonl", b"".join(lines))
+        write_rows(folder / f"{name}.jsonl", rows)
     return folder

@@ -8,16 +8,16 @@ so in a sentence.
 from __future__ import annotations
 
 import hashlib
-import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
+from itertools import chain
 from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
 import numpy as np
 import orjson
 
-from retgen.data import Dataset, check_files, open_dataset
+from retgen.data import Dataset, check_files, open_dataset, pair_tables, training_pairs
 from retgen.errors import DatasetError, UsageError
 from retgen.messages import did_you_mean
 from retgen.search.collection import Collection
@@ -132,7 +132,7 @@ def read_pairs(
             f"the pairs are those of training files ({', '.join(data)}) or of qrels (split "
             f"{split}); name one of them"
         )
-    files = _named(files, data, path) if data else _with_pairs(files)
+    files = _named(files, data, path) if data else [*pair_tables(files)] or files
     if files and split is None:
         rows, documents = _from_tables(files, path), _of_training_side(dataset)
         origin = f"the training pairs of {name} ({', '.join(file.name for file in files)})"
@@ -185,45 +185,13 @@ def _named(files: list[Path], names: Sequence[str], path: Path) -> list[Path]:
     return [file for name, file in there.items() if name in wanted]
 
 
-def _with_pairs(files: list[Path]) -> list[Path]:
-    """The files that hold pairs; of several, some may be for rankers, with graded lists."""
-    import pyarrow as pa
-    import pyarrow.parquet as pq
-
-    def holds(file: Path) -> bool:
-        try:
-            return {"anchor", "positive"} <= set(pq.read_schema(file).names)
-        except (OSError, pa.ArrowException):
-            return True  # which is told when it is read
-
-    return [file for file in files if holds(file)] or files
-
-
 def _from_tables(files: list[Path], path: Path) -> list[_Row]:
     """One row a (query, positive); the negatives of its rows in all files, each once."""
-    import pyarrow as pa
-    import pyarrow.parquet as pq
-
     result: dict[tuple[str, str], tuple[str, str, dict[str, None]]] = {}
-    for file in files:
-        try:
-            table = pq.read_table(file)
-        except (OSError, pa.ArrowException) as error:
-            raise DatasetError(f"{file} cannot be read as Parquet: {error}") from error
-        if missing := {"anchor", "positive"} - set(table.column_names):
-            raise DatasetError(
-                f"{file} has no column {' and no column '.join(sorted(missing))}. Training pairs "
-                "have the columns anchor, positive and, if any, negative or negative_1, negative_2"
-            )
-        of_negatives = [c for c in table.column_names if re.fullmatch(r"negative(_\d+)?", c)]
-        for number, row in enumerate(table.to_pylist(), start=1):
-            anchor, positive = row["anchor"], row["positive"]
-            if not isinstance(anchor, str) or not isinstance(positive, str):
-                raise DatasetError(f"{file}: row {number:,} has no anchor or no positive text")
-            query_id = str(row.get("query-id") or row.get("query_id") or anchor)
-            doc_id = str(row.get("positive-id") or "")
-            kept = result.setdefault((anchor, positive), (query_id, doc_id, {}))[2]
-            kept.update((row[c], None) for c in of_negatives if row[c])
+    for one in chain.from_iterable(map(training_pairs, files)):
+        new = one.query_id or one.anchor, one.positive_id, dict[str, None]()
+        kept = result.setdefault((one.anchor, one.positive), new)[2]
+        kept.update((text, None) for _, text in one.negatives)
     if not result:
         named = " and ".join(file.name for file in files)
         raise DatasetError(f"{path}: its training files hold no pair ({named})")

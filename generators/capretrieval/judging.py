@@ -50,14 +50,13 @@ from retgen.generators.capretrieval.reading import (
     wholes_of,
 )
 from retgen.generators.params import Job
-from retgen.generators.tables import write_rows
 from retgen.on_disk import MappedList
 from retgen.sources import RefusedRow, refusals
 from retgen.sources.texts import TEXT_KINDS
 from retgen.statistics.agreement import UndefinedAgreement, ac1, positive
 from retgen.streams import Stream
 from retgen.work import Engine
-from retgen.write import dump_json, write_file
+from retgen.write import dump_json, write_file, write_rows
 
 if TYPE_CHECKING:
     from retgen.agents.context import Context

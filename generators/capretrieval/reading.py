@@ -12,13 +12,13 @@ from retgen.generators.capretrieval.params import CapRetrievalParams
 from retgen.generators.capretrieval.passages import Passage, Whole, documents_of, spans
 from retgen.generators.capretrieval.queries import PassageQuery, chosen, dropped_query
 from retgen.generators.params import Job
-from retgen.generators.tables import write_rows
 from retgen.on_disk import DiskList, MappedList
 from retgen.progress import Progress, no_progress
 from retgen.sources import DOCUMENT, RefusedRow, SourceDocument, refusals, whole_id
 from retgen.sources.read import kinds
 from retgen.validators.decontamination import Drop, HeldOut, drop_overlapping, read_test_set
 from retgen.work import Engine
+from retgen.write import write_rows
 
 if TYPE_CHECKING:
     from retgen.agents.context import Context

@@ -84,12 +84,11 @@ from retgen.generators.capretrieval.two_documents import (
     write_two_document_questions,
 )
 from retgen.generators.params import Job
-from retgen.generators.tables import write_rows
 from retgen.on_disk import DiskList, MappedList
 from retgen.sources import refusals
 from retgen.validators.capretrieval.wording import ALIKE, apart
 from retgen.work.local import return_freed_memory
-from retgen.write import dump_json, write_file
+from retgen.write import dump_json, write_file, write_rows
 
 if TYPE_CHECKING:
     from retgen.agents.context import Context

@@ -37,10 +37,10 @@ from retgen.generators.limit.words import (
     proposed_file,
 )
 from retgen.generators.params import Job
-from retgen.generators.tables import read_rows, write_rows
+from retgen.generators.tables import read_rows
 from retgen.streams import Stream
 from retgen.tokenizer import content_stems
-from retgen.write import write_file
+from retgen.write import write_file, write_rows
 
 if TYPE_CHECKING:
     from retgen.agents.context import Context

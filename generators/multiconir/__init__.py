@@ -33,7 +33,7 @@ from retgen.generators.multiconir.ladders import (
     LADDERS,
     Ladder,
     LadderDocuments,
-    StoredLadders,
+    stored_ladders,
 )
 from retgen.generators.multiconir.params import (
     MultiConIRParams,
@@ -146,7 +146,7 @@ class MultiConIR(Family[MultiConIRParams]):
 
     def generate(self, job: Job[MultiConIRParams]) -> Records:
         params, domain = job.params, job.params.the_domain()
-        ladders = StoredLadders(job.source_folder() / LADDERS)
+        ladders = stored_ladders(job.source_folder() / LADDERS)
         exported = LadderTables(
             ladders,
             job.seed,

@@ -11,19 +11,15 @@ in the document is drawn apart, so that a hard negative's level and a position a
 
 from __future__ import annotations
 
-import os
-from collections.abc import Iterator, Mapping, Sequence
-from functools import cached_property
+from collections.abc import Mapping, Sequence
+from functools import lru_cache
 from pathlib import Path
 from typing import Any, NamedTuple
 
-import numpy as np
-import orjson
-from numpy.typing import NDArray
-
 from retgen.generators.multiconir.checks import CONDITIONS, word_count
-from retgen.generators.tables import json_line
+from retgen.on_disk import JSONLines, MappedList
 from retgen.streams import Stream
+from retgen.write import json_line
 
 DOCUMENTS, LADDERS = "documents.jsonl", "ladders.jsonl"
 
@@ -91,40 +87,10 @@ class LadderDocument(NamedTuple):
     orders: tuple[int, ...]
 
 
-class StoredLadders:
-    """The ladders of a file, read one at a time: what is kept is where each line begins."""
-
-    def __init__(self, path: Path) -> None:
-        self._path = path
-        self._last: tuple[int, Ladder] | None = None
-
-    @cached_property
-    def _starts(self) -> NDArray[np.int64]:
-        lengths = [0]
-        with open(self._path, "rb") as file:
-            lengths += map(len, file)
-        return np.cumsum(np.array(lengths, np.int64))
-
-    @cached_property
-    def _file(self) -> int:
-        return os.open(self._path, os.O_RDONLY | getattr(os, "O_BINARY", 0))
-
-    def __len__(self) -> int:
-        return len(self._starts) - 1
-
-    def __getitem__(self, index: int) -> Ladder:
-        if self._last is None or self._last[0] != index:
-            start, stop = self._starts[index : index + 2].tolist()
-            os.lseek(self._file, start, os.SEEK_SET)
-            self._last = index, Ladder(**orjson.loads(os.read(self._file, stop - start)))
-        return self._last[1]
-
-    def __iter__(self) -> Iterator[Ladder]:
-        return (self[i] for i in range(len(self)))
-
-    def __del__(self) -> None:
-        if "_file" in self.__dict__:
-            os.close(self._file)
+def stored_ladders(path: Path) -> Sequence[Ladder]:
+    """The ladders of a file, read where they are asked for; the last one is kept."""
+    rows = MappedList(lambda row: Ladder(**row), JSONLines(path))
+    return MappedList(lru_cache(1)(rows.__getitem__), range(len(rows)))
 
 
 # --- orders ---------------------------------------------------------------------------------------

@@ -28,12 +28,11 @@ from retgen.generators.multiconir.ladders import (
     Ladder,
     LadderDocument,
     LadderDocuments,
-    StoredLadders,
     padded_text,
     places,
 )
-from retgen.generators.records import Rows, rows_of
-from retgen.generators.tables import BatchedRows, Ids, Row
+from retgen.generators.records import BatchedRows, Row, Rows, rows_of
+from retgen.generators.tables import Ids
 from retgen.streams import Permutation, Stream
 from retgen.yaml_text import read_yaml
 
@@ -85,7 +84,7 @@ class LadderTables:
 
     def __init__(
         self,
-        ladders: StoredLadders,
+        ladders: Sequence[Ladder],
         seed: int,
         rungs: LadderDocuments,
         opening: str,

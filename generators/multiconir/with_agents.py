@@ -39,9 +39,9 @@ from retgen.generators.multiconir.ladders import DOCUMENTS, LADDERS, Ladder, pla
 from retgen.generators.multiconir.params import MultiConIRParams, documents_of, on_the_hub
 from retgen.generators.multiconir.writing import SPARE, TEN, Draft
 from retgen.generators.params import Job
-from retgen.generators.tables import iterate_rows, json_line
+from retgen.generators.tables import iterate_rows
 from retgen.sources import RefusedRow, SourceDocument
-from retgen.write import AtomicFile, dump_json, write_file
+from retgen.write import AtomicFile, dump_json, json_line, write_file
 
 if TYPE_CHECKING:
     from retgen.agents.context import Context

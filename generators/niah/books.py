@@ -30,9 +30,10 @@ from retgen.generators.niah.groups import (
 )
 from retgen.generators.niah.leaks import LeakFilter, check_groups
 from retgen.generators.niah.params import NiahParams
-from retgen.generators.tables import read_rows, write_rows
+from retgen.generators.tables import read_rows
 from retgen.sources import RefusedRow, SourceDocument, refusals
 from retgen.tokenizer import STOPWORDS
+from retgen.write import write_rows
 
 GROUPS, BOOKS, SENTENCES = "groups.jsonl", "books.jsonl", "sentences.jsonl"
 EXPANSIONS = "expansions.jsonl"

@@ -15,8 +15,8 @@ from retgen.generators.niah.fillers import Haystack, Variant
 from retgen.generators.niah.haystacks import HaystackBuilder
 from retgen.generators.niah.leaks import content_words
 from retgen.generators.niah.params import Needle, Order
-from retgen.generators.records import Rows, rows_of
-from retgen.generators.tables import BatchedRows, Ids, Row
+from retgen.generators.records import BatchedRows, Row, Rows, rows_of
+from retgen.generators.tables import Ids
 from retgen.streams import Permutation
 from retgen.tokenizer import stems, tokens
 

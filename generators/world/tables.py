@@ -13,8 +13,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from retgen.errors import RecipeError
-from retgen.generators.records import Rows
-from retgen.generators.tables import BatchedRows, Ids, Row
+from retgen.generators.records import BatchedRows, Row, Rows
+from retgen.generators.tables import Ids
 from retgen.generators.world.params import WorldParams
 from retgen.generators.world.queries import Entities, QueryCell, Search, window
 from retgen.streams import Stream

@@ -26,7 +26,7 @@ from retgen.generators.agents import call_size, estimate_calls
 from retgen.generators.family import CallEstimate
 from retgen.generators.params import Job
 from retgen.generators.records import Rows, rows_of
-from retgen.generators.tables import Ids, read_rows, write_rows
+from retgen.generators.tables import Ids, read_rows
 from retgen.generators.world.agents import (
     CALIBRATE,
     READ_FACTS,
@@ -48,6 +48,7 @@ from retgen.generators.world.tables import WorldQueries, cells
 from retgen.world.compose import Composer
 from retgen.world.domain import Domain, load_domain
 from retgen.world.facts import World
+from retgen.write import write_rows
 
 if TYPE_CHECKING:
     from retgen.agents.context import Context

@@ -18,7 +18,7 @@ from retgen.agents.chat import count
 from retgen.agents.ledger import Answer, LedgerReader, StoredAnswer
 from retgen.agents.prompt import Request
 from retgen.errors import UsageError
-from retgen.write import AtomicFile
+from retgen.write import AtomicFile, json_line
 
 
 def missing_answer(file: Path, request: Request) -> UsageError:
@@ -39,7 +39,7 @@ def export_replay(ledger: LedgerReader, path: Path, run: str | None = None) -> i
     count = 0
     with AtomicFile(path) as file:
         for kept in ledger.answers(run):
-            file.write(orjson.dumps(_line(kept), option=orjson.OPT_APPEND_NEWLINE))
+            file.write(json_line(_line(kept)))
             count += 1
         if not count:
             whose = f" of run {run!r}" if run is not None else ""

@@ -19,7 +19,7 @@ from typing import Any, NamedTuple
 import orjson
 
 from retgen.on_disk import DiskList
-from retgen.write import AtomicFile, FileInfo
+from retgen.write import FileInfo, json_line, write_lines
 
 TAKEN, REPAIRED, FAILED = "taken", "repaired", "failed"
 
@@ -46,10 +46,7 @@ class Rejections(DiskList[Rejection]):
 
 def write_rejections(path: Path, rejected: Iterable[Rejection]) -> FileInfo:
     """Write every record that was not accepted, with its reason."""
-    with AtomicFile(path) as file:
-        for one in rejected:
-            file.write(rejection_line(one))
-    return file.info
+    return write_lines(path, map(rejection_line, rejected))[0]
 
 
 def write_rejected(path: Path, rejected: Collection[Rejection]) -> None:
@@ -62,7 +59,7 @@ def write_rejected(path: Path, rejected: Collection[Rejection]) -> None:
 
 def rejection_line(one: Rejection) -> bytes:
     """A line of rejected.jsonl."""
-    return orjson.dumps(one._asdict(), option=orjson.OPT_APPEND_NEWLINE)
+    return json_line(one._asdict())
 
 
 class Sums(NamedTuple):

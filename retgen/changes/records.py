@@ -21,15 +21,12 @@ from numpy.typing import NDArray
 from retgen.data import Document, TableFiles, document_of, qrel_of, query_of
 from retgen.errors import DatasetError
 from retgen.progress import Progress
+from retgen.rows import text_hash
 
 Hashes = NDArray[np.uint64]
 Rows = NDArray[np.int64]  # rows of a table, from 0
 NONE = "none"  # the label of a pair without a row
 PARTS = ("title", "text", "metadata")  # of a document or query, beside its id
-
-
-def _hash(text: str) -> int:
-    return xxhash.xxh3_64_intdigest(text.encode("utf-8", "surrogatepass"))
 
 
 def _hash_metadata(metadata: Any) -> int:
@@ -45,14 +42,14 @@ def _hash_metadata(metadata: Any) -> int:
 # columns of a table, with the type code of `array` and what stands there of a record
 _Columns = dict[str, tuple[str, Callable[[Any], Any]]]
 _TEXTS: _Columns = {
-    "id": ("Q", lambda record: _hash(record[0])),
-    "title": ("Q", lambda record: _hash(getattr(record, "title", ""))),
-    "text": ("Q", lambda record: _hash(record.text)),
+    "id": ("Q", lambda record: text_hash(record[0])),
+    "title": ("Q", lambda record: text_hash(getattr(record, "title", ""))),
+    "text": ("Q", lambda record: text_hash(record.text)),
     "metadata": ("Q", lambda record: _hash_metadata(record.metadata)),
 }
 _QRELS: _Columns = {
-    "query": ("Q", lambda qrel: _hash(qrel.query_id)),
-    "document": ("Q", lambda qrel: _hash(qrel.doc_id)),
+    "query": ("Q", lambda qrel: text_hash(qrel.query_id)),
+    "document": ("Q", lambda qrel: text_hash(qrel.doc_id)),
     "label": ("d", lambda qrel: float(qrel.relevance)),
 }
 

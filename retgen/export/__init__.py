@@ -17,20 +17,20 @@ from typing import NamedTuple
 import orjson
 from pydantic import ValidationError
 
-from retgen.data import Dataset, open_dataset
+from retgen.data import Dataset, open_dataset, pair_tables
 from retgen.errors import DatasetError, OutputError, UsageError
 from retgen.export.facts import DatasetFacts, facts_of
 from retgen.export.files import file_read_as_times, jsonl_to_parquet
-from retgen.export.judged import JudgedRecords, pair_tables
+from retgen.export.judged import JudgedRecords
 from retgen.export.layouts import ExportJob, LayoutCard, card_yaml_header, layout
-from retgen.generators import Family, Records, Rows, families, family
+from retgen.generators import Family, Records, families, family
 from retgen.generators.source import PassageSize
 from retgen.markdown import escape_markdown, front_matter, markdown_table
 from retgen.messages import SourceMap, did_you_mean, validation_messages
 from retgen.recipe import SOURCES
 from retgen.recipe_file import seed_number
 from retgen.reporting.card import content_id
-from retgen.write import AtomicFile, file_info, whole_folder, write_file
+from retgen.write import file_info, whole_folder, write_file, write_lines
 
 _OPTION = "--passages"
 _BLOCK = 10_000  # rows
@@ -278,14 +278,10 @@ def written_records(records: Records, dataset: Dataset, folder: Path) -> Iterato
             for split, rows in records.qrels.items()
         }
         for stem, rows in tables.items():
-            _write(root / f"{stem}.jsonl", rows)
+            starts = range(0, rows.count, _BLOCK)
+            blocks = (rows.jsonl(start, min(start + _BLOCK, rows.count)) for start in starts)
+            write_lines(root / f"{stem}.jsonl", blocks)
         yield replace(open_dataset(root), run=dataset.run)
-
-
-def _write(path: Path, rows: Rows) -> None:
-    with AtomicFile(path) as file:
-        for start in range(0, rows.count, _BLOCK):
-            file.write(rows.jsonl(start, min(start + _BLOCK, rows.count)))
 
 
 __all__ = ["ExportResult", "export", "write_export"]

@@ -4,22 +4,22 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from contextlib import contextmanager
+from itertools import chain, islice
 from pathlib import Path
 from typing import Any
 
 import orjson
 
-from retgen.data import GRADED, Qrel, Query
+from retgen import write
+from retgen.data import GRADED, Qrel, Query, TableFiles
 from retgen.errors import DatasetError
 from retgen.export.judged import TrainingExample
 from retgen.export.layouts import ExportJob
 from retgen.markdown import escape_markdown
-from retgen.rows import reads_as_times
-from retgen.write import ArrowSink, AtomicFile, make_folder
+from retgen.rows import Problem, reads_as_times
+from retgen.write import ArrowBuffer, AtomicFile, json_line, make_folder
 
 TRAIN, WITHOUT = "train", "without_positives"
-_PIECE = 1 << 20  # bytes written at a time
 _BLOCK = 10_000  # values from which the type of a column is learnt at a time
 # rows and characters of a row group: small ones let a viewer read a page without the file
 _GROUP_ROWS, _GROUP_TEXT = 10_000, 16 << 20
@@ -30,47 +30,29 @@ Rows = Iterable[Mapping[str, Any]]
 
 
 def write_jsonl(path: Path, rows: Rows) -> int:
-    """Write rows as JSON Lines; how many."""
-    return write_lines(path, (orjson.dumps(row, option=orjson.OPT_APPEND_NEWLINE) for row in rows))
+    """Write rows as JSON Lines; how many. No row, no file."""
+    return write_lines(path, map(json_line, rows))
 
 
 def write_lines(path: Path, encoded_rows: Iterable[bytes]) -> int:
     """Write lines, each with its end; how many. No line, no file."""
-    iterator = iter(encoded_rows)
-    first = next(iterator, None)
-    if first is None:
-        return 0
     make_folder(path.parent)
-    with AtomicFile(path) as file:
-        held = bytearray(first)
-        count = 1
-        for line in iterator:
-            held += line
-            count += 1
-            if len(held) >= _PIECE:
-                file.write(bytes(held))
-                held.clear()
-        file.write(bytes(held))
+    _, count = write.write_lines(path, encoded_rows)
+    if not count:
+        remove_file(path)
     return count
 
 
 def write_tsv(path: Path, head: str, rows: Iterable[tuple[Any, ...]]) -> int:
     """Write a table with tabs between; how many rows. No row, no file."""
 
-    def encoded_rows() -> Iterator[bytes]:
-        first = True
-        for row in rows:
-            if first and head:
-                yield f"{head}\n".encode()
-            first = False
-            yield ("\t".join(map(str, row)) + "\n").encode()
-
-    return max(0, write_lines(path, encoded_rows()) - bool(head))
+    lines = (("\t".join(map(str, row)) + "\n").encode() for row in rows)
+    first = [*([f"{head}\n".encode()] if head else []), *islice(lines, 1)]
+    return max(0, write_lines(path, chain(first, lines)) - bool(head))
 
 
-@contextmanager
-def parquet_writer(path: Path, schema: Any) -> Iterator[Callable[[Mapping[str, Any]], None]]:
-    """A Parquet file as the Hub likes it, to add rows to one by one. No row, no file.
+def write_parquet(path: Path, schema: Any, rows: Rows) -> int:
+    """Write rows as Parquet, as the Hub likes it; how many. No row, no file.
 
     Content-defined chunks (an upload sends what changed), a page index and small row groups (a
     viewer reads a page without the file). `schema`: of Arrow.
@@ -79,39 +61,36 @@ def parquet_writer(path: Path, schema: Any) -> Iterator[Callable[[Mapping[str, A
     import pyarrow.parquet as pq
 
     make_folder(path.parent)
-    held: list[Mapping[str, Any]] = []
-    size = rows = 0
+    count, buffer = 0, ArrowBuffer()
     with AtomicFile(path) as file:
-        sink = ArrowSink(file)
-
-        def flush() -> None:
-            nonlocal size
-            writer.write_table(pa.Table.from_pylist(held, schema))
-            sink.check()
-            held.clear()
-            size = 0
-
-        def add(row: Mapping[str, Any]) -> None:
-            nonlocal size, rows
-            held.append(row)
-            rows += 1
-            size += sum(len(value) for value in row.values() if isinstance(value, str))
-            if len(held) >= _GROUP_ROWS or size >= _GROUP_TEXT:
-                flush()
-
         with pq.ParquetWriter(
-            pa.PythonFile(sink, "w"),
+            pa.PythonFile(buffer, "w"),
             schema,
             compression="zstd",
             write_page_index=True,
             use_content_defined_chunking=True,
         ) as writer:
-            yield add
-            if held:
-                flush()
-        sink.check()
-    if not rows:
+            for group in _row_groups(rows):
+                writer.write_table(pa.Table.from_pylist(group, schema))
+                buffer.move_to(file)
+                count += len(group)
+        buffer.move_to(file)
+    if not count:
         remove_file(path)
+    return count
+
+
+def _row_groups(rows: Rows) -> Iterator[list[Mapping[str, Any]]]:
+    held: list[Mapping[str, Any]] = []
+    size = 0
+    for row in rows:
+        held.append(row)
+        size += sum(len(value) for value in row.values() if isinstance(value, str))
+        if len(held) >= _GROUP_ROWS or size >= _GROUP_TEXT:
+            yield held
+            held, size = [], 0
+    if held:
+        yield held
 
 
 def remove_file(path: Path) -> None:
@@ -258,21 +237,18 @@ def jsonl_to_parquet(source: Path, target: Path) -> None:
             found.setdefault(name, ColumnType()).see(value)
     columns = {name: one for name, one in found.items() if one.type is not None}
     schema = pa.schema([(name, one.type) for name, one in columns.items()])
-    with parquet_writer(target, schema) as add:
-        for row in _rows(source):
-            add({name: one.encode_value(row.get(name)) for name, one in columns.items()})
+    rows = (
+        {name: one.encode_value(row.get(name)) for name, one in columns.items()}
+        for row in _rows(source)
+    )
+    write_parquet(target, schema, rows)
 
 
 def _rows(path: Path) -> Iterator[dict[str, Any]]:
-    with path.open("rb") as file:
-        for number, line in enumerate(file, 1):
-            try:
-                row = orjson.loads(line)
-            except ValueError:
-                row = None
-            if not isinstance(row, dict):
-                raise DatasetError(f"{path}, line {number}: is not a JSON object")
-            yield row
+    for number, row in enumerate(TableFiles(path.stem, (path,)), start=1):
+        if isinstance(row, Problem):
+            raise DatasetError(f"{path}, line {number:,}: {row.reason}")
+        yield row
 
 
 def file_read_as_times(folder: Path) -> Path | None:

@@ -5,16 +5,15 @@ A scratch SQLite file beside what is written holds them for the time of an expor
 
 from __future__ import annotations
 
-import re
 import sqlite3
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from itertools import chain, groupby
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import orjson
 
-from retgen.data import Dataset, Qrel, Query, TableFiles, qrel_of, query_of
+from retgen.data import Dataset, Qrel, Query, TableFiles, qrel_of, query_of, training_pairs
 from retgen.errors import DatasetError
 
 _SCHEMA = """
@@ -158,22 +157,18 @@ class JudgedRecords:
 
     def check_whole(self, layout: str) -> None:
         """Raise `DatasetError` for a score that is not a whole number."""
-        for table in ("qrel", "grade"):
-            for split, q, d, score in self._sql.execute(
-                f"select split, q, d, score from {table} "
-                "where score <> cast(score as integer) limit 1"
-            ):
-                raise DatasetError(
-                    f"{self._path}: the qrels ({split}) give {d} for {q} the score {score:g}, and "
-                    f"{layout} holds whole numbers: scale the scores, or export --to parquet"
-                )
+        if found := self.fraction():
+            split, q, d, score = found
+            raise DatasetError(
+                f"{self._path}: the qrels ({split}) give {d} for {q} the score {score:g}, and "
+                f"{layout} holds whole numbers: scale the scores, or export --to parquet"
+            )
 
-    def whole(self) -> bool:
-        """Whether all scores are whole numbers."""
-        return not any(
-            self._one(f"select 1 from {table} where score <> cast(score as integer) limit 1")
-            for table in ("qrel", "grade")
-        )
+    def fraction(self) -> Any:
+        """(split, query, document, score) of a score that is no whole number; None without one."""
+        rows = "select split, q, d, score from "
+        part = " where score <> cast(score as integer)"
+        return self._sql.execute(f"{rows} qrel {part} union all {rows} grade {part}").fetchone()
 
     def most(self) -> float:
         """The highest relevance."""
@@ -227,7 +222,11 @@ class JudgedRecords:
             self._sql.executemany(
                 "insert into pair (key, anchor, positive, positive_id, negatives) "
                 "values (?, ?, ?, ?, ?)",
-                (row for file in files for row in _pairs(file)),
+                (
+                    (f"{one.query_id}\n{one.anchor}", *one[1:4], orjson.dumps(one.negatives))
+                    for file in files
+                    for one in training_pairs(file)
+                ),
             )
             self._sql.execute("create index of_query on pair (key, n)")
         rows = self._sql.execute(
@@ -262,45 +261,3 @@ def _of_split(positive: bool = True) -> str:
 
 def _number(score: float) -> float:
     return int(score) if score == int(score) else score
-
-
-def pair_tables(files: Iterable[Path]) -> tuple[Path, ...]:
-    """The training tables that hold pairs of anchor and positive; some are lists for rankers."""
-    return tuple(file for file in files if {"anchor", "positive"} <= set(_columns(file)))
-
-
-def _columns(file: Path) -> list[str]:
-    import pyarrow as pa
-    import pyarrow.parquet as pq
-
-    try:
-        return list(pq.read_schema(file).names)
-    except (OSError, pa.ArrowException) as error:
-        raise DatasetError(
-            f"{file} cannot be read as Parquet: {error}. Make the run again with --fresh"
-        ) from error
-
-
-def _pairs(file: Path) -> Iterator[tuple[str, str, str, str, bytes]]:
-    import pyarrow.parquet as pq
-
-    with pq.ParquetFile(file) as table:
-        of_negatives = [c for c in _columns(file) if re.fullmatch(r"negative(_\d+)?", c)]
-        number = 0
-        for batch in table.iter_batches(batch_size=_BLOCK):
-            for row in batch.to_pylist():
-                number += 1
-                anchor, positive = row["anchor"], row["positive"]
-                if not isinstance(anchor, str) or not isinstance(positive, str):
-                    raise DatasetError(f"{file}: row {number:,} has no anchor or no positive text")
-                texts = [row[c] for c in of_negatives if row[c]]
-                ids = row.get("negatives-id") or []
-                ids = ids if len(ids) == len(texts) else [""] * len(texts)
-                query_id = str(row.get("query-id") or "")
-                yield (
-                    f"{query_id}\n{anchor}",
-                    anchor,
-                    positive,
-                    str(row.get("positive-id") or ""),
-                    orjson.dumps(list(zip(ids, texts, strict=True))),
-                )

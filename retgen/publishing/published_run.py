@@ -85,7 +85,7 @@ class PublishedRun:
     @cached_property
     def refused(self) -> list[str]:
         """Of its proof, its certificates and its licences."""
-        return [*self._unproven(), *self._uncertified(), *self._forbidden()]
+        return [*self._unproven(), *self._uncertified(), *forbidden_licences(self.licences)]
 
     def _unproven(self) -> Iterator[str]:
         changed = [
@@ -106,9 +106,6 @@ class PublishedRun:
         for one in self.review["certificates"] if self.review else ():
             if one["holds"] is False:
                 yield f"the certificate failed: {in_words(one).rstrip('.')}"
-
-    def _forbidden(self) -> Iterator[str]:
-        yield from forbidden_licences(self.licences)
 
 
 def forbidden_licences(licences: Mapping[str, str]) -> Iterator[str]:

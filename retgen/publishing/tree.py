@@ -16,10 +16,11 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from retgen.data import TableFiles
 from retgen.dataset_files import card_header
 from retgen.export import write_export
 from retgen.export.facts import facts_from_manifest
-from retgen.export.files import jsonl_to_parquet, parquet_writer
+from retgen.export.files import jsonl_to_parquet, write_parquet
 from retgen.export.mteb import write_mteb
 from retgen.plan import NOT_STATED
 from retgen.publishing.card import SCORES, card, evaluation_page
@@ -100,6 +101,8 @@ def _public(value: Any, key: str = "", licence: str = NOT_STATED) -> Any:
 
 def _write_tables(published: PublishedRun, folder: Path) -> list[dict[str, Any]]:
     """Write what a run has beside its data set as Parquet; entries for `configs` of a card."""
+    import pyarrow.parquet as pq
+
     run = published.path
     named = (run / "dataset" / "README.md").read_text("utf-8")
     columns = {
@@ -114,7 +117,8 @@ def _write_tables(published: PublishedRun, folder: Path) -> list[dict[str, Any]]
         if not (run / name).is_file():
             continue  # a run that is published in spite of that
         if kind == "training" and name.endswith(".parquet"):
-            _copy(run / name, folder / target)
+            schema = pq.read_schema(run / name)
+            write_parquet(folder / target, schema, TableFiles(stem, (run / name,)))
         elif name.endswith(".jsonl") and (
             (kind == "tables" and not stem.startswith("review_"))
             or (kind == "sources" and f"`{name}`" in named)
@@ -131,12 +135,3 @@ def _write_tables(published: PublishedRun, folder: Path) -> list[dict[str, Any]]
             }
         )
     return result
-
-
-def _copy(source: Path, target: Path) -> None:
-    import pyarrow.parquet as pq
-
-    with pq.ParquetFile(source) as table, parquet_writer(target, table.schema_arrow) as add:
-        for batch in table.iter_batches(1_000):
-            for row in batch.to_pylist():
-                add(row)

@@ -8,10 +8,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
-import orjson
-
 from retgen.statistics.clustered import Estimate
-from retgen.write import AtomicFile
+from retgen.write import json_line, write_lines
 
 Better = Literal["higher", "lower", ""]
 
@@ -110,7 +108,4 @@ PERCENT = Measure("share", digits=1, percent=True, sign="%", small_digits=1)  # 
 
 def write_measurements(path: Path, measurements: Iterable[Measurement]) -> None:
     """PATH.jsonl: every row once."""
-    rows = dict.fromkeys(orjson.dumps(one.to_json()) for one in measurements)
-    with AtomicFile(path) as file:
-        for row in rows:
-            file.write(row + b"\n")
+    write_lines(path, dict.fromkeys(json_line(one.to_json()) for one in measurements))

@@ -13,8 +13,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-import orjson
-
 from retgen.agents.report import Rejection
 from retgen.generators.records import Records, Rows
 from retgen.reviewed.decisions import FIELDS, Decisions, PairDecision
@@ -30,6 +28,7 @@ from retgen.reviewed.tables import (
     strings,
     without,
 )
+from retgen.write import json_line
 
 RULE = "review"
 HUMAN = "human"  # tables/human.jsonl: every label that is people's
@@ -87,11 +86,7 @@ def apply_decisions(
     result = ReviewedRecords(records)
     for name, decisions in reviews:
         _apply(result, name, decisions, candidate_sets)
-    rows = [
-        orjson.dumps(row, option=orjson.OPT_APPEND_NEWLINE)
-        for pairs in result.human.values()
-        for row in pairs.values()
-    ]
+    rows = [json_line(row) for pairs in result.human.values() for row in pairs.values()]
     result.records = replace(
         result.records,
         tables={HUMAN: TableLines(rows)} if rows else {},

@@ -23,6 +23,7 @@ from typing import Any
 import orjson
 
 from retgen.errors import RecipeError
+from retgen.write import json_line
 
 FORMAT = 1
 FIELDS = ("query", "title", "text")
@@ -80,9 +81,7 @@ class Decisions:
 
 def decisions_bytes(head: Mapping[str, Any], rows: Iterable[Mapping[str, Any]]) -> bytes:
     """The bytes of a file of decisions."""
-    option = orjson.OPT_APPEND_NEWLINE
-    both = [{"retgen_review": FORMAT, **head}, *rows]
-    return b"".join(orjson.dumps(row, option=option) for row in both)
+    return b"".join(map(json_line, [{"retgen_review": FORMAT, **head}, *rows]))
 
 
 def read_decisions(path: Path) -> Decisions:

@@ -15,9 +15,9 @@ import orjson
 from retgen.errors import RecipeError
 from retgen.generators.records import Rows
 from retgen.reviewed.decisions import PairDecision
+from retgen.write import json_line
 
 _BLOCK = 4096
-_OPTION = orjson.OPT_APPEND_NEWLINE
 
 
 @dataclass(frozen=True)
@@ -53,7 +53,7 @@ class EditedRows:
         for line in block.splitlines(keepends=True):
             row = orjson.loads(line)
             if change := self.edits.get(row["_id"]):
-                line = orjson.dumps(row | change, option=_OPTION)
+                line = json_line(row | change)
             lines.append(line)
         return b"".join(lines)
 
@@ -74,9 +74,7 @@ def qrel_lines(qrels: Iterable[tuple[str, str, int]]) -> TableLines:
     """Qrels as their table has them."""
     return TableLines(
         [
-            orjson.dumps(
-                {"query-id": query_id, "corpus-id": doc_id, "score": score}, option=_OPTION
-            )
+            json_line({"query-id": query_id, "corpus-id": doc_id, "score": score})
             for query_id, doc_id, score in qrels
         ]
     )

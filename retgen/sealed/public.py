@@ -6,12 +6,10 @@ import mmap
 from collections.abc import Iterable
 from pathlib import Path
 
-import orjson
-
 from retgen.data import open_dataset
 from retgen.errors import DatasetError
 from retgen.search.rankings import run_lines
-from retgen.write import AtomicFile, FileInfo, make_folder, scratch_folder
+from retgen.write import AtomicFile, FileInfo, json_line, make_folder, scratch_folder
 
 _CORPUS, _QUERIES = "corpus.jsonl", "queries.jsonl"
 
@@ -64,7 +62,7 @@ def _write_sorted(path: Path, rows: Iterable[dict[str, str]]) -> FileInfo:
         with open(scratch / path.name, "wb") as unsorted:
             for row in rows:
                 start = unsorted.tell()
-                unsorted.write(orjson.dumps(row) + b"\n")
+                unsorted.write(json_line(row))
                 places.append((row["_id"], start, unsorted.tell()))
         with (
             open(scratch / path.name, "rb") as written,

@@ -9,8 +9,8 @@ from typing import Any, NamedTuple
 
 from retgen.errors import UsageError
 from retgen.messages import did_you_mean
-from retgen.search.multiconir_files import is_published, ladders_folder, write_rows
-from retgen.write import cache_folder, dump_json, make_folder, write_file
+from retgen.search.multiconir_files import is_published, ladders_folder
+from retgen.write import cache_folder, dump_json, make_folder, write_file, write_rows
 
 DESCRIPTION = "task.json"  # beside a task of MTEB's registry that was brought to disk
 

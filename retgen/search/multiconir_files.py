@@ -13,15 +13,14 @@ import csv
 import itertools
 import re
 import shutil
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-import orjson
 import xxhash
 
 from retgen.errors import DatasetError
-from retgen.write import AtomicFile, cache_folder, make_folder
+from retgen.write import cache_folder, make_folder, write_rows
 
 _STYLE = "instruction"
 Row = dict[str, str]
@@ -119,10 +118,3 @@ def _queries(ladder: str, domain: str, row: Row) -> Iterator[dict[str, Any]]:
     for number, text in enumerate(texts, start=1):
         about = {"ladder": ladder, "domain": domain, "style": _STYLE, "conditions": number}
         yield {"_id": f"{ladder}-{number}", "text": text, "metadata": about}
-
-
-def write_rows(path: Path, rows: Iterable[Mapping[str, Any]]) -> None:
-    """Write JSON Lines."""
-    with AtomicFile(path) as file:
-        for row in rows:
-            file.write(orjson.dumps(row, option=orjson.OPT_APPEND_NEWLINE))

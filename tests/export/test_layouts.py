@@ -308,18 +308,18 @@ def test_an_unfinished_run(limit_run: Path, tmp_path: Path) -> None:
 
 def test_what_a_killed_export_left_goes_and_two_never_meet(judged: Path, tmp_path: Path) -> None:
     out = tmp_path / "out"
-    left = tmp_path / ".out.unfinished"
+    left = tmp_path / ".out.unfinished-1"
     (left / "qrels").mkdir(parents=True)
     (left / "old.jsonl").write_text("half")
-    with whole_folder(out):
-        assert not (left / "old.jsonl").exists()
+    with whole_folder(out) as folder:
+        assert not left.exists()
         with pytest.raises(OutputError) as error:
             export(judged, "beir", out)
         assert str(error.value) == (
             f"{out} is being written by another process: wait for it, or choose another folder "
             "with --out"
         )
-        assert left.is_dir()
+        assert folder.is_dir()
     assert list(out.iterdir()) == []
     export(judged, "beir", out)  # an empty folder is no obstacle
     assert "corpus.jsonl" in files(out)

@@ -387,10 +387,7 @@ class LadderProof(CorpusRule):
 
 def _parsed_rows(table: Any, parse: Any) -> Iterator[Any]:
     """The rows of a table that are what they are to be; the others have findings of their own."""
-    for chunk in table.chunks():
-        for row in table.rows(chunk):
-            if not isinstance(result := parse(row), str):
-                yield result
+    return (result for result in map(parse, table) if not isinstance(result, str))
 
 
 def _label_text(relevance: float | None) -> str:

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from array import array
 from functools import cached_property
-from typing import Any
 
 import numpy as np
-import xxhash
 from numpy.typing import NDArray
+
+from retgen.rows import text_hash
 
 
 class QueryIndex:
@@ -19,7 +19,9 @@ class QueryIndex:
 
     def add(self, query_id: str, text: str, ladder: int, style: int, conditions: int) -> None:
         """Another query; `style`: 0 or 1; `conditions`: 1 to 10."""
-        self._rows.extend((_hash(query_id), _hash(text), ladder << 5 | style << 4 | conditions))
+        self._rows.extend(
+            (text_hash(query_id), text_hash(text), ladder << 5 | style << 4 | conditions)
+        )
 
     def __len__(self) -> int:
         return len(self._rows) // 3
@@ -34,7 +36,7 @@ class QueryIndex:
         """A number of a query; None where there is none of that id."""
         if not isinstance(query_id, str) or not len(self):
             return None
-        wanted, ids = np.uint64(_hash(query_id)), self._table[:, 0]
+        wanted, ids = np.uint64(text_hash(query_id)), self._table[:, 0]
         place = int(np.searchsorted(ids, wanted))
         return place if place < len(ids) and ids[place] == wanted else None
 
@@ -56,8 +58,4 @@ class QueryIndex:
     @staticmethod
     def repeats(text: str, among: frozenset[int]) -> bool:
         """Whether a text is one of `repeated_texts`."""
-        return _hash(text) in among
-
-
-def _hash(text: str) -> Any:
-    return xxhash.xxh3_64_intdigest(text.encode("utf-8", "surrogatepass"))
+        return text_hash(text) in among

@@ -12,8 +12,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Self
 
-import xxhash
-
+from retgen.rows import text_hash
 from retgen.validators.rule import Batch, Finding, JudgedRule, RuleState
 
 _SAMPLE = 10_000  # documents that candidates come from
@@ -65,9 +64,9 @@ class Boilerplate(JudgedRule):
     def scan(self, batch: Batch) -> None:
         state = self.state
         for doc_id, text in zip(batch.ids, batch.texts, strict=True):
-            key = _hash(doc_id)
+            key = text_hash(doc_id)
             if key < state.bound:
-                state.lines[key] = frozenset(map(_hash, _lines(text)))
+                state.lines[key] = frozenset(map(text_hash, _lines(text)))
                 if len(state.lines) >= 2 * _SAMPLE:
                     state.keep_smallest()
 
@@ -82,7 +81,7 @@ class Boilerplate(JudgedRule):
 
     def findings(self) -> Iterator[Finding]:
         yield from self.total.findings(self.name, "documents")
-        texts = (frozenset(map(_hash, _lines(query.text))) for query in self.judgements.queries)
+        texts = (frozenset(map(text_hash, _lines(query.text))) for query in self.judgements.queries)
         queries = _Total(_frequent([lines for lines in texts if len(lines) > 1]))
         if queries.candidates:
             for query in self.judgements.queries:
@@ -103,7 +102,7 @@ class _Total:
         self.texts += 1
         self.characters += min(len(text), _TEXT)
         lines = _lines(text)
-        shared = [line for line in lines if _hash(line) in self.candidates]
+        shared = [line for line in lines if text_hash(line) in self.candidates]
         if shared and len(lines) > 1:  # a text that is one line is a duplicate, another rule's
             self.repeated += sum(map(len, shared))
             self.counts.update(set(shared))
@@ -130,10 +129,6 @@ class _Total:
             f"{lines} in {_SHARE:.0%} or more of the {self.texts:,} {what}, and boilerplate is "
             f"{self.repeated / self.characters:.0%} of all their text: {shown}{more}",
         )
-
-
-def _hash(text: str) -> int:
-    return xxhash.xxh3_64_intdigest(text.encode("utf-8", "surrogatepass"))
 
 
 def _lines(text: str) -> list[str]:

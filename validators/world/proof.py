@@ -26,6 +26,7 @@ from retgen.validators.world.definitions import SlotDefinition
 from retgen.validators.world.execute import FactTable, Impossible, row_of, slots_of
 from retgen.validators.world.mentions import ARTICLES, MONTHS, NUMBER_WORDS
 from retgen.validators.world.queries import UnreadableQuery, domain_readers
+from retgen.write import json_line
 
 _OPERATORS = {
     "is": "eq",
@@ -98,7 +99,7 @@ class WorldProof(CorpusRule):
                 problems = [f"it does not state its {lacks[0]}, which every document does"]
             self.state.wrong += [(doc_id, problem) for problem in problems]
             row = row_of(doc_id, title, held, self.domain)
-            lines.append(orjson.dumps(row, option=orjson.OPT_APPEND_NEWLINE))
+            lines.append(json_line(row))
         self.state.documents += len(batch)
         self.state.rows.append(np.frombuffer(b"".join(lines), np.uint8))
 

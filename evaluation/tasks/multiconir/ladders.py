@@ -249,12 +249,10 @@ def _tables(collection: Collection, ladders: Mapping[str, CandidateLadder]) -> l
 
 
 def _rows(path: Path) -> Iterator[Mapping[str, Any]]:
-    table = TableFiles(path.stem, (path,))
-    for chunk in table.chunks():
-        for row in table.rows(chunk):
-            if not isinstance(row, dict):
-                raise DatasetError(f"{path}: holds a row that {row.reason}")
-            yield row
+    for row in TableFiles(path.stem, (path,)):
+        if not isinstance(row, dict):
+            raise DatasetError(f"{path}: holds a row that {row.reason}")
+        yield row
 
 
 def _row(path: Path, row: Mapping[str, Any], query: int) -> tuple[str, tuple[str, ...]]:

@@ -10,6 +10,7 @@ lengths cannot be stacked.
 from __future__ import annotations
 
 from collections.abc import Iterable
+from itertools import islice
 from typing import Any
 
 from retgen.export.files import (
@@ -20,9 +21,9 @@ from retgen.export.files import (
     document_rows,
     judged_tables,
     note_without,
-    parquet_writer,
     qrel_rows,
     query_row,
+    write_parquet,
 )
 from retgen.export.layouts import ExportJob, Layout, LayoutCard, one_line
 
@@ -41,10 +42,10 @@ class Parquet(Layout):
         columns: dict[str, list[str]] = {}
         configs["corpus"] = {"corpus": self._corpus(job, columns)}
         self._queries(job, "queries", configs, columns, positive=True)
-        schema = _qrel_schema(whole=job.judged.whole())
+        schema = _qrel_schema(whole=job.judged.fraction() is None)
         for stem, split, qrels in judged_tables(job):
             path = f"{stem}/{split}.parquet"
-            if self._rows(job, path, schema, qrel_rows(qrels)):
+            if write_parquet(job.folder / path, schema, qrel_rows(qrels)):
                 configs.setdefault(CONFIGS[stem], {})[split] = path
         apart = f"queries_{WITHOUT}"
         if count := self._queries(job, apart, configs, columns, positive=False):
@@ -79,11 +80,7 @@ class Parquet(Layout):
         rows = iter(known.rows(document_rows(job)))
         for number in range(count):
             name = f"corpus-{number:05}-of-{count:05}.parquet"
-            with parquet_writer(job.folder / "corpus" / name, schema) as add:
-                for _ in range(SHARD):
-                    if (row := next(rows, None)) is None:
-                        break
-                    add(row)
+            write_parquet(job.folder / "corpus" / name, schema, islice(rows, SHARD))
         return "corpus/*.parquet" if count > 1 else "corpus/corpus-00000-of-00001.parquet"
 
     def _queries(
@@ -99,18 +96,10 @@ class Parquet(Layout):
         known = _Metadata(map(query_row, job.judged.queries(positive)))
         path, texts = f"{name}/queries.parquet", ["_id", "text"]
         rows = known.rows(map(query_row, job.judged.queries(positive)))
-        if count := self._rows(job, path, known.schema(texts), rows):
+        if count := write_parquet(job.folder / path, known.schema(texts), rows):
             configs[name] = {"queries": path}
             if known.has_values:
                 columns[name] = texts
-        return count
-
-    def _rows(self, job: ExportJob, path: str, schema: Any, rows: Rows) -> int:
-        count = 0
-        with parquet_writer(job.folder / path, schema) as add:
-            for row in rows:
-                add(row)
-                count += 1
         return count
 
 

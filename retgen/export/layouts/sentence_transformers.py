@@ -13,12 +13,13 @@ from collections.abc import Iterator
 from typing import Any
 
 from retgen.export.files import (
+    Rows,
     note_without,
-    parquet_writer,
     remove_file,
     training_examples,
     training_origin,
     training_splits,
+    write_parquet,
 )
 from retgen.export.judged import TrainingExample
 from retgen.export.layouts import ExportJob, Layout, LayoutCard, one_line
@@ -80,18 +81,19 @@ class SentenceTransformers(Layout):
         )
 
     def _texts(self, job: ExportJob, name: str, split: str) -> bool:
-        path = job.folder / name / f"{split}.parquet"
-        with parquet_writer(path, _schema(name)) as add:
-            for example in training_examples(job, split):
-                for texts in _rows(example, name == "triplets"):
-                    add(dict(zip(_columns(name), texts, strict=True)))
-        return path.exists()
+        rows = (
+            dict(zip(_columns(name), texts, strict=True))
+            for example in training_examples(job, split)
+            for texts in _rows(example, name == "triplets")
+        )
+        return bool(write_parquet(job.folder / name / f"{split}.parquet", _schema(name), rows))
 
     def _graded(self, job: ExportJob, split: str) -> bool:
         """Whether there is anything to tell apart: scores that are all 1 teach nothing."""
         path = job.folder / "graded" / f"{split}.parquet"
         most, levels = job.judged.most(), set()
-        with parquet_writer(path, _schema("graded")) as add:
+
+        def rows() -> Rows:
             for one in job.judged.examples(split):
                 documents = [*one.positives, *one.negatives]
                 # beside binary qrels, the highest grade of a query is one that is right in full
@@ -103,13 +105,13 @@ class SentenceTransformers(Layout):
                 for document in documents:
                     score = max(0.0, float(document.score or 0)) / full
                     levels.add(score)
-                    add(
-                        {
-                            "sentence1": one.query,
-                            "sentence2": document.full_text,
-                            "score": score,
-                        }
-                    )
+                    yield {
+                        "sentence1": one.query,
+                        "sentence2": document.full_text,
+                        "score": score,
+                    }
+
+        write_parquet(path, _schema("graded"), rows())
         if len(levels) < 2:
             remove_file(path)
             return False

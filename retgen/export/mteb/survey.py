@@ -12,9 +12,8 @@ from itertools import chain
 from pathlib import Path
 from typing import Any, NamedTuple
 
-import xxhash
-
 from retgen.data import Dataset, Query, qrel_of, query_of
+from retgen.rows import text_hash
 
 SHORT = 3  # characters: MTEB takes a text of so many for one of poor quality
 
@@ -40,7 +39,7 @@ class TextStatistics:
         self.total += size
         if len(text.strip()) <= SHORT:
             self.short.append(name)
-        key = _key(text)
+        key = text_hash(text)
         if key in self._seen:
             self.repeated.append(name)
         self._seen.add(key)
@@ -150,7 +149,7 @@ def survey(dataset: Dataset, path: Path) -> Survey:
         for name, ids in unseen.items():
             ids.discard(one.doc_id)
             own |= one.doc_id in splits[name].positives
-        for name, query_id in by_text.get(_key(text), ()):
+        for name, query_id in by_text.get(text_hash(text), ()):
             splits[name].as_document.append(SameText(query_id, one.doc_id))
     for name, ids in unseen.items():
         splits[name].missing_documents = sorted(ids)
@@ -171,7 +170,7 @@ def _queries(
         for name in of or splits:  # one that no split names belongs to none: all lack it
             if name in of:
                 splits[name].queries.add(query.query_id, query.text)
-                by_text.setdefault(_key(query.text.strip()), []).append((name, query.query_id))
+                by_text.setdefault(text_hash(query.text.strip()), []).append((name, query.query_id))
             if not positive or (name in of and not splits[name].positives[query.query_id]):
                 splits[name].without.append(query.query_id)
     for split in splits.values():
@@ -182,7 +181,3 @@ def _queries(
             if train and name != "train":
                 splits[name].in_train.append(SameText(query_id, train[0]))
     return by_text
-
-
-def _key(text: str) -> int:
-    return xxhash.xxh3_64_intdigest(text.encode("utf-8", "surrogatepass"))

@@ -41,9 +41,7 @@ class File(Destination):
         with _without_out(), os_errors(folder):
             if writing:
                 settle_folder(folder)
-            if not folder.exists():
-                return Standing()
-            if not folder.is_dir():
+            if folder.exists() and not folder.is_dir():
                 raise UsageError(f"{folder} is a file; name a folder")
             if next(_files(folder), None) is None:
                 return Standing()

@@ -14,12 +14,13 @@ import contextlib
 import hashlib
 import re
 from collections.abc import Iterator
-from typing import Any
+from functools import cached_property
+from typing import Any, NoReturn
+from urllib.parse import urlsplit
 
 import orjson
 
-from retgen.errors import EndpointFailed, RetgenError
-from retgen.object_store import ConditionFailed, ObjectStore
+from retgen.errors import EndpointFailed, RetgenError, UsageError
 from retgen.publishing.destinations import (
     LISTING,
     Destination,
@@ -32,6 +33,10 @@ from retgen.publishing.destinations import (
 from retgen.write import dump_json
 
 POINTER, REVISIONS = "current.json", "revisions/"
+_BUCKET = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{1,253}[A-Za-z0-9]")
+_PART = re.compile(r"(?!\.{1,2}$)[\w.=-]+", re.ASCII)
+# what S3 says of keys that are not, or no longer, somebody's
+_KEYS = ("InvalidAccessKeyId", "SignatureDoesNotMatch", "ExpiredToken", "InvalidToken")
 
 
 class S3(Destination):
@@ -43,13 +48,37 @@ class S3(Destination):
 
     def __init__(self, address: str) -> None:
         super().__init__(address)
-        self._objects = ObjectStore(f"s3:{address}")
-        self._url = self.where = self._objects.url
-        self._path = self._objects.path
+        self._url = self.where = f"s3:{address}".rstrip("/")
+        self._bucket, _, path = self._url.removeprefix("s3://").partition("/")
+        if not (
+            address.startswith("//")
+            and _BUCKET.fullmatch(self._bucket)
+            and all(map(_PART.fullmatch, path.split("/")))
+        ):
+            raise UsageError(
+                f"s3:{address} is no place in a bucket: write s3://BUCKET/PATH, the bucket's name "
+                "of 3 characters or more, the path of letters, digits, '-', '_', '.' and '=', its "
+                "parts separated by '/'"
+            )
+        try:
+            import s3fs  # noqa: F401
+        except ImportError as error:
+            raise UsageError(
+                f"{self._url} needs the package {error.name}: pip install 'retgen[publish]'"
+            ) from error
+        self._path = f"{path}/"
 
-    @property
+    @cached_property
     def _store(self) -> Any:
-        return self._objects.files
+        """The bucket as fsspec's file system.
+
+        Keys, endpoint and patience are those of the environment, as AWS's own tools read it.
+        """
+        import fsspec
+
+        store = fsspec.filesystem("s3", skip_instance_cache=True, use_listings_cache=False)
+        store.retries = 1  # the client below tries again by itself: AWS_MAX_ATTEMPTS
+        return store
 
     @property
     def loaded_as(self) -> str:
@@ -76,13 +105,15 @@ class S3(Destination):
 
     def _version(self) -> str | None:
         """What S3 knows the pointer by; None where there is none."""
-        page = self._objects.list_page(Prefix=self._path + POINTER, MaxKeys=1)
-        found = page.get("Contents", [])
+        found = self._list_page(Prefix=self._path + POINTER, MaxKeys=1).get("Contents", [])
         ours = [one["ETag"] for one in found if one["Key"] == self._path + POINTER]
         return str(ours[0]) if ours else None
 
+    def _list_page(self, **words: Any) -> Any:
+        return self._store.call_s3("list_objects_v2", Bucket=self._bucket, **words)
+
     def _refuse_others(self) -> None:
-        page = self._objects.list_page(Prefix=self._path, Delimiter="/", MaxKeys=10)
+        page = self._list_page(Prefix=self._path, Delimiter="/", MaxKeys=10)
         found = [one["Key"] for one in page.get("Contents", ())]
         found += [one["Prefix"] for one in page.get("CommonPrefixes", ())]
         names = {key.removeprefix(self._path) for key in found}
@@ -154,16 +185,70 @@ class S3(Destination):
 
     def _stored(self, key: str) -> StoredFile | None:
         """An object, by the digest that was written with it: another tool's writing drops that."""
-        found = self._objects.head(key)
-        return found and StoredFile(f"sha256 {found.sha256}", found.bytes)
+        try:
+            found = self._store.call_s3("head_object", Bucket=self._bucket, Key=self._path + key)
+        except FileNotFoundError:
+            return None
+        digest = found.get("Metadata", {}).get("sha256", "")
+        return StoredFile(f"sha256 {digest}", int(found["ContentLength"]))
 
     @contextlib.contextmanager
     def _errors(self) -> Iterator[None]:
+        """What S3 and the network say, in words of our own: a server's could hold keys."""
+        from aiohttp import ClientError as HttpError
+        from botocore import exceptions as boto
+        from botocore.parsers import ResponseParserError
+
+        network = (OSError, HttpError, ResponseParserError)
         try:
-            with self._objects.errors(on_condition=True):
-                yield
-        except ConditionFailed:
+            yield
+        except (boto.NoCredentialsError, boto.PartialCredentialsError):
+            self._refused(
+                " needs keys: set AWS_PROFILE, or AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY"
+            )
+        except (*network, boto.ClientError, boto.BotoCoreError, ValueError) as error:
+            response = getattr(error, "response", None)
+            response = response or getattr(error.__cause__, "response", None)
+            if isinstance(response, dict):
+                self._refuse_answer(response)
+            said = type(error).__name__
+            if url := getattr(error, "kwargs", {}).get("endpoint_url"):
+                parts = urlsplit(str(url))  # which may hold a password
+                said += f" at {parts.scheme}://{parts.hostname}:{parts.port}"
+            if isinstance(error, (*network, boto.ConnectionError, boto.HTTPClientError)):
+                self._failed("S3", said, "published revision")
+            self._refused(
+                ": the settings of AWS in the environment or in ~/.aws cannot be used "
+                f"({said}): AWS_PROFILE, AWS_ENDPOINT_URL and AWS_REGION are among them"
+            )
+
+    def _refuse_answer(self, response: dict[str, Any]) -> NoReturn:
+        """Raise what an answer means that is an error."""
+        status = response.get("ResponseMetadata", {}).get("HTTPStatusCode", 0)
+        code = str(response.get("Error", {}).get("Code", ""))
+        said = f"{code} {status}" if re.fullmatch("[A-Za-z]{1,50}", code) else str(status)
+        if status in (409, 412) or code == "NoSuchKey":  # the pointer is not as it was seen
             self._moved()
+        if code == "NotImplemented":
+            self._refused(": the store cannot write an object on a condition, which this needs")
+        if status >= 500 or status in (408, 429) or code in ("SlowDown", "RequestTimeout"):
+            self._failed("S3", said, "published revision")
+        if code == "NoSuchBucket":
+            self._refused(
+                f": there is no bucket {self._bucket}: look at its name, or make it first "
+                f"(`aws s3 mb s3://{self._bucket}`)"
+            )
+        if code in _KEYS:
+            self._refused(
+                f": S3 does not take the keys ({said}): look at AWS_PROFILE, or "
+                "AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY"
+            )
+        if status in (401, 403):
+            self._refused(
+                f": the keys may not do that ({said}). They need s3:ListBucket of the bucket, and "
+                f"s3:GetObject and s3:PutObject below {self._url}"
+            )
+        self._refused(f": S3 refuses it ({said})")
 
 
 def _named(digest: str) -> str:

@@ -12,12 +12,12 @@ from retgen.generators.multiconir.ladders import (
     FILLER,
     Ladder,
     LadderDocuments,
-    StoredLadders,
     breaking_orders,
     condition_order,
     filler,
     padded_text,
     places,
+    stored_ladders,
 )
 from tests.loops import for_each
 
@@ -85,7 +85,7 @@ def test_orders_depend_on_the_seed_and_the_ladder_alone() -> None:
 def test_ladders_are_read_one_at_a_time(tmp_path: Path) -> None:
     path = tmp_path / "ladders.jsonl"
     path.write_bytes(b"".join(LADDER._replace(id=f"l{i}").line() for i in range(5)))
-    result = StoredLadders(path)
+    result = stored_ladders(path)
     assert len(result) == 5
     assert [result[i].id for i in (3, 0, 4)] == ["l3", "l0", "l4"]
     assert [one.id for one in result] == ["l0", "l1", "l2", "l3", "l4"]
