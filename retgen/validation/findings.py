@@ -11,7 +11,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 
 from retgen.data import TableFiles
-from retgen.errors import RecipeError, RetgenError, UsageError
+from retgen.errors import RecipeError, UsageError
 from retgen.generators import families, family
 from retgen.messages import did_you_mean
 from retgen.recipe import Recipe
@@ -92,8 +92,7 @@ def table(docs: Path) -> Iterator[tuple[str, str, str]]:
         yield f"`{row.name}`", row.severity, row.finds
 
 
-_NAMED = 5  # records that a folded finding names; all are in its ids
-_ROWS = 10
+_NAMED = 5  # records or rows that a folded finding names; all are in its ids
 
 
 # --- switched off, or of another severity -------------------------------------------------------
@@ -101,7 +100,8 @@ _ROWS = 10
 
 def check_rule_names(recipe: Recipe) -> None:
     """A recipe names rules that exist and may be changed; raises `RecipeError`."""
-    _check(recipe, recipe.rules, "validate.", RecipeError)
+    for key, _, fault in _faults(recipe, recipe.rules):
+        raise RecipeError(f"validate.{key}: {fault}")
 
 
 def with_rulings(
@@ -111,7 +111,6 @@ def with_rulings(
 
     The latter is of a recipe.yaml that was changed after its run. Raises `UsageError`.
     """
-    settings, findings = _lawful(recipe) if recipe else (RuleSettings(), [])
     for name, reason in off.items():
         if len(reason.strip()) < 3:
             raise UsageError(
@@ -125,20 +124,13 @@ def with_rulings(
                 f"{did_you_mean(level, SEVERITIES) or '.'} There are: {', '.join(SEVERITIES)}"
             )
     added = RuleSettings.model_validate({"off": dict(off), "severity": dict(severity)})
-    _check(recipe, added, "--", UsageError)
-    both = {"off": settings.off | added.off, "severity": settings.severity | added.severity}
-    return settings.model_copy(update=both), findings
-
-
-def _lawful(recipe: Recipe) -> tuple[RuleSettings, list[Finding]]:
-    settings = recipe.rules
-    if not settings.off and not settings.severity:
-        return settings, []
-    names, proof = rule_names(recipe)
-    free = names - proof  # a rule of a family that does not name it is not free either
-    off = {name: why for name, why in settings.off.items() if name in free}
-    severity = {
-        name: level for name, level in settings.severity.items() if level == "error" or name in free
+    for key, _, fault in _faults(recipe, added):
+        raise UsageError(f"--{key}: {fault}")
+    settings = recipe.rules if recipe else RuleSettings()
+    wrong = {(key, name) for key, name, _ in _faults(recipe, settings)}
+    lawful = {
+        key: {name: one for name, one in given.items() if (key, name) not in wrong}
+        for key, given in (("off", settings.off), ("severity", settings.severity))
     }
     findings = [
         Finding(
@@ -148,35 +140,31 @@ def _lawful(recipe: Recipe) -> tuple[RuleSettings, list[Finding]]:
             f"recipe.yaml switches off or lowers {name}, which vouches for this data set and was "
             "applied all the same",
         )
-        for name in sorted({*settings.off, *settings.severity} - {*off, *severity})
+        for name in sorted({name for _, name in wrong})
     ]
-    return settings.model_copy(update={"off": off, "severity": severity}), findings
+    both = {"off": lawful["off"] | added.off, "severity": lawful["severity"] | added.severity}
+    return settings.model_copy(update=both), findings
 
 
-def _vouches(name: str, proof: frozenset[str]) -> bool:
-    return name.partition("/")[0] in proof
-
-
-def _check(
-    recipe: Recipe | None, settings: RuleSettings, where: str, kind: type[RetgenError]
-) -> None:
+def _faults(recipe: Recipe | None, settings: RuleSettings) -> Iterator[tuple[str, str, str]]:
+    """("off" or "severity", a rule, why the settings may not name it there), of each such rule."""
     if not settings.off and not settings.severity:
         return
     names, proof = rule_names(recipe)
     for key, given in (("off", settings.off), ("severity", settings.severity)):
-        for name in given:
-            if _vouches(name, proof):
-                if key == "severity" and settings.severity[name] == "error":
-                    continue
-                raise kind(
-                    f"{where}{key}: {name} vouches for this data set, so it can be neither "
-                    f"switched off nor lowered. That holds for {', '.join(sorted(proof))}"
-                )
-            if name not in names:
-                raise kind(
-                    f"{where}{key}: there is no rule {name!r}"
-                    f"{did_you_mean(name, sorted(names)) or '.'} Rules: {', '.join(sorted(names))}"
-                )
+        for name, value in given.items():
+            if name.partition("/")[0] in proof:
+                if (key, value) != ("severity", "error"):
+                    yield (
+                        key,
+                        name,
+                        f"{name} vouches for this data set, so it can be neither switched off nor "
+                        f"lowered. That holds for {', '.join(sorted(proof))}",
+                    )
+            elif name not in names:
+                hint = did_you_mean(name, sorted(names)) or "."
+                fault = f"there is no rule {name!r}{hint} Rules: {', '.join(sorted(names))}"
+                yield key, name, fault
 
 
 def apply_severities(findings: Iterable[Finding], settings: RuleSettings) -> list[Finding]:
@@ -187,9 +175,7 @@ def apply_severities(findings: Iterable[Finding], settings: RuleSettings) -> lis
         if name not in settings.off:
             level = settings.severity.get(finding.rule, settings.severity.get(name))
             kept.append(finding._replace(severity=level) if level else finding)
-    kept = fold_findings(kept)
-    kept.sort(key=lambda finding: SEVERITIES.index(finding.severity))
-    return kept
+    return sorted(fold_findings(kept), key=lambda finding: SEVERITIES.index(finding.severity))
 
 
 # --- many of one kind ---------------------------------------------------------------------------
@@ -230,15 +216,20 @@ def _without(text: str, name: str) -> str:
 
 def _one(members: Sequence[Finding]) -> Finding:
     first, *rest = members
-    others = [" and ".join(finding.ids[:_NAMED]) for finding in rest[:_NAMED] if finding.ids]
-    named = f": {', '.join(others)}{', ...' if len(rest) > _NAMED else ''}" if others else ""
     return Finding(
         first.rule,
         first.severity,
         list(dict.fromkeys(one for finding in members for one in finding.ids)),
-        f"{first.message} ({len(rest):,} more of this kind{named})",
+        first.message + _more([" and ".join(finding.ids[:_NAMED]) for finding in rest]),
         tuple({"ids": finding.ids, "message": finding.message} for finding in members),
     )
+
+
+def _more(others: Sequence[str]) -> str:
+    """How many findings or rows there are beside the first, and the names of some."""
+    named = ", ".join(filter(None, others[:_NAMED]))
+    etc = ", ..." if len(others) > _NAMED else ""
+    return f" ({len(others):,} more of this kind{': ' if named else ''}{named}{named and etc})"
 
 
 def rows_at_fault(
@@ -250,39 +241,17 @@ def rows_at_fault(
     """
     if read == 0 and not problems:
         name = RowPlace(table.files[0], 0).below(root).name()
-        yield Finding("schema", "error", [name], f"{name} is empty: there are no {_nouns(table)}")
+        rows = "documents" if table.name == "corpus" else table.name
+        yield Finding("schema", "error", [name], f"{name} is empty: there are no {rows}")
     faults: dict[str, list[RowPlace]] = {}
     places = table.places([problem.line for problem in problems])
     for place, problem in zip(places, problems, strict=True):
         faults.setdefault(problem.reason, []).append(place.below(root))
     for reason, members in faults.items():
-        message = f"{members[0]}: {reason}"
-        if len(members) > 1:
-            named = ", ".join(str(place.number) for place in members[:_ROWS] if place.number)
-            more = ", ..." if len(members) > _ROWS else ""
-            files = {place.path for place in members}
-            of = members[0].path.as_posix() if len(files) == 1 else f"the {table.name}"
-            if len(files) > 1:
-                named = ", ".join(place.name() for place in members[:_ROWS])
-            message = f"{len(members):,} rows of {of} {_plural(reason)}"
-            message += f" ({'lines ' if len(files) == 1 else ''}{named}{more})" if named else ""
-        yield Finding("schema", "error", [place.name() for place in members], message)
-
-
-def _nouns(table: TableFiles) -> str:
-    return "documents" if table.name == "corpus" else table.name
-
-
-def _plural(reason: str) -> str:
-    """What is wrong with a row, said of several."""
-    if reason.startswith("is "):
-        return "are " + reason.removeprefix("is ").replace("a JSON object", "JSON objects")
-    if reason.startswith("holds "):
-        return "hold " + reason.removeprefix("holds ")
-    parts = reason.split(", ")
-    if all(part.startswith("has ") for part in parts):
-        return ", ".join("have " + part.removeprefix("has ") for part in parts)
-    return f"are wrong: {reason}"
+        ids = [place.name() for place in members]
+        others = [place.name() if place.number else "" for place in members[1:]]
+        more = _more(others) if others else ""
+        yield Finding("schema", "error", ids, f"{members[0]}: {reason}{more}")
 
 
 def links(run: Path, names: Iterable[str]) -> Iterator[Finding]:

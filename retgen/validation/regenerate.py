@@ -1,34 +1,24 @@
-"""The same recipe makes the same tables: they are made again and compared with the files.
-
-`differences` says in what two JSON values differ, key by key; `unreadable_sources`, whether the
-files of `sources/` can be read: a family says what their rows hold.
+"""The recipe of a finished run is run again, and each file it makes compared with the one there.
 
 What agents said is taken from `sources/`; where all of them are offline, they are asked again.
+`differences` says in what two JSON values differ, key by key; `unreadable_sources`, whether the
+files of `sources/` can be read: a family says what their rows hold.
 """
 
 from __future__ import annotations
 
 import io
 import math
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from itertools import chain, zip_longest
 from pathlib import Path
-from typing import Any, NamedTuple, get_type_hints
+from typing import Any, get_type_hints
 
 import orjson
 from pydantic import BaseModel, ConfigDict, ValidationError, create_model
 
 from retgen.agents.report import Rejections
-from retgen.generate import (
-    BLOCK,
-    Lines,
-    TableFile,
-    arrow_rows,
-    arrow_schema,
-    lines_by_table,
-    lines_of,
-    table_files,
-)
+from retgen.generate import BLOCK, generate_with_agents, lines_by_table, lines_of, table_files
 from retgen.generators.family import RowType
 from retgen.generators.records import Records
 from retgen.progress import Progress
@@ -37,33 +27,31 @@ from retgen.validators.rule import Finding
 from retgen.work import Engine
 from retgen.write import make_folder
 
+REGENERATED = "regenerated"
 _LONG = 100  # characters of a value in a message
+_SHOWN = 3  # rows that a finding names
+_IDS = ("_id", "query-id", "corpus-id", "id", "ladder")
 
 
-class FieldDifference(NamedTuple):
-    """`key`: dotted, with places in lists: "example.rows[3][1]"; `what`: the rest of a sentence."""
+def differences(stated: Any, right: Any, key: str = "") -> Iterator[tuple[str, str]]:
+    """Where `stated` is not `right`. Floats may differ in their last bits, as machines do.
 
-    key: str
-    what: str
-
-
-def differences(stated: Any, right: Any, key: str = "") -> Iterator[FieldDifference]:
-    """Where `stated` is not `right`. Floats may differ in their last bits, as machines do."""
+    Each: (key, dotted and with places in lists: "example.rows[3][1]", the rest of a sentence).
+    """
     if isinstance(stated, dict) and isinstance(right, dict):
-        for name, value in right.items():
+        for name in dict.fromkeys([*right, *stated]):
             inner = f"{key}.{name}" if key else str(name)
-            if name in stated:
-                yield from differences(stated[name], value, inner)
+            if name not in stated:
+                yield inner, f"is missing; must be {quote(right[name])}"
+            elif name not in right:
+                yield inner, f"is {quote(stated[name])}; must not be there"
             else:
-                yield FieldDifference(inner, f"is missing; must be {quote(value)}")
-        for name in stated.keys() - right.keys():
-            inner = f"{key}.{name}" if key else str(name)
-            yield FieldDifference(inner, f"is {quote(stated[name])}; must not be there")
+                yield from differences(stated[name], right[name], inner)
     elif isinstance(stated, list) and isinstance(right, list) and len(stated) == len(right):
         for place, both in enumerate(zip(stated, right, strict=True)):
             yield from differences(*both, f"{key}[{place}]")
     elif not _same(stated, right):
-        yield FieldDifference(key, f"is {quote(stated, right)}, must be {quote(right, stated)}")
+        yield key or "value", f"is {quote(stated, right)}, must be {quote(right, stated)}"
 
 
 def _same(stated: Any, right: Any) -> bool:
@@ -73,201 +61,90 @@ def _same(stated: Any, right: Any) -> bool:
 
 
 def quote(value: Any, other: Any = None) -> str:
-    """A value for a message; of a long text the part in which it differs from `other`."""
-    if isinstance(value, list | dict) and isinstance(other, list | dict):
-        return f"{len(value):,} entries" if len(value) != len(other) else _short(value)
-    if isinstance(value, str) and isinstance(other, str) and len(value) > _LONG:
-        at = next((i for i, (a, b) in enumerate(zip(value, other, strict=False)) if a != b), 0)
-        first = max(0, at - _LONG // 3)
-        return _short(("..." if first else "") + value[first:])
-    return _short(value)
-
-
-def _short(value: Any) -> str:
-    text = orjson.dumps(value, default=str).decode()
+    """A value as JSON; of a long one the part in which it differs from `other`."""
+    text, second = (orjson.dumps(one, default=str).decode() for one in (value, other))
+    pairs = enumerate(zip(text, second, strict=False))
+    at = next((place for place, (a, b) in pairs if a != b), 0) if len(text) > _LONG else 0
+    start = max(0, at - _LONG // 3)
+    text = ("..." if start else "") + text[start:]
     return text if len(text) <= _LONG else f"{text[: _LONG - 3]}..."
-
-
-REGENERATED = "regenerated"
-_SHOWN = 3  # rows that a finding names
-
-
-class _Row(NamedTuple):
-    """A row that is not the one that the recipe makes; None: there is none."""
-
-    number: int
-    stated: bytes | None
-    right: bytes | None
-
-
-class _Unequal(NamedTuple):
-    """Rows of which the values differ, and the numbers of rows that are only written otherwise."""
-
-    rows: list[_Row]
-    rewritten: list[int]
 
 
 def compare_tables(
     run: Path, recipe: Recipe, records: Records, engine: Engine, progress: Progress
-) -> list[Finding]:
+) -> Iterator[Finding]:
     """One finding a file whose rows are not those of the records."""
     corpus, others = table_files(recipe, records)
-    result: list[Finding | None] = []
     made = lines_by_table(recipe, run, corpus, engine)
-    for table, lines in chain(made, ((one, lines_of(one)) for one in others)):
-        result.append(_compare(run, table, lines))
-        for _ in lines:  # those of the next file come after them
+    tables = chain(made, ((one, lines_of(one)) for one in others))
+    for number, (table, blocks) in enumerate(tables, start=1):
+        if (run / table.name).is_file():  # else that is a finding of its own
+            lines = chain.from_iterable(io.BytesIO(one.data) for one in blocks)
+            yield from compare_lines(run, table.name, lines)
+        for _ in blocks:  # those of the next file come after them
             pass
-        progress("again", len(result), len(corpus) + len(others))
-    return [one for one in result if one is not None]
+        progress("again", number, len(corpus) + len(others))
 
 
-def _compare(run: Path, table: TableFile, lines: Iterator[Lines]) -> Finding | None:
-    path = run / table.name
-    if not path.is_file():
-        return None  # which is a finding of its own
+def compare_lines(run: Path, name: str, right: Iterable[bytes]) -> Iterator[Finding]:
+    """A finding of the first rows of a file that are not these lines of JSON, if any is not."""
+    ids = [name]
+    parts: list[str] = []
+    number = missing = extra = 0
+    wanted = map(_columns, map(orjson.loads, right)) if name.endswith(".parquet") else right
     try:
-        if path.suffix == ".parquet":
-            return _compare_parquet(path, table, lines)
-        with open(path, "rb") as file:
-            rows = _first(_unequal_lines(file, table, lines))
-            return _finding(table.name, rows, lambda: _lines(path), table.stop - table.start)
+        for number, (stated, made) in enumerate(zip_longest(_rows(run / name), wanted), start=1):
+            if stated == made:
+                continue
+            missing += stated is None
+            extra += made is None
+            if len(parts) < _SHOWN:
+                parts.append(f"row {number:,} {_difference(stated, made)}")
+                rows = (_parsed(one) for one in (stated, made) if one is not None)
+                objects = [row for row in rows if isinstance(row, dict)]
+                ids += [row[key] for row in objects for key in _IDS if type(row.get(key)) is str]
     except (OSError, ValueError) as error:  # Arrow's errors are both
-        return Finding(REGENERATED, "error", [table.name], f"{table.name} cannot be read: {error}")
+        yield Finding(REGENERATED, "error", [name], f"{name} cannot be read: {error}")
+        return
+    if parts:
+        counts = f" ({number - missing:,} rows, must be {number - extra:,})"
+        what = f"{name} is not what the recipe makes{counts if missing != extra else ''}"
+        ids = list(dict.fromkeys(ids))
+        yield Finding(REGENERATED, "error", ids, f"{what}: {'; '.join(parts)}")
 
 
-def _unequal_lines(file: Any, table: TableFile, lines: Iterable[Lines]) -> Iterator[_Row]:
-    """The rows of a JSON Lines file that are not those of the table."""
-    number = 0
-    for stop, right in lines:
-        start = file.tell()
-        if file.read(len(right)) == right:
-            number = stop - table.start
-            continue
-        file.seek(start)
-        for line in bytes(right).splitlines(keepends=True):
-            number += 1
-            if (stated := file.readline()) != line:
-                yield _Row(number, stated or None, line)
-    for line in file:
-        number += 1
-        yield _Row(number, line, None)
-
-
-def _compare_parquet(path: Path, table: TableFile, lines: Iterable[Lines]) -> Finding | None:
+def _rows(path: Path) -> Iterator[bytes]:
+    """The lines of a file, or the rows of Parquet as `_columns` writes them."""
+    if path.suffix != ".parquet":
+        with open(path, "rb") as lines:
+            yield from lines
+        return
     import pyarrow.parquet as pq
 
-    with io.BytesIO() as written:  # Parquet has its own name for the items of a list
-        pq.write_table(arrow_schema(table).empty_table(), written)
-        schema = pq.read_schema(written)
     with pq.ParquetFile(path) as file:
-        stated = file.schema_arrow
-        if not stated.equals(schema, check_metadata=True):
-            message = f"its columns are {_columns(stated)}, must be {_columns(schema)}"
-            return Finding(REGENERATED, "error", [table.name], f"{table.name}: {message}")
-        rows = _first(_unequal_rows(file, table, lines, schema))
-        count = file.metadata.num_rows
-        return _finding(table.name, rows, lambda: count, table.stop - table.start)
+        for batch in file.iter_batches(BLOCK):
+            yield from map(_columns, batch.to_pylist())
 
 
-def _unequal_rows(
-    file: Any, table: TableFile, lines: Iterable[Lines], schema: Any
-) -> Iterator[_Row]:
-    """The same of Parquet; blocks are compared row by row only where they are not the same."""
-    group, first, left = 0, table.start, iter(lines)
-    for stop, data in left:
-        groups = range(group, min(group + -(-(stop - first) // BLOCK), file.num_row_groups))
-        stated = file.read_row_groups(groups)
-        if not stated.equals(arrow_rows(Lines(stop, data), schema)):
-            break
-        group, first = groups.stop, stop
-    batches = file.iter_batches(BLOCK, row_groups=range(group, file.num_row_groups))
-    rows = (row for batch in batches for row in batch.to_pylist())
-    right = (orjson.loads(table.rows.jsonl(i, i + 1)) for i in range(first, table.stop))
-    for number, both in enumerate(zip_longest(rows, right), start=first - table.start + 1):
-        if both[0] != both[1]:
-            yield _Row(number, *(None if one is None else orjson.dumps(one) for one in both))
+def _columns(row: dict[str, Any]) -> bytes:
+    """A row as JSON without the order of its keys, which Parquet has once for all rows."""
+    return orjson.dumps(row, default=str, option=orjson.OPT_SORT_KEYS)
 
 
-def compare_file(path: Path, name: str, right: bytes) -> Finding | None:
-    """The same of a file of lines."""
-    with open(path, "rb") as file:
-        both = zip_longest(file, right.splitlines(keepends=True))
-        rows = _first(
-            _Row(number, stated, line)
-            for number, (stated, line) in enumerate(both, start=1)
-            if stated != line
-        )
-    return _finding(name, rows, lambda: _lines(path), right.count(b"\n"))
-
-
-def _first(rows: Iterator[_Row]) -> _Unequal:
-    """The first rows of which the values differ; rows that are only written in another way."""
-    result = _Unequal([], [])
-    for row in rows:
-        stated, right = _parse_line(row.stated), _parse_line(row.right)
-        # as text: 1, 1.0 and True are equal
-        if row.stated and row.right and orjson.dumps(stated) == orjson.dumps(right):
-            result.rewritten.append(row.number)
-        else:
-            result.rows.append(row)
-            if len(result.rows) == _SHOWN:
-                break
-    return result
-
-
-def _finding(name: str, result: _Unequal, count: Callable[[], int], right: int) -> Finding | None:
-    if not result.rows and not result.rewritten:
-        return None
-    ids = [name]
-    parts = []
-    for row in result.rows:
-        stated, made = _parse_line(row.stated), _parse_line(row.right)
-        for one in (stated, made):
-            ids += [one[k] for k in _IDS if isinstance(one, dict) and isinstance(one.get(k), str)]
-        parts.append(f"row {row.number:,} {_difference(row, stated, made)}")
-    if result.rewritten:
-        many = f" and {len(result.rewritten) - 1:,} more" if len(result.rewritten) > 1 else ""
-        parts.append(
-            f"row {result.rewritten[0]:,}{many}: the values are right, but written in another way"
-        )
-    there = count()
-    rows_there = f" ({there:,} rows, must be {right:,})" if there != right else ""
-    return Finding(
-        REGENERATED,
-        "error",
-        list(dict.fromkeys(ids)),
-        f"{name} is not what the recipe makes{rows_there}: {'; '.join(parts)}",
-    )
-
-
-_IDS = ("_id", "query-id", "corpus-id", "id", "ladder")
-
-
-def _difference(row: _Row, stated: Any, right: Any) -> str:
-    if row.right is None:
+def _difference(stated: bytes | None, right: bytes | None) -> str:
+    if right is None:
         return "must not be there"
-    if row.stated is None:
+    if stated is None:
         return "is missing"
-    result = [f"{one.key or 'value'} {one.what}" for one in differences(stated, right)]
-    return ", ".join(result[:2]) or "has its keys in another order"
+    result = [f"{key} {what}" for key, what in differences(_parsed(stated), _parsed(right))]
+    return ", ".join(result[:2]) or "has the right values, but is written in another way"
 
 
-def _parse_line(line: bytes | None) -> Any:
+def _parsed(line: bytes) -> Any:
     try:
-        return None if line is None else orjson.loads(line)
+        return orjson.loads(line)
     except ValueError:
-        return (line or b"").decode(errors="replace").rstrip("\n")
-
-
-def _lines(path: Path) -> int:
-    with open(path, "rb") as file:
-        return sum(1 for _ in file)
-
-
-def _columns(schema: Any) -> str:
-    message = ", ".join(f"{field.name} ({field.type})" for field in schema)
-    return message + (" and metadata" if schema.metadata else "")
+        return line.decode(errors="replace").rstrip("\n")
 
 
 # --- agents -------------------------------------------------------------------------------------
@@ -275,27 +152,23 @@ def _columns(schema: Any) -> str:
 
 def repeat_agents(
     run: Path, recipe: Recipe, folder: Path, engine: Engine, progress: Progress
-) -> tuple[list[Finding], Rejections, frozenset[str]]:
+) -> tuple[list[Finding], Rejections, list[str]]:
     """Have the offline agents work in an empty folder.
 
     Returns what differs from what they left in the run, their rejected records, and the names of
     their files.
     """
     from retgen.agents.session import ModelOptions
-    from retgen.generate import generate_with_agents
 
     make_folder(folder)
-    call_report = generate_with_agents(
-        recipe, folder, ModelOptions(), engine=engine, progress=progress
-    )
-    result = []
-    names = set()
-    for path in sorted((folder / SOURCES).glob("*")):
-        name = f"{SOURCES}/{path.name}"
-        names.add(name)
+    report = generate_with_agents(recipe, folder, ModelOptions(), engine=engine, progress=progress)
+    findings: list[Finding] = []
+    names = [f"{SOURCES}/{path.name}" for path in sorted((folder / SOURCES).glob("*"))]
+    for name in names:
         if (run / name).is_file():
-            result.append(compare_file(run / name, name, path.read_bytes()))
-    return [one for one in result if one is not None], call_report.rejected, frozenset(names)
+            with open(folder / name, "rb") as right:
+                findings += compare_lines(run, name, right)
+    return findings, report.rejected, names
 
 
 _WORDS = {"missing": " is missing", "extra_forbidden": " must not be there"}
