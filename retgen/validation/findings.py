@@ -11,7 +11,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 
 from retgen.data import TableFiles
-from retgen.errors import RecipeError, UsageError
+from retgen.errors import RecipeError, RetgenError, UsageError
 from retgen.generators import families, family
 from retgen.messages import did_you_mean
 from retgen.recipe import Recipe
@@ -100,17 +100,13 @@ _NAMED = 5  # records or rows that a folded finding names; all are in its ids
 
 def check_rule_names(recipe: Recipe) -> None:
     """A recipe names rules that exist and may be changed; raises `RecipeError`."""
-    for key, _, fault in _faults(recipe, recipe.rules):
-        raise RecipeError(f"validate.{key}: {fault}")
+    _check(recipe, recipe.rules, "validate.", RecipeError)
 
 
 def with_rulings(
     recipe: Recipe | None, off: Mapping[str, str], severity: Mapping[str, str]
-) -> tuple[RuleSettings, list[Finding]]:
-    """(the recipe's settings with what this call adds to them, what the recipe may not say).
-
-    The latter is of a recipe.yaml that was changed after its run. Raises `UsageError`.
-    """
+) -> RuleSettings:
+    """The recipe's settings with what this call adds to them. Raises `UsageError`."""
     for name, reason in off.items():
         if len(reason.strip()) < 3:
             raise UsageError(
@@ -124,47 +120,33 @@ def with_rulings(
                 f"{did_you_mean(level, SEVERITIES) or '.'} There are: {', '.join(SEVERITIES)}"
             )
     added = RuleSettings.model_validate({"off": dict(off), "severity": dict(severity)})
-    for key, _, fault in _faults(recipe, added):
-        raise UsageError(f"--{key}: {fault}")
+    _check(recipe, added, "--", UsageError)
     settings = recipe.rules if recipe else RuleSettings()
-    wrong = {(key, name) for key, name, _ in _faults(recipe, settings)}
-    lawful = {
-        key: {name: one for name, one in given.items() if (key, name) not in wrong}
-        for key, given in (("off", settings.off), ("severity", settings.severity))
-    }
-    findings = [
-        Finding(
-            "manifest",
-            "error",
-            ["recipe.yaml"],
-            f"recipe.yaml switches off or lowers {name}, which vouches for this data set and was "
-            "applied all the same",
-        )
-        for name in sorted({name for _, name in wrong})
-    ]
-    both = {"off": lawful["off"] | added.off, "severity": lawful["severity"] | added.severity}
-    return settings.model_copy(update=both), findings
+    both = {"off": settings.off | added.off, "severity": settings.severity | added.severity}
+    return settings.model_copy(update=both)
 
 
-def _faults(recipe: Recipe | None, settings: RuleSettings) -> Iterator[tuple[str, str, str]]:
-    """("off" or "severity", a rule, why the settings may not name it there), of each such rule."""
+def _check(
+    recipe: Recipe | None, settings: RuleSettings, where: str, kind: type[RetgenError]
+) -> None:
+    """Raise an error of this kind for a rule that the settings may not name."""
     if not settings.off and not settings.severity:
         return
     names, proof = rule_names(recipe)
     for key, given in (("off", settings.off), ("severity", settings.severity)):
         for name, value in given.items():
             if name.partition("/")[0] in proof:
-                if (key, value) != ("severity", "error"):
-                    yield (
-                        key,
-                        name,
-                        f"{name} vouches for this data set, so it can be neither switched off nor "
-                        f"lowered. That holds for {', '.join(sorted(proof))}",
-                    )
-            elif name not in names:
-                hint = did_you_mean(name, sorted(names)) or "."
-                fault = f"there is no rule {name!r}{hint} Rules: {', '.join(sorted(names))}"
-                yield key, name, fault
+                if (key, value) == ("severity", "error"):
+                    continue
+                raise kind(
+                    f"{where}{key}: {name} vouches for this data set, so it can be neither "
+                    f"switched off nor lowered. That holds for {', '.join(sorted(proof))}"
+                )
+            if name not in names:
+                raise kind(
+                    f"{where}{key}: there is no rule {name!r}"
+                    f"{did_you_mean(name, sorted(names)) or '.'} Rules: {', '.join(sorted(names))}"
+                )
 
 
 def apply_severities(findings: Iterable[Finding], settings: RuleSettings) -> list[Finding]:

@@ -1,9 +1,15 @@
-"""A finished run: its files have the hashes of the manifest, and its recipe makes them again."""
+"""A finished run: its files have the hashes of the manifest, and its recipe makes them again.
+
+What agents said is taken from `sources/`; where all of them are offline, they are asked again.
+"""
 
 from __future__ import annotations
 
+import io
+import math
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
+from itertools import chain, zip_longest
 from pathlib import Path
 from typing import Any
 
@@ -11,32 +17,31 @@ import orjson
 
 from retgen.agents.report import CallReport, Rejection, Rejections, rejection_line
 from retgen.errors import EndpointFailed, RetgenError
-from retgen.generate import table_files
+from retgen.generate import BLOCK, generate_with_agents, lines_by_table, lines_of, table_files
+from retgen.generators.records import Records
 from retgen.manifest import manifest_of, other_format, recipe_files
 from retgen.progress import Progress
 from retgen.recipe import SOURCES, Recipe
 from retgen.validation.findings import links
-from retgen.validation.regenerate import (
-    REGENERATED,
-    compare_lines,
-    compare_tables,
-    differences,
-    repeat_agents,
-    unreadable_sources,
-)
 from retgen.validators.rule import Finding, Severity
 from retgen.validators.validation import Validation
 from retgen.version import __version__
 from retgen.work import Engine
-from retgen.write import FileInfo, dump_json, file_info
+from retgen.write import FileInfo, dump_json, file_info, make_folder
 
-_FOLDERS = ("dataset", "training", "tables", SOURCES, "inputs")
 DAMAGED = (OSError, ValueError, KeyError, TypeError, AttributeError, IndexError)
 UNFIT = "recipe.yaml, inputs/ and sources/ do not fit together, so one of them is not the run's"
+_FOLDERS = ("dataset", "training", "tables", SOURCES, "inputs")
+_LONG = 100  # characters of a value in a message
+_SHOWN = 3  # rows that a finding names
+_IDS = ("_id", "query-id", "corpus-id", "id", "ladder")
 
 
-def _manifest(run: Path) -> dict[str, Any] | Finding:
-    """The manifest of a run, or what is wrong with it."""
+def check_files(run: Path, recipe: Recipe) -> tuple[dict[str, Any] | None, list[Finding]]:
+    """(the manifest, None where there is none, what was changed since it was written).
+
+    Findings of the rules `sources` and `word-lists` are of what the proof reads beside the tables.
+    """
     path = run / "manifest.json"
     try:
         manifest: dict[str, Any] = orjson.loads(path.read_bytes())
@@ -47,20 +52,13 @@ def _manifest(run: Path) -> dict[str, Any] | Finding:
             f"{run} is unfinished: it has no manifest.json, which is written last. The run was "
             f"stopped, or did not pass its checks; `gen run {run}/recipe.yaml --out {run}` ends it"
         )
-        return Finding("manifest", "error", [], message)
+        return None, [Finding("manifest", "error", [], message)]
     except DAMAGED:
-        return Finding("manifest", "error", ["manifest.json"], f"{path} is not a manifest")
-    return manifest
-
-
-def unprovable(run: Path, recipe: Recipe) -> list[Finding]:
-    """What the proof would read beside the tables, and is damaged or not what it was then."""
-    manifest = _manifest(run)
-    if isinstance(manifest, Finding):
-        return []
+        message = f"{path} is not a manifest"
+        return None, [Finding("manifest", "error", ["manifest.json"], message)]
     try:
         lists = recipe.family.word_lists(recipe.job)
-    except (OSError, RetgenError):  # its sources are gone or damaged, which is found here too
+    except (OSError, RetgenError):  # its sources are gone or damaged, which their hashes tell
         lists = {}
     changed = [
         Finding(
@@ -70,32 +68,30 @@ def unprovable(run: Path, recipe: Recipe) -> list[Finding]:
             f"the list of {name} has changed since this data set was made (with retgen "
             f"{_version(manifest)}), so its proof cannot be repeated here: install that version",
         )
-        for name in _changed(manifest, lists)
+        for name in _changed_lists(manifest, lists)
     ]
-    return [*unreadable_sources(run, recipe, _is_same(manifest)), *changed]
+    return manifest, [*_changed_files(run, manifest["files"]), *changed]
 
 
 def check_finished(
     run: Path,
     recipe: Recipe,
+    manifest: Mapping[str, Any],
     result: Validation,
     engine: Engine,
     scratch: Path,
     progress: Progress,
 ) -> list[Finding]:
-    """Compare the files of a run with its manifest, and with what its recipe makes again.
+    """Compare the files of a run, and the figures of its manifest, with what its recipe makes.
 
-    `result`: what its tables gave.
+    `result`: what its tables gave, with the findings of `check_files`.
     """
-    manifest = _manifest(run)
-    if isinstance(manifest, Finding):
-        return [manifest]
-    findings = [*_files(run, manifest)]
     rules = {finding.rule for finding in result.findings}
     if "word-lists" in rules:
-        return findings
-    findings += links(run, manifest["files"])
-    other, same = other_format(manifest), _is_same(manifest)
+        return []
+    findings = [*links(run, manifest["files"])]
+    other = other_format(manifest)
+    same = other is None and _version(manifest) == __version__
     sources = _present(run, SOURCES)
     again: list[Finding] = []
     rejected = None if recipe.needs_sources else Rejections()
@@ -107,7 +103,7 @@ def check_finished(
         again.append(_not_again(why, "warning"))
     elif rejected is None and not recipe.live and recipe.family.repeatable(recipe.job):
         try:
-            again, rejected, sources = repeat_agents(
+            again, rejected, sources = _repeat_agents(
                 run, recipe, scratch / "again", engine, progress
             )
         except EndpointFailed as error:  # a model of the Hub that cannot be had here
@@ -118,11 +114,11 @@ def check_finished(
         return [*findings, *again]
     try:
         records = recipe.records()
-        if same and (lists := _changed(manifest, records.word_lists)):
+        if same and (lists := _changed_lists(manifest, records.word_lists)):
             why = f"the list of {' and '.join(lists)} has changed since"
             again = [_not_again(f"{why}, and with it the rows it gives", "warning")]
         elif same:
-            again += compare_tables(run, recipe, records, engine, progress)
+            again += _compare_tables(run, recipe, records, engine, progress)
     except (RetgenError, *DAMAGED) as error:
         level: Severity = "error" if same else "warning"
         return [*findings, *again, _not_again(f"{UNFIT}: {error!r}", level)]
@@ -132,17 +128,20 @@ def check_finished(
             of_agents = lines[: max(0, len(lines) - len(records.rejected))]
             rejected = Rejections(Rejection(**orjson.loads(line)) for line in of_agents)
         rejected.extend(records.rejected)
-        again += compare_lines(run, "rejected.jsonl", map(rejection_line, rejected))
         records = replace(records, rejected=rejected)
+        again += _compare_lines(run, "rejected.jsonl", map(rejection_line, rejected))
     except DAMAGED as error:
-        message = f"rejected.jsonl cannot be read: {error}"
-        again.append(Finding(REGENERATED, "error", ["rejected.jsonl"], message))
+        again.append(_differs("rejected.jsonl", f"cannot be read: {error}"))
     findings += again
     if other is None:
         tables = (one.name for some in table_files(recipe, records) for one in some)
         cards = ["dataset/README.md", "training/README.md"][: 2 if records.training else 1]
-        names = [*tables, *sources, *cards, "rejected.jsonl", *recipe_files(recipe, run)]
-        findings += _missing_or_extra(manifest, names)
+        names = {*tables, *sources, *cards, "rejected.jsonl", *recipe_files(recipe, run)}
+        for name in sorted(manifest["files"].keys() ^ names):
+            what = "is missing in the manifest: the recipe makes this file"
+            if name not in names:
+                what = "is in the manifest, but the recipe makes no such file"
+            findings.append(_of_file(name, what))
     if result.ok and not any(one.severity == "error" for one in again):
         right = manifest_of(recipe, result, records, {}, {}, CallReport().costs())
         findings += _figures(manifest, orjson.loads(dump_json(right)), same, other is not None)
@@ -154,12 +153,7 @@ def _version(manifest: Mapping[str, Any]) -> str:
     return str(versions.get("retgen", "unknown")) if isinstance(versions, dict) else "unknown"
 
 
-def _is_same(manifest: Mapping[str, Any]) -> bool:
-    """Whether this version of retgen made the run."""
-    return other_format(manifest) is None and _version(manifest) == __version__
-
-
-def _changed(manifest: Mapping[str, Any], lists: Mapping[str, str]) -> list[str]:
+def _changed_lists(manifest: Mapping[str, Any], lists: Mapping[str, str]) -> list[str]:
     """The names of the lists of words whose hash is not that of the manifest."""
     stated = manifest.get("word_lists")
     if not isinstance(stated, dict):
@@ -168,7 +162,7 @@ def _changed(manifest: Mapping[str, Any], lists: Mapping[str, str]) -> list[str]
 
 
 def _not_again(why: str, severity: Severity) -> Finding:
-    return Finding(REGENERATED, severity, [], f"the tables are not made again: {why}")
+    return Finding("regenerated", severity, [], f"the tables are not made again: {why}")
 
 
 # --- files --------------------------------------------------------------------------------------
@@ -179,32 +173,171 @@ def _present(run: Path, folder: str) -> list[str]:
     return [path.relative_to(run).as_posix() for path in result]
 
 
-def _files(run: Path, manifest: Mapping[str, Any]) -> Iterator[Finding]:
+def _changed_files(run: Path, stated: Mapping[str, Any]) -> Iterator[Finding]:
     """Files that are not in the manifest, or not as it describes them."""
-    stated = manifest["files"]
     for folder in _FOLDERS:
         for name in _present(run, folder):
             if name not in stated:
                 yield _of_file(name, "is not in the manifest")
     for name, info in stated.items():
-        file = run / name
-        if not file.is_file():
-            yield _of_file(name, "is in the manifest but not there")
-        elif file_info(file)._asdict() != info:
-            yield _of_file(name, "is not the file that the manifest describes")
-
-
-def _missing_or_extra(manifest: Mapping[str, Any], names: Iterable[str]) -> Iterator[Finding]:
-    """Files that the manifest has beside those of a run, or lacks."""
-    wanted, stated = set(names), manifest["files"]
-    for name in sorted(stated.keys() - wanted):
-        yield _of_file(name, "is in the manifest, but the recipe makes no such file")
-    for name in sorted(wanted - stated.keys()):
-        yield _of_file(name, "is missing in the manifest: the recipe makes this file")
+        what = "is not the file that the manifest describes"
+        if not (run / name).is_file():
+            what = "is in the manifest but not there"
+        elif file_info(run / name)._asdict() == info:
+            continue
+        finding = _of_file(name, what)
+        if name.startswith(f"{SOURCES}/"):
+            rest = "without it the labels cannot be proven: put the file back"
+            finding = finding._replace(rule="sources", message=f"{finding.message}; {rest}")
+        yield finding
 
 
 def _of_file(name: str, what: str) -> Finding:
     return Finding("manifest", "error", [name], f"{name} {what}")
+
+
+# --- rows ---------------------------------------------------------------------------------------
+
+
+def _compare_tables(
+    run: Path, recipe: Recipe, records: Records, engine: Engine, progress: Progress
+) -> Iterator[Finding]:
+    """One finding a file whose rows are not those of the records."""
+    corpus, others = table_files(recipe, records)
+    made = lines_by_table(recipe, run, corpus, engine)
+    tables = chain(made, ((one, lines_of(one)) for one in others))
+    for number, (table, blocks) in enumerate(tables, start=1):
+        if (run / table.name).is_file():  # else that is a finding of its own
+            lines = chain.from_iterable(io.BytesIO(one.data) for one in blocks)
+            yield from _compare_lines(run, table.name, lines)
+        for _ in blocks:  # those of the next file come after them
+            pass
+        progress("again", number, len(corpus) + len(others))
+
+
+def _compare_lines(run: Path, name: str, right: Iterable[bytes]) -> Iterator[Finding]:
+    """A finding of the first rows of a file that are not these lines of JSON, if any is not."""
+    ids: list[str] = []
+    parts: list[str] = []
+    number = missing = extra = 0
+    wanted = map(_columns, map(orjson.loads, right)) if name.endswith(".parquet") else right
+    try:
+        for number, (stated, made) in enumerate(zip_longest(_rows(run / name), wanted), start=1):
+            if stated == made:
+                continue
+            missing += stated is None
+            extra += made is None
+            if len(parts) < _SHOWN:
+                parts.append(f"row {number:,} {_difference(stated, made)}")
+                rows = (_parsed(one) for one in (stated, made) if one is not None)
+                objects = [row for row in rows if isinstance(row, dict)]
+                ids += [row[key] for row in objects for key in _IDS if type(row.get(key)) is str]
+    except (OSError, ValueError) as error:  # Arrow's errors are both
+        yield _differs(name, f"cannot be read: {error}")
+        return
+    if parts:
+        counts = f" ({number - missing:,} rows, must be {number - extra:,})"
+        where = counts if missing != extra else ""
+        yield _differs(name, f"is not what the recipe makes{where}: {'; '.join(parts)}", ids)
+
+
+def _rows(path: Path) -> Iterator[bytes]:
+    """The lines of a file, or the rows of Parquet as `_columns` writes them."""
+    if path.suffix != ".parquet":
+        with open(path, "rb") as lines:
+            yield from lines
+        return
+    import pyarrow.parquet as pq
+
+    with pq.ParquetFile(path) as file:
+        for batch in file.iter_batches(BLOCK):
+            yield from map(_columns, batch.to_pylist())
+
+
+def _columns(row: dict[str, Any]) -> bytes:
+    """A row as JSON without the order of its keys, which Parquet has once for all rows."""
+    return orjson.dumps(row, default=str, option=orjson.OPT_SORT_KEYS)
+
+
+def _difference(stated: bytes | None, right: bytes | None) -> str:
+    if right is None:
+        return "must not be there"
+    if stated is None:
+        return "is missing"
+    result = [f"{key} {what}" for key, what in differences(_parsed(stated), _parsed(right))]
+    return ", ".join(result[:2]) or "has the right values, but is written in another way"
+
+
+def _parsed(line: bytes) -> Any:
+    try:
+        return orjson.loads(line)
+    except ValueError:
+        return line.decode(errors="replace").rstrip("\n")
+
+
+def _differs(name: str, what: str, ids: Iterable[str] = ()) -> Finding:
+    return Finding("regenerated", "error", list(dict.fromkeys([name, *ids])), f"{name} {what}")
+
+
+def _repeat_agents(
+    run: Path, recipe: Recipe, folder: Path, engine: Engine, progress: Progress
+) -> tuple[list[Finding], Rejections, list[str]]:
+    """Have the offline agents work in an empty folder.
+
+    Returns what differs from what they left in the run, their rejected records, and the names of
+    their files.
+    """
+    from retgen.agents.session import ModelOptions
+
+    make_folder(folder)
+    report = generate_with_agents(recipe, folder, ModelOptions(), engine=engine, progress=progress)
+    findings: list[Finding] = []
+    names = [f"{SOURCES}/{path.name}" for path in sorted((folder / SOURCES).glob("*"))]
+    for name in names:
+        if (run / name).is_file():
+            with open(folder / name, "rb") as right:
+                findings += _compare_lines(run, name, right)
+    return findings, report.rejected, names
+
+
+# --- values -------------------------------------------------------------------------------------
+
+
+def differences(stated: Any, right: Any, key: str = "") -> Iterator[tuple[str, str]]:
+    """Where `stated` is not `right`. Floats may differ in their last bits, as machines do.
+
+    Each: (key, dotted and with places in lists: "example.rows[3][1]", the rest of a sentence).
+    """
+    if isinstance(stated, dict) and isinstance(right, dict):
+        for name in dict.fromkeys([*right, *stated]):
+            inner = f"{key}.{name}" if key else str(name)
+            if name not in stated:
+                yield inner, f"is missing; must be {quote(right[name])}"
+            elif name not in right:
+                yield inner, f"is {quote(stated[name])}; must not be there"
+            else:
+                yield from differences(stated[name], right[name], inner)
+    elif isinstance(stated, list) and isinstance(right, list) and len(stated) == len(right):
+        for place, both in enumerate(zip(stated, right, strict=True)):
+            yield from differences(*both, f"{key}[{place}]")
+    elif not _same(stated, right):
+        yield key or "value", f"is {quote(stated, right)}, must be {quote(right, stated)}"
+
+
+def _same(stated: Any, right: Any) -> bool:
+    if isinstance(right, float) and type(stated) in (int, float):
+        return math.isclose(stated, right, rel_tol=1e-9, abs_tol=1e-12)
+    return type(stated) is type(right) and bool(stated == right)
+
+
+def quote(value: Any, other: Any = None) -> str:
+    """A value as JSON; of a long one the part in which it differs from `other`."""
+    text, second = (orjson.dumps(one, default=str).decode() for one in (value, other))
+    pairs = enumerate(zip(text, second, strict=False))
+    at = next((place for place, (a, b) in pairs if a != b), 0) if len(text) > _LONG else 0
+    start = max(0, at - _LONG // 3)
+    text = ("..." if start else "") + text[start:]
+    return text if len(text) <= _LONG else f"{text[: _LONG - 3]}..."
 
 
 # --- figures ------------------------------------------------------------------------------------

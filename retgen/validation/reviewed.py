@@ -10,14 +10,16 @@ from __future__ import annotations
 from collections.abc import Iterator
 from pathlib import Path
 
+import orjson
+
 from retgen.data import Dataset, open_dataset
 from retgen.generate import write_dataset
 from retgen.progress import Progress
 from retgen.recipe import SOURCES, Recipe, written_out
 from retgen.reviewed.apply import RULE, ReviewedRecords
 from retgen.reviewed.decisions import digest, read_decisions
-from retgen.validation.regenerate import quote
-from retgen.validators.rule import Finding
+from retgen.validation.finished import quote
+from retgen.validators.rule import SEVERITIES, Finding
 from retgen.validators.validation import Validation
 from retgen.work import Local
 from retgen.write import make_folder, write_file
@@ -36,19 +38,11 @@ def tables_before(run: Path, recipe: Recipe, folder: Path, progress: Progress) -
             (folder / name).symlink_to((run / name).resolve(), target_is_directory=True)
     write_file(folder / "recipe.yaml", to_yaml(written_out(recipe)[0]))
     write_dataset(recipe, recipe.records(), folder, Local(1), progress)
-    _rejected_before(run, folder)
+    # what was rejected before the review, agents' records too, stands where a proof looks for it
+    lines = (run / "rejected.jsonl").read_bytes().splitlines(keepends=True)
+    kept = [line for line in lines if orjson.loads(line)["rule"] != RULE]
+    write_file(folder / "rejected.jsonl", b"".join(kept))
     return open_dataset(folder, checked=False)
-
-
-def _rejected_before(run: Path, folder: Path) -> None:
-    """Put what was rejected before the review, agents' records too, where a proof looks for it."""
-    import orjson
-
-    from retgen.agents.report import Rejection, write_rejections
-
-    rows = [orjson.loads(line) for line in (run / "rejected.jsonl").read_bytes().splitlines()]
-    kept = [Rejection(**row) for row in rows if row["rule"] != RULE]
-    write_rejections(folder / "rejected.jsonl", kept)
 
 
 def combine(
@@ -81,8 +75,7 @@ def combine(
         result.human = result.edited = 0
     if made.against:
         result.findings.append(_against(made, kind == "structural"))
-    order = ("error", "warning", "info")
-    result.findings.sort(key=lambda one: order.index(one.severity))
+    result.findings.sort(key=lambda one: SEVERITIES.index(one.severity))
 
 
 def _against(made: ReviewedRecords, structural: bool) -> Finding:

@@ -19,13 +19,12 @@ from retgen.data import (
     TableFiles,
     document_of,
 )
-from retgen.dataset_files import missing_table_hint
-from retgen.errors import DatasetError
 from retgen.on_disk import pack, unpacked_on_disk
 from retgen.progress import Progress
 from retgen.recipe import Recipe
 from retgen.recipe_file import RuleSettings
 from retgen.rows import Problem
+from retgen.search.collection import which_split
 from retgen.validators.baselines import WordTerms
 from retgen.validators.notes import extra, texts_by_column
 from retgen.validators.rule import (
@@ -50,7 +49,7 @@ LEAST, MOST = 1 << 20, 64 << 20
 
 def load_judgements(dataset: Dataset, split: str | None, recipe: Recipe | None) -> Judgements:
     """Queries and qrels; where the family's proof reads them itself, the first queries only."""
-    split = _which_split(dataset, split)
+    split = which_split(dataset, dataset.root, split)
     at_most = _AT_MOST if recipe is not None and recipe.family.candidate_sets else None
     qrels: Sequence[Qrel]
     queries, query_problems = dataset.stored_queries(at_most)
@@ -74,23 +73,6 @@ def load_judgements(dataset: Dataset, split: str | None, recipe: Recipe | None) 
         {name: problems for name, (_, problems) in others.items()},
         texts_by_column(dataset.queries, answered, tables),
     )
-
-
-def _which_split(dataset: Dataset, split: str | None) -> str:
-    """The split whose qrels are checked: test, else the first. Raises `DatasetError`."""
-    if not dataset.qrels:
-        raise DatasetError(
-            f"{dataset.root} holds no qrels. Looked for qrels.jsonl, qrels.tsv, qrels/*.tsv, "
-            "and Parquet or JSON Lines under qrels/ or data/."
-            f"{missing_table_hint(dataset.root, 'qrels')}"
-        )
-    if split is None:
-        split = "test" if "test" in dataset.qrels else next(iter(dataset.qrels))
-    if split not in dataset.qrels:
-        raise DatasetError(
-            f"{dataset.root} has no split {split!r}; it has {', '.join(dataset.qrels)}"
-        )
-    return split
 
 
 def rules_of(

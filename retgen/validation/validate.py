@@ -19,13 +19,15 @@ from retgen.errors import RetgenError
 from retgen.progress import Progress, no_progress, usable_cores
 from retgen.qrels import QrelMatrix, certificate
 from retgen.recipe import Recipe, load_recipe
+from retgen.recipe_file import RuleSettings
 from retgen.validation.findings import (
     apply_severities,
     byte_order_marks,
+    check_rule_names,
     rows_at_fault,
     with_rulings,
 )
-from retgen.validation.finished import DAMAGED, UNFIT, check_finished, unprovable
+from retgen.validation.finished import DAMAGED, UNFIT, check_files, check_finished
 from retgen.validation.reviewed import BEFORE, combine, not_looked_at, tables_before
 from retgen.validation.scan import load_judgements, rules_of, scan
 from retgen.validators.baselines import TermRule, query_blind_baselines
@@ -71,24 +73,29 @@ def validate(
     work = engine_named(engine, workers or usable_cores())
     run = dataset.run
     recipe = load_recipe(run / "recipe.yaml", finished=True).at(run) if run else None
-    settings, _ = with_rulings(recipe, off or {}, severity or {})
+    if recipe:
+        check_rule_names(recipe)  # it may have been changed after its run
+    settings = with_rulings(recipe, off or {}, severity or {})
     # beside a large data set there is room; the system's folder for such files may be in memory
     beside = run if run and os.access(run, os.W_OK) else None
     with scratch_folder(_SCRATCH if beside else f"retgen{_SCRATCH}", beside) as scratch:
-        unproven = unprovable(run, recipe) if run and recipe else []
-        proven = None if unproven else recipe
+        manifest, changed = check_files(run, recipe) if run and recipe else (None, [])
+        damaged = any(one.rule in ("sources", "word-lists") for one in changed)
+        proven = None if damaged else recipe
         try:
             result = _with_people(dataset, proven, work, progress, split, scratch)
         except DAMAGED as error:
             if proven is None:
                 raise
-            unproven = [Finding("sources", "error", [], f"{UNFIT}: {error!r}")]
+            changed.append(Finding("sources", "error", [], f"{UNFIT}: {error!r}"))
             result = _with_people(dataset, None, work, progress, split, scratch)
-        result.findings += unproven
-        if run and recipe:  # as it was written, whatever this call asks beside that
-            result.findings += check_finished(run, recipe, result, work, scratch, progress)
-            if not result.ok:  # something is wrong, so nothing is called proven
-                result.proven = result.judged = result.human = result.edited = 0
+        result.findings += changed
+        if run and recipe and manifest:  # as it was written, whatever this call asks beside that
+            result.findings += check_finished(
+                run, recipe, manifest, result, work, scratch, progress
+            )
+        if not result.ok:  # something is wrong, so nothing is called proven
+            result.proven = result.judged = result.human = result.edited = 0
         for name, other in benchmarks.items():
             result.findings += overlap(dataset, other, name, str(scratch))
         result.findings = apply_severities(result.findings, settings)
@@ -146,11 +153,11 @@ def _validate(
 ) -> Validation:
     """What the tables say, whatever is written about them."""
     began = time.perf_counter()
-    settings, findings = with_rulings(recipe, {}, {})
+    settings = recipe.rules if recipe else RuleSettings()
     judgements = load_judgements(dataset, split, recipe)
     split, root = judgements.split, dataset.root
     tables = dataset.corpus, dataset.queries, dataset.qrels[split]
-    findings += byte_order_marks(root, tables)
+    findings = [*byte_order_marks(root, tables)]
     findings += rows_at_fault(
         root, dataset.queries, judgements.query_problems, len(judgements.queries)
     )
