@@ -10,6 +10,8 @@ import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 
+from pydantic import ValidationError
+
 from retgen.data import TableFiles
 from retgen.errors import RecipeError, RetgenError, UsageError
 from retgen.generators import families, family
@@ -103,27 +105,26 @@ def check_rule_names(recipe: Recipe) -> None:
     _check(recipe, recipe.rules, "validate.", RecipeError)
 
 
-def with_rulings(
+def rulings(
     recipe: Recipe | None, off: Mapping[str, str], severity: Mapping[str, str]
 ) -> RuleSettings:
-    """The recipe's settings with what this call adds to them. Raises `UsageError`."""
-    for name, reason in off.items():
-        if len(reason.strip()) < 3:
-            raise UsageError(
-                f"--off {name}={reason}: the reason is too short to tell anybody why (3 characters "
-                f'at least), for example --off {name}="kept as it is"'
-            )
-    for name, level in severity.items():
-        if level not in SEVERITIES:
-            raise UsageError(
-                f"--severity {name}: there is no severity {level!r}"
-                f"{did_you_mean(level, SEVERITIES) or '.'} There are: {', '.join(SEVERITIES)}"
-            )
-    added = RuleSettings.model_validate({"off": dict(off), "severity": dict(severity)})
+    """The recipe's settings with what this call adds to them. Raises `UsageError`.
+
+    Raises `RecipeError` for a recipe.yaml that was changed after its run, to what it may not say.
+    """
+    try:
+        added = RuleSettings.model_validate({"off": off, "severity": severity})
+    except ValidationError as error:
+        first = error.errors(include_url=False)[0]
+        key, name = first["loc"]
+        message = first["msg"][:1].lower() + first["msg"][1:]
+        raise UsageError(f"--{key} {name}={first['input']}: {message}") from error
     _check(recipe, added, "--", UsageError)
-    settings = recipe.rules if recipe else RuleSettings()
-    both = {"off": settings.off | added.off, "severity": settings.severity | added.severity}
-    return settings.model_copy(update=both)
+    if recipe is None:
+        return added
+    check_rule_names(recipe)
+    both = {"off": recipe.rules.off | added.off, "severity": recipe.rules.severity | added.severity}
+    return recipe.rules.model_copy(update=both)
 
 
 def _check(
@@ -234,21 +235,6 @@ def rows_at_fault(
         others = [place.name() if place.number else "" for place in members[1:]]
         more = _more(others) if others else ""
         yield Finding("schema", "error", ids, f"{members[0]}: {reason}{more}")
-
-
-def links(run: Path, names: Iterable[str]) -> Iterator[Finding]:
-    """Files of a run that lie elsewhere: a copy of the run would lose them.
-
-    `names`: the files that the manifest lists.
-    """
-    home = run.resolve()
-    for name in ["manifest.json", "report.json", "report.html", *names]:
-        lies = (run / name).resolve()
-        if not lies.is_relative_to(home):
-            message = (
-                f"{name} is a link out of the run directory, to {lies}: put the file itself here"
-            )
-            yield Finding("manifest", "warning", [name], message)
 
 
 def byte_order_marks(root: Path, tables: Iterable[TableFiles]) -> Iterator[Finding]:

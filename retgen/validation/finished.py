@@ -22,12 +22,11 @@ from retgen.generators.records import Records
 from retgen.manifest import manifest_of, other_format, recipe_files
 from retgen.progress import Progress
 from retgen.recipe import SOURCES, Recipe
-from retgen.validation.findings import links
 from retgen.validators.rule import Finding, Severity
 from retgen.validators.validation import Validation
 from retgen.version import __version__
 from retgen.work import Engine
-from retgen.write import FileInfo, dump_json, file_info, make_folder
+from retgen.write import FileInfo, dump_json, file_info
 
 DAMAGED = (OSError, ValueError, KeyError, TypeError, AttributeError, IndexError)
 UNFIT = "recipe.yaml, inputs/ and sources/ do not fit together, so one of them is not the run's"
@@ -47,6 +46,7 @@ def check_files(run: Path, recipe: Recipe) -> tuple[dict[str, Any] | None, list[
         manifest: dict[str, Any] = orjson.loads(path.read_bytes())
         for info in manifest["files"].values():
             FileInfo(**info)
+        stated_lists, version = dict(manifest["word_lists"]), manifest["versions"]["retgen"]
     except FileNotFoundError:
         message = (
             f"{run} is unfinished: it has no manifest.json, which is written last. The run was "
@@ -66,9 +66,9 @@ def check_files(run: Path, recipe: Recipe) -> tuple[dict[str, Any] | None, list[
             "error",
             [],
             f"the list of {name} has changed since this data set was made (with retgen "
-            f"{_version(manifest)}), so its proof cannot be repeated here: install that version",
+            f"{version}), so its proof cannot be repeated here: install that version",
         )
-        for name in _changed_lists(manifest, lists)
+        for name in _changed_lists(stated_lists, lists)
     ]
     return manifest, [*_changed_files(run, manifest["files"]), *changed]
 
@@ -77,6 +77,7 @@ def check_finished(
     run: Path,
     recipe: Recipe,
     manifest: Mapping[str, Any],
+    changed: Iterable[Finding],
     result: Validation,
     engine: Engine,
     scratch: Path,
@@ -84,44 +85,36 @@ def check_finished(
 ) -> list[Finding]:
     """Compare the files of a run, and the figures of its manifest, with what its recipe makes.
 
-    `result`: what its tables gave, with the findings of `check_files`.
+    `manifest`, `changed`: of `check_files`; `result`: what the tables gave.
     """
-    rules = {finding.rule for finding in result.findings}
+    rules = {finding.rule for finding in (*changed, *result.findings)}
     if "word-lists" in rules:
         return []
-    findings = [*links(run, manifest["files"])]
-    other = other_format(manifest)
-    same = other is None and _version(manifest) == __version__
     sources = _present(run, SOURCES)
-    again: list[Finding] = []
+    again = [*_of_another_version(manifest)]
+    same = not again
     rejected = None if recipe.needs_sources else Rejections()
-    if other:
-        severity, what = other
-        findings.append(Finding("manifest", severity, ["manifest.json"], f"manifest.json: {what}"))
-    elif not same:
-        why = f"it was made with retgen {_version(manifest)}, this is {__version__}"
-        again.append(_not_again(why, "warning"))
-    elif rejected is None and not recipe.live and recipe.family.repeatable(recipe.job):
+    if same and rejected is None and not recipe.live and recipe.family.repeatable(recipe.job):
         try:
             again, rejected, sources = _repeat_agents(
                 run, recipe, scratch / "again", engine, progress
             )
-        except EndpointFailed as error:  # a model of the Hub that cannot be had here
-            again.append(_not_again(f"its agents cannot be asked again: {error}", "warning"))
         except (RetgenError, *DAMAGED) as error:
-            again.append(_not_again(f"its agents cannot be asked again: {error!r}", "error"))
+            # a model of the Hub may be out of reach here
+            level: Severity = "warning" if isinstance(error, EndpointFailed) else "error"
+            again.append(_not_again(f"its agents cannot be asked again: {error!r}", level))
     if "sources" in rules:
-        return [*findings, *again]
+        return again
     try:
         records = recipe.records()
-        if same and (lists := _changed_lists(manifest, records.word_lists)):
+        if same and (lists := _changed_lists(manifest["word_lists"], records.word_lists)):
             why = f"the list of {' and '.join(lists)} has changed since"
             again = [_not_again(f"{why}, and with it the rows it gives", "warning")]
         elif same:
             again += _compare_tables(run, recipe, records, engine, progress)
     except (RetgenError, *DAMAGED) as error:
-        level: Severity = "error" if same else "warning"
-        return [*findings, *again, _not_again(f"{UNFIT}: {error!r}", level)]
+        level = "error" if same else "warning"
+        return [*again, _not_again(f"{UNFIT}: {error!r}", level)]
     try:
         if rejected is None or not same:  # what agents rejected, only their models know
             lines = (run / "rejected.jsonl").read_bytes().splitlines()
@@ -132,32 +125,33 @@ def check_finished(
         again += _compare_lines(run, "rejected.jsonl", map(rejection_line, rejected))
     except DAMAGED as error:
         again.append(_differs("rejected.jsonl", f"cannot be read: {error}"))
-    findings += again
-    if other is None:
+    if same:
         tables = (one.name for some in table_files(recipe, records) for one in some)
-        cards = ["dataset/README.md", "training/README.md"][: 2 if records.training else 1]
+        cards = ["dataset/README.md", *(["training/README.md"] if records.training else [])]
         names = {*tables, *sources, *cards, "rejected.jsonl", *recipe_files(recipe, run)}
         for name in sorted(manifest["files"].keys() ^ names):
             what = "is missing in the manifest: the recipe makes this file"
             if name not in names:
                 what = "is in the manifest, but the recipe makes no such file"
-            findings.append(_of_file(name, what))
+            again.append(_of_file(name, what))
     if result.ok and not any(one.severity == "error" for one in again):
         right = manifest_of(recipe, result, records, {}, {}, CallReport().costs())
-        findings += _figures(manifest, orjson.loads(dump_json(right)), same, other is not None)
-    return findings
+        again += _figures(manifest, orjson.loads(dump_json(right)), same)
+    return again
 
 
-def _version(manifest: Mapping[str, Any]) -> str:
-    versions = manifest.get("versions")
-    return str(versions.get("retgen", "unknown")) if isinstance(versions, dict) else "unknown"
+def _of_another_version(manifest: Mapping[str, Any]) -> Iterator[Finding]:
+    """That this version of retgen did not make the run, if so."""
+    version = manifest["versions"]["retgen"]
+    if other := other_format(manifest):
+        severity, what = other
+        yield Finding("manifest", severity, ["manifest.json"], f"manifest.json: {what}")
+    elif version != __version__:
+        yield _not_again(f"it was made with retgen {version}, this is {__version__}", "warning")
 
 
-def _changed_lists(manifest: Mapping[str, Any], lists: Mapping[str, str]) -> list[str]:
-    """The names of the lists of words whose hash is not that of the manifest."""
-    stated = manifest.get("word_lists")
-    if not isinstance(stated, dict):
-        return []
+def _changed_lists(stated: Mapping[str, str], lists: Mapping[str, str]) -> list[str]:
+    """The names of the lists of words whose hash is not the one that is stated."""
     return [name for name, digest in lists.items() if stated.get(name, digest) != digest]
 
 
@@ -174,26 +168,29 @@ def _present(run: Path, folder: str) -> list[str]:
 
 
 def _changed_files(run: Path, stated: Mapping[str, Any]) -> Iterator[Finding]:
-    """Files that are not in the manifest, or not as it describes them."""
+    """Files that are not in the manifest, not as it describes them, or not in the run directory."""
     for folder in _FOLDERS:
         for name in _present(run, folder):
             if name not in stated:
                 yield _of_file(name, "is not in the manifest")
     for name, info in stated.items():
-        what = "is not the file that the manifest describes"
+        lies = (run / name).resolve()
+        if not lies.is_relative_to(run.resolve()):  # a copy of the run would lose it
+            what = f"is a link out of the run directory, to {lies}: put the file itself here"
+            yield _of_file(name, what, "warning")
+        rule, what = "manifest", "is not the file that the manifest describes"
         if not (run / name).is_file():
             what = "is in the manifest but not there"
         elif file_info(run / name)._asdict() == info:
             continue
-        finding = _of_file(name, what)
         if name.startswith(f"{SOURCES}/"):
-            rest = "without it the labels cannot be proven: put the file back"
-            finding = finding._replace(rule="sources", message=f"{finding.message}; {rest}")
-        yield finding
+            rule = "sources"
+            what += "; without it the labels cannot be proven: put the file back"
+        yield Finding(rule, "error", [name], f"{name} {what}")
 
 
-def _of_file(name: str, what: str) -> Finding:
-    return Finding("manifest", "error", [name], f"{name} {what}")
+def _of_file(name: str, what: str, severity: Severity = "error") -> Finding:
+    return Finding("manifest", severity, [name], f"{name} {what}")
 
 
 # --- rows ---------------------------------------------------------------------------------------
@@ -217,8 +214,7 @@ def _compare_tables(
 
 def _compare_lines(run: Path, name: str, right: Iterable[bytes]) -> Iterator[Finding]:
     """A finding of the first rows of a file that are not these lines of JSON, if any is not."""
-    ids: list[str] = []
-    parts: list[str] = []
+    ids, parts = list[str](), list[str]()
     number = missing = extra = 0
     wanted = map(_columns, map(orjson.loads, right)) if name.endswith(".parquet") else right
     try:
@@ -289,7 +285,6 @@ def _repeat_agents(
     """
     from retgen.agents.session import ModelOptions
 
-    make_folder(folder)
     report = generate_with_agents(recipe, folder, ModelOptions(), engine=engine, progress=progress)
     findings: list[Finding] = []
     names = [f"{SOURCES}/{path.name}" for path in sorted((folder / SOURCES).glob("*"))]
@@ -345,33 +340,23 @@ def quote(value: Any, other: Any = None) -> str:
 # what any version of retgen gives for the same tables
 _SETTLED = frozenset({"name", "family", "seed", "counts", "complete", "evidence"})
 # what neither recipe nor tables tell: the files, the circumstances of the run, and its costs
-_OF_RUN = frozenset(
-    {
-        "files",
-        "format_version",
-        "created",
-        "versions",
-        "timings",
-        "models",
-        "answers",
-        *CallReport().costs(),
-    }
-)
+_OF_RUN = {"files", "format_version", "created", "versions", "timings", "models", "answers"}
 
 
 def _figures(
-    manifest: Mapping[str, Any], right: Mapping[str, Any], same: bool, earlier: bool
+    manifest: Mapping[str, Any], right: Mapping[str, Any], same: bool
 ) -> Iterator[Finding]:
     """Figures of the manifest that recipe and tables do not give.
 
-    `same`: this version of retgen wrote it; else only what any version gives is compared.
-    `earlier`: it is in an earlier format, which has fewer figures.
+    `same`: this version of retgen wrote it; else only what any version gives is compared, where it
+    is stated.
     """
+    of_run = {*_OF_RUN, *CallReport().costs()}
     stated, expected = (
-        {key: one[key] for key in one if key not in _OF_RUN and (same or key in _SETTLED)}
+        {key: one[key] for key in one if key not in of_run and (same or key in _SETTLED)}
         for one in (manifest, right)
     )
     for key, what in differences(stated, expected):
-        if not (earlier and what.startswith("is missing")):
+        if same or not what.startswith("is missing"):
             ids = [f"manifest.json:{key}"]
             yield Finding("manifest", "error", ids, f"manifest.json: {key} {what}")

@@ -25,13 +25,14 @@ from retgen.work import Local
 from retgen.write import make_folder, write_file
 from retgen.yaml_text import to_yaml
 
-BEFORE = "before"  # in a scratch folder: the run as it would be without people
 _NAMED = 5
 
 
 def tables_before(run: Path, recipe: Recipe, folder: Path, progress: Progress) -> Dataset:
-    """What the recipe of a run makes without people, written into an empty folder."""
-    recipe = recipe.before_review().at(folder)
+    """What the recipe of a run makes without people, written into an empty folder.
+
+    `recipe`: the run's `before_review`, `at` the folder.
+    """
     make_folder(folder)
     for name in (SOURCES, "inputs"):
         if (run / name).is_dir():
@@ -50,11 +51,11 @@ def combine(
     before: Validation,
     recipe: Recipe,
     made: ReviewedRecords,
-    unseen: list[Finding],
+    earlier: Dataset,
 ) -> None:
     """Make of what the tables say, and of the proof without people, what is true of the version.
 
-    `unseen`: of `not_looked_at`.
+    `earlier`: the tables without people.
     """
     proofs = recipe.family.proofs
     of_tables = [one for one in result.findings if one.rule.partition("/")[0] not in proofs]
@@ -63,7 +64,7 @@ def combine(
         for one in before.findings
         if one.severity == "error" and one.rule.partition("/")[0] in proofs | {"sources"}
     ]
-    result.findings = [*of_proof, *unseen, *of_tables]
+    result.findings = [*of_proof, *_not_looked_at(recipe, earlier), *of_tables]
     split = result.splits[0]
     human, edited = made.evidence(split)
     rest = result.statistics["qrels"] - human - edited
@@ -95,13 +96,11 @@ def _against(made: ReviewedRecords, structural: bool) -> Finding:
     return Finding(RULE, "info", ids, message)
 
 
-def not_looked_at(recipe: Recipe, before: Dataset) -> Iterator[Finding]:
+def _not_looked_at(recipe: Recipe, before: Dataset) -> Iterator[Finding]:
     """Decisions of the first review on other texts than the recipe makes.
 
     Later reviews looked at the version of the one before; where its texts differ, they state them.
     """
-    if not recipe.file.review:
-        return
     path = recipe.file.review[0]
     wanted = read_decisions(path).rows
     queries = {one.query_id: one.text for one in before.read_queries()[0]}

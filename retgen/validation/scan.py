@@ -6,19 +6,12 @@ import contextlib
 import gc
 import time
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from functools import cached_property
 from itertools import chain
 from typing import Any
 
-from retgen.data import (
-    CHUNK_BYTES,
-    Chunk,
-    Dataset,
-    Document,
-    Qrel,
-    TableFiles,
-    document_of,
-)
+from retgen.data import CHUNK_BYTES, Chunk, Dataset, Document, Qrel, TableFiles, document_of
 from retgen.on_disk import pack, unpacked_on_disk
 from retgen.progress import Progress
 from retgen.recipe import Recipe
@@ -27,15 +20,8 @@ from retgen.rows import Problem
 from retgen.search.collection import which_split
 from retgen.validators.baselines import WordTerms
 from retgen.validators.notes import extra, texts_by_column
-from retgen.validators.rule import (
-    Batch,
-    CorpusRule,
-    Judgements,
-    QueryRule,
-    RuleContext,
-    RuleState,
-)
-from retgen.validators.rules import corpus_rules, query_rules
+from retgen.validators.rule import Batch, CorpusRule, Judgements, RuleContext, RuleState
+from retgen.validators.rules import corpus_rules
 from retgen.validators.validation import Samples
 from retgen.work import Engine, Local
 from retgen.work.local import keep_freed_memory
@@ -60,79 +46,90 @@ def load_judgements(dataset: Dataset, split: str | None, recipe: Recipe | None) 
         some, qrel_problems = dataset.read_qrels(split, at_most * _EACH)
         qrels = [qrel for qrel in some if qrel.query_id in asked]
     others = {name: dataset.stored_qrels(name) for name in dataset.qrels if name != split}
-    answered = {qrel.query_id for qrel in qrels if qrel.relevance > 0}
-    tables = {table.files for table in dataset.qrels.values()}
-    return Judgements(
+    result = Judgements(
         queries,
         qrels,
         query_problems,
         qrel_problems,
         split,
         recipe is None,
-        {name: result for name, (result, _) in others.items()},
+        {name: some for name, (some, _) in others.items()},
         {name: problems for name, (_, problems) in others.items()},
-        texts_by_column(dataset.queries, answered, tables),
     )
+    tables = {table.files for table in dataset.qrels.values()}
+    result.notes = texts_by_column(dataset.queries, result.positives, tables)
+    return result
 
 
-def rules_of(
-    recipe: Recipe | None,
-    judgements: Judgements,
-    settings: RuleSettings,
-    scratch: str | None = None,
-) -> tuple[list[QueryRule], list[CorpusRule]]:
-    """Rules over queries, and over documents: those that the family's proof leaves, and the proof.
+@dataclass
+class Scanner:
+    """A data set and the rules over it, which each process that scans parts makes once.
 
-    `scratch`: folder for what is too large for memory.
+    `recipe`: None where there is none, or its proof cannot be repeated. `scratch`: folder for what
+    is too large for memory; of this process alone.
     """
-    context = RuleContext(
-        judgements,
-        # what retgen wrote itself has no excuse for an order
-        "error" if recipe and recipe.family.from_user(recipe.job) != "queries" else "warning",
-        settings.order_leak_p,
-        recipe.family.covers if recipe else frozenset(),
-    )
-    rules = corpus_rules(context)
-    # no rules: what else is learned from the documents while they are read
-    if WordTerms.name not in context.covered:
-        rules.append(WordTerms(judgements))
-    rules.append(Samples(judgements))
-    if recipe is not None:
-        rules += recipe.family.checks(recipe.job, judgements)
+
+    dataset: Dataset
+    split: str | None
+    recipe: Recipe | None
+    scratch: str | None
+
+    @property
+    def settings(self) -> RuleSettings:
+        """Thresholds of the rules, and which are switched off."""
+        return self.recipe.rules if self.recipe else RuleSettings()
+
+    @cached_property
+    def judgements(self) -> Judgements:
+        """What the rules are made from."""
+        return load_judgements(self.dataset, self.split, self.recipe)
+
+    @cached_property
+    def context(self) -> RuleContext:
+        """The same, and how severe the rules are."""
+        recipe = self.recipe
+        return RuleContext(
+            self.judgements,
+            # what retgen wrote itself has no excuse for an order
+            "error" if recipe and recipe.family.from_user(recipe.job) != "queries" else "warning",
+            self.settings.order_leak_p,
+            recipe.family.covers if recipe else frozenset(),
+        )
+
+    @cached_property
+    def rules(self) -> list[CorpusRule]:
+        """Rules over documents, less those that the family's own proof covers, then the proof."""
+        rules = corpus_rules(self.context)
+        # no rules: what else is learned from the documents while they are read
+        if WordTerms.name not in self.context.covered:
+            rules.append(WordTerms(self.judgements))
+        rules.append(Samples(self.judgements))
+        if self.recipe is not None:
+            rules += self.recipe.family.checks(self.recipe.job, self.judgements)
+        for rule in rules:
+            rule.scratch = self.scratch
+        return rules
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return Scanner, (self.dataset, self.split, self.recipe, None)
+
+
+def scan(scanner: Scanner, engine: Engine, progress: Progress) -> tuple[int, list[Problem]]:
+    """Show every document to every rule. Returns (documents, rows that are none)."""
+    corpus, rules = scanner.dataset.corpus, scanner.rules
     for rule in rules:
-        rule.scratch = scratch
-    return query_rules(context), rules
-
-
-def scan(
-    dataset: Dataset,
-    rules: list[CorpusRule],
-    judgements: Judgements,
-    recipe: Recipe | None,
-    settings: RuleSettings,
-    engine: Engine,
-    progress: Progress,
-    scratch: str,
-) -> tuple[int, list[Problem]]:
-    """Show every document to every rule. Returns (documents, rows that are none).
-
-    `recipe`, `settings`: what other processes build the same rules from. `scratch`: folder for
-    arrays of results, which grow with the corpus.
-    """
-    for rule in rules:
-        rule.about(dataset)
-    parts = _parts(dataset.corpus)
-    if len(parts) == 1 or not engine.pays(_seconds(dataset, rules, parts)):
+        rule.about(scanner.dataset)
+    parts = _parts(corpus)
+    if len(parts) == 1 or not engine.pays(_seconds(scanner, parts)):
         engine = Local(1)
-    scanner = _Scanner(dataset, judgements.split, recipe, settings)
-    scanner.rules = rules  # in this process; others make their own
     tasks = {str(number): part for number, part in enumerate(parts)}
     states: list[RuleState] = []
     problems: list[Problem] = []
     documents = lines = done = 0
     with contextlib.closing(engine.map_in_order(_scan_part, scanner, tasks)) as scanned:
         for name, packed in scanned:
-            of_part, documents_there, lines_there, bad = unpacked_on_disk(packed, scratch)
+            # states grow with the corpus, so their arrays lie in files
+            of_part, documents_there, lines_there, bad = unpacked_on_disk(packed, scanner.scratch)
             for state, later in zip(states, of_part, strict=False):
                 state.merge(later, documents)
             states = states or of_part
@@ -146,7 +143,7 @@ def scan(
     if again := [rule for rule in rules if rule.suspicious()]:
         position = 0
         for chunk in chain.from_iterable(parts):
-            for batch in _batches(dataset.corpus.rows(chunk), position, []):
+            for batch in _batches(corpus.rows(chunk), position, []):
                 for rule in again:
                     rule.confirm(batch)
                 position += len(batch)
@@ -166,44 +163,23 @@ def _parts(corpus: TableFiles) -> list[list[Chunk]]:
     return parts
 
 
-def _seconds(
-    dataset: Dataset, rules: Sequence[CorpusRule], parts: Sequence[Sequence[Chunk]]
-) -> float:
+def _seconds(scanner: Scanner, parts: Sequence[Sequence[Chunk]]) -> float:
     """What scanning all parts takes in one process, by the first chunk."""
     began = time.perf_counter()
-    _scan_chunks(dataset, rules, parts[0][:1])
+    _scan_chunks(scanner, parts[0][:1])
     return (time.perf_counter() - began) * sum(map(len, parts))
 
 
-class _Scanner:
-    """What scans parts in any process: the data set and its rules, made once in each."""
-
-    def __init__(
-        self, dataset: Dataset, split: str, recipe: Recipe | None, settings: RuleSettings
-    ) -> None:
-        self.dataset = dataset
-        self._made_from = split, recipe, settings
-
-    @cached_property
-    def rules(self) -> list[CorpusRule]:
-        """The rules over the documents."""
-        split, recipe, settings = self._made_from
-        return rules_of(recipe, load_judgements(self.dataset, split, recipe), settings)[1]
-
-    def __getstate__(self) -> dict[str, Any]:
-        return {"dataset": self.dataset, "_made_from": self._made_from}
-
-
-def _scan_part(scanner: _Scanner, chunks: Sequence[Chunk]) -> bytes:
-    return pack(_scan_chunks(scanner.dataset, scanner.rules, chunks))
+def _scan_part(scanner: Scanner, chunks: Sequence[Chunk]) -> bytes:
+    return pack(_scan_chunks(scanner, chunks))
 
 
 def _scan_chunks(
-    dataset: Dataset, rules: Sequence[CorpusRule], chunks: Sequence[Chunk]
+    scanner: Scanner, chunks: Sequence[Chunk]
 ) -> tuple[list[RuleState], int, int, list[Problem]]:
     """(the states of all rules, documents, rows, rows that are none) of consecutive chunks."""
     keep_freed_memory()
-    for rule in rules:
+    for rule in scanner.rules:
         rule.start()
     documents, lines = 0, 0
     problems: list[Problem] = []
@@ -213,9 +189,9 @@ def _scan_chunks(
         collecting = gc.isenabled()
         gc.disable()
         try:
-            rows = dataset.corpus.rows(chunk)
+            rows = scanner.dataset.corpus.rows(chunk)
             for batch in _batches(rows, documents, result):
-                for rule in rules:
+                for rule in scanner.rules:
                     rule.scan(batch)
                 documents += len(batch)
         finally:
@@ -223,7 +199,7 @@ def _scan_chunks(
                 gc.enable()
         problems += [Problem(lines + line, reason) for line, reason in result]
         lines += len(rows)
-    return [rule.state for rule in rules], documents, lines, problems
+    return [rule.state for rule in scanner.rules], documents, lines, problems
 
 
 def _batches(rows: Sequence[Any], position: int, problems: list[Problem]) -> Iterator[Batch]:

@@ -15,24 +15,18 @@ from typing import Any
 import numpy as np
 
 from retgen.data import Dataset, open_dataset
-from retgen.errors import RetgenError
+from retgen.errors import RecipeError
 from retgen.progress import Progress, no_progress, usable_cores
 from retgen.qrels import QrelMatrix, certificate
 from retgen.recipe import Recipe, load_recipe
-from retgen.recipe_file import RuleSettings
-from retgen.validation.findings import (
-    apply_severities,
-    byte_order_marks,
-    check_rule_names,
-    rows_at_fault,
-    with_rulings,
-)
+from retgen.validation.findings import apply_severities, byte_order_marks, rows_at_fault, rulings
 from retgen.validation.finished import DAMAGED, UNFIT, check_files, check_finished
-from retgen.validation.reviewed import BEFORE, combine, not_looked_at, tables_before
-from retgen.validation.scan import load_judgements, rules_of, scan
+from retgen.validation.reviewed import combine, tables_before
+from retgen.validation.scan import Scanner, scan
 from retgen.validators.baselines import TermRule, query_blind_baselines
 from retgen.validators.chance import count_spread
 from retgen.validators.rule import Finding, Judgements, Rule
+from retgen.validators.rules import query_rules
 from retgen.validators.rules.near import overlap
 from retgen.validators.rules.origin import Origin
 from retgen.validators.validation import Samples, Validation
@@ -41,6 +35,7 @@ from retgen.work.local import return_freed_memory
 from retgen.write import scratch_folder
 
 _SCRATCH = ".scratch-"  # prefix of the folder that a validation keeps its terms in
+_STAGES = ("scan", "floors", "certificate")  # of what the tables say; each is timed
 
 
 def validate(
@@ -73,9 +68,7 @@ def validate(
     work = engine_named(engine, workers or usable_cores())
     run = dataset.run
     recipe = load_recipe(run / "recipe.yaml", finished=True).at(run) if run else None
-    if recipe:
-        check_rule_names(recipe)  # it may have been changed after its run
-    settings = with_rulings(recipe, off or {}, severity or {})
+    settings = rulings(recipe, off or {}, severity or {})
     # beside a large data set there is room; the system's folder for such files may be in memory
     beside = run if run and os.access(run, os.W_OK) else None
     with scratch_folder(_SCRATCH if beside else f"retgen{_SCRATCH}", beside) as scratch:
@@ -84,16 +77,17 @@ def validate(
         proven = None if damaged else recipe
         try:
             result = _with_people(dataset, proven, work, progress, split, scratch)
-        except DAMAGED as error:
+        except (RecipeError, *DAMAGED) as error:
             if proven is None:
                 raise
-            changed.append(Finding("sources", "error", [], f"{UNFIT}: {error!r}"))
+            message = f"{UNFIT}: {type(error).__name__}: {error}"
+            changed.append(Finding("sources", "error", [], message))
             result = _with_people(dataset, None, work, progress, split, scratch)
-        result.findings += changed
         if run and recipe and manifest:  # as it was written, whatever this call asks beside that
-            result.findings += check_finished(
-                run, recipe, manifest, result, work, scratch, progress
+            changed += check_finished(
+                run, recipe, manifest, changed, result, work, scratch, progress
             )
+        result.findings += changed
         if not result.ok:  # something is wrong, so nothing is called proven
             result.proven = result.judged = result.human = result.edited = 0
         for name, other in benchmarks.items():
@@ -103,12 +97,7 @@ def validate(
         return result
 
 
-def prove(
-    run: Path,
-    recipe: Recipe,
-    engine: Engine,
-    progress: Progress,
-) -> Validation:
+def prove(run: Path, recipe: Recipe, engine: Engine, progress: Progress) -> Validation:
     """Check the tables of a run that is being made, whose recipe, `at` the run, is given."""
     with scratch_folder(_SCRATCH, run) as scratch:
         dataset = open_dataset(run, checked=False)
@@ -126,20 +115,14 @@ def _with_people(
     """What the tables say; of a version made after a review, the proof is of what it was before."""
     if recipe is None or not recipe.file.review or dataset.run is None:
         return _validate(dataset, recipe, engine, progress, split, scratch)
-    try:
-        made = recipe.reviewed_records()
-        first = recipe.before_review().at(scratch / BEFORE)
-        earlier = tables_before(dataset.run, recipe, scratch / BEFORE, progress)
-    except (RetgenError, OSError, ValueError, KeyError, TypeError) as error:
-        message = f"what people decided cannot be applied again: {error}"
-        result = _validate(dataset, None, engine, progress, split, scratch)
-        result.findings.insert(0, Finding("review", "error", [], message))
-        return result
+    made = recipe.reviewed_records()
+    folder = scratch / "before"
+    first = recipe.before_review().at(folder)
+    earlier = tables_before(dataset.run, first, folder, progress)
     # the family's rules read what stands beside the tables as it was before the review
-    proven = recipe.at(scratch / BEFORE)
-    result = _validate(dataset, proven, engine, progress, split, scratch)
+    result = _validate(dataset, recipe.at(folder), engine, progress, split, scratch)
     before = _validate(earlier, first, engine, progress, split, scratch)
-    combine(result, before, recipe, made, list(not_looked_at(recipe, earlier)))
+    combine(result, before, recipe, made, earlier)
     return result
 
 
@@ -152,9 +135,9 @@ def _validate(
     scratch: Path,
 ) -> Validation:
     """What the tables say, whatever is written about them."""
-    began = time.perf_counter()
-    settings = recipe.rules if recipe else RuleSettings()
-    judgements = load_judgements(dataset, split, recipe)
+    laps = [time.perf_counter()]
+    scanner = Scanner(dataset, split, recipe, str(scratch))
+    settings, judgements, rules = scanner.settings, scanner.judgements, scanner.rules
     split, root = judgements.split, dataset.root
     tables = dataset.corpus, dataset.queries, dataset.qrels[split]
     findings = [*byte_order_marks(root, tables)]
@@ -163,18 +146,15 @@ def _validate(
     )
     for name, bad in {split: judgements.qrel_problems, **judgements.other_problems}.items():
         findings += rows_at_fault(root, dataset.qrels[name], bad)
-    of_queries, rules = rules_of(recipe, judgements, settings, str(scratch))
-    documents, problems = scan(
-        dataset, rules, judgements, recipe, settings, engine, progress, str(scratch)
-    )
+    documents, problems = scan(scanner, engine, progress)
     findings += rows_at_fault(root, dataset.corpus, problems, documents)
-    everything: list[Rule] = [*of_queries, *rules]
+    everything: list[Rule] = [*query_rules(scanner.context), *rules]
     for one in everything:
         one.read_qrels(dataset, split)
     for one in everything:
         findings += one.findings()
         return_freed_memory()
-    scanned = time.perf_counter()
+    laps.append(time.perf_counter())
     terms = next(rule for rule in rules if isinstance(rule, TermRule))
     matrix = _matrix(judgements)
     cutoffs = (matrix.documents,) if matrix.documents <= 2000 else ()
@@ -182,14 +162,14 @@ def _validate(
     baselines = own or query_blind_baselines(
         terms.state, terms.query_terms(), judgements, cutoffs, engine
     )
-    measured = time.perf_counter()
+    laps.append(time.perf_counter())
     return_freed_memory()
     # a rule names the documents that the corpus lacks; the qrels ask for them all the same
     total = max(documents, len(np.unique(matrix.indices)))
     # of candidate sets the rest of the corpus is not judged, so no query asks for a set of it
     asked = bool(matrix.nnz) and own is None
     stated = certificate(matrix, documents_total=total).to_json() if asked else {}
-    ended = time.perf_counter()
+    laps.append(time.perf_counter())
     ok = not any(finding.severity == "error" for finding in findings)
     statistics = _statistics(judgements, documents, terms, matrix)
     for rule in rules:
@@ -210,11 +190,7 @@ def _validate(
         switched_off=dict(settings.off),
         severities=dict(settings.severity),
         splits=[split, *(name for name in dataset.qrels if name != split)],
-        seconds={
-            "scan": round(scanned - began, 3),
-            "floors": round(measured - scanned, 3),
-            "certificate": round(ended - measured, 3),
-        },
+        seconds=dict(zip(_STAGES, np.diff(laps).round(3).tolist(), strict=True)),
     )
 
 
