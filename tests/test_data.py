@@ -426,7 +426,7 @@ def test_positives_cut_into_chunks_are_the_same(tmp_path: Path) -> None:
 def test_no_qrels(tmp_path: Path) -> None:
     mteb(tmp_path, DOCUMENTS, QUERIES, QRELS)
     (tmp_path / "qrels.jsonl").unlink()
-    with pytest.raises(DatasetError, match=r"neither scored nor checked\. Looked for qrels\.jsonl"):
+    with pytest.raises(DatasetError, match=r"holds no qrels: no qrels\.jsonl, no qrels\.tsv"):
         validate(tmp_path)
 
 

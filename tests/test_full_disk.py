@@ -32,7 +32,7 @@ from retgen.cli import main
 if __name__ == "__main__":
     retgen.work.engine.START = 0.0
     scan = sys.modules["retgen.validation.scan"]
-    scan.MOST = 400_000
+    scan.MOST, scan.BRIEF = 400_000, -1.0
     main()
 """
 # mounts a small disk, runs, makes it larger, runs again, and saves what is there

@@ -294,8 +294,7 @@ def which_split(dataset: Dataset, path: Path, wanted: str | None) -> str:
     """The split that is wanted; by default test, else the first. Raises `DatasetError`."""
     if not dataset.qrels:
         raise DatasetError(
-            f"{path} holds no qrels, so it can be neither scored nor checked. Looked for "
-            "qrels.jsonl, qrels.tsv, qrels/*.tsv, and Parquet or JSON Lines under qrels/ or data/."
+            f"{path} holds no qrels: no qrels.jsonl, no qrels.tsv, and none under qrels/ or data/."
             f"{missing_table_hint(dataset.root, 'qrels')}"
         )
     if wanted is None:

@@ -62,8 +62,8 @@ _VOUCH = (
     RuleListing(
         "sources",
         "error",
-        "a file of `sources/` that is lost, or has a row that its family cannot have left: without "
-        "it a proof cannot be repeated",
+        "a file of `sources/` that was lost or changed, or does not fit the recipe: without it a "
+        "proof cannot be repeated",
     ),
 )
 
@@ -117,8 +117,7 @@ def rulings(
     except ValidationError as error:
         first = error.errors(include_url=False)[0]
         key, name = first["loc"]
-        message = first["msg"][:1].lower() + first["msg"][1:]
-        raise UsageError(f"--{key} {name}={first['input']}: {message}") from error
+        raise UsageError(f"--{key} {name}={first['input']}: {first['msg']}") from error
     _check(recipe, added, "--", UsageError)
     if recipe is None:
         return added

@@ -39,7 +39,7 @@ _IDS = ("_id", "query-id", "corpus-id", "id", "ladder")
 def check_files(run: Path, recipe: Recipe) -> tuple[dict[str, Any] | None, list[Finding]]:
     """(the manifest, None where there is none, what was changed since it was written).
 
-    Findings of the rules `sources` and `word-lists` are of what the proof reads beside the tables.
+    Findings of other rules than `manifest` are of what the proof reads beside the tables.
     """
     path = run / "manifest.json"
     try:
@@ -54,8 +54,7 @@ def check_files(run: Path, recipe: Recipe) -> tuple[dict[str, Any] | None, list[
         )
         return None, [Finding("manifest", "error", [], message)]
     except DAMAGED:
-        message = f"{path} is not a manifest"
-        return None, [Finding("manifest", "error", ["manifest.json"], message)]
+        return None, [Finding("manifest", "error", ["manifest.json"], f"{path} is not a manifest")]
     try:
         lists = recipe.family.word_lists(recipe.job)
     except (OSError, RetgenError):  # its sources are gone or damaged, which their hashes tell

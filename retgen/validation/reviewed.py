@@ -19,7 +19,7 @@ from retgen.recipe import SOURCES, Recipe, written_out
 from retgen.reviewed.apply import RULE, ReviewedRecords
 from retgen.reviewed.decisions import digest, read_decisions
 from retgen.validation.finished import quote
-from retgen.validators.rule import SEVERITIES, Finding
+from retgen.validators.rule import Finding
 from retgen.validators.validation import Validation
 from retgen.work import Local
 from retgen.write import make_folder, write_file
@@ -76,7 +76,6 @@ def combine(
         result.human = result.edited = 0
     if made.against:
         result.findings.append(_against(made, kind == "structural"))
-    result.findings.sort(key=lambda one: SEVERITIES.index(one.severity))
 
 
 def _against(made: ReviewedRecords, structural: bool) -> Finding:

@@ -31,6 +31,7 @@ _AT_MOST = 2000  # queries that rules see where one of them reads all itself
 _EACH = 100  # qrels of each, at most
 # bytes of corpus that a process scans at a time: a sixteenth
 LEAST, MOST = 1 << 20, 64 << 20
+BRIEF = 1.0  # seconds of work that one process does as a single part, so that nothing is merged
 
 
 def load_judgements(dataset: Dataset, split: str | None, recipe: Recipe | None) -> Judgements:
@@ -120,8 +121,11 @@ def scan(scanner: Scanner, engine: Engine, progress: Progress) -> tuple[int, lis
     for rule in rules:
         rule.about(scanner.dataset)
     parts = _parts(corpus)
-    if len(parts) == 1 or not engine.pays(_seconds(scanner, parts)):
+    seconds = _seconds(scanner, parts) if len(parts) > 1 else 0.0
+    if len(parts) == 1 or not engine.pays(seconds):
         engine = Local(1)
+        if seconds < BRIEF:
+            parts = [[*chain.from_iterable(parts)]]
     tasks = {str(number): part for number, part in enumerate(parts)}
     states: list[RuleState] = []
     problems: list[Problem] = []

@@ -73,8 +73,7 @@ def validate(
     beside = run if run and os.access(run, os.W_OK) else None
     with scratch_folder(_SCRATCH if beside else f"retgen{_SCRATCH}", beside) as scratch:
         manifest, changed = check_files(run, recipe) if run and recipe else (None, [])
-        damaged = any(one.rule in ("sources", "word-lists") for one in changed)
-        proven = None if damaged else recipe
+        proven = None if any(one.rule != "manifest" for one in changed) else recipe
         try:
             result = _with_people(dataset, proven, work, progress, split, scratch)
         except (RecipeError, *DAMAGED) as error:

@@ -111,7 +111,7 @@ def test_another_severity_for_a_call(gen: Gen, foreign: Path) -> None:
         ),
         (
             ["--off", "duplicate-text=x"],
-            "--off duplicate-text=x: string should have at least 3 characters",
+            "--off duplicate-text=x: String should have at least 3 characters",
         ),
         (
             ["--off", "duplicate_text=known"],
@@ -126,7 +126,7 @@ def test_another_severity_for_a_call(gen: Gen, foreign: Path) -> None:
         ),
         (
             ["--severity", "encoding=warn"],
-            "--severity encoding=warn: input should be 'error', 'warning' or 'info'",
+            "--severity encoding=warn: Input should be 'error', 'warning' or 'info'",
         ),
         (
             ["--severity", "encoding"],
