@@ -94,8 +94,6 @@ class Plan:
 
 
 Evidence = Literal["structural", "judged"]
-# a class with annotations, or key -> type, "key?" where it may be missing; None: lines of text
-RowType = type[Any] | Mapping[str, Any] | None
 
 
 class Family(ABC, Generic[P]):
@@ -153,13 +151,6 @@ class Family(ABC, Generic[P]):
 
         What is asked depends on the job and on earlier answers only, never on which came first.
         """
-
-    def sources(self, job: Job[P]) -> Mapping[str, RowType]:
-        """Files that `generate_with_agents` always leaves, and what each row of them holds.
-
-        `gen validate` reads them so, before anything is proven with them.
-        """
-        return {}
 
     def repeatable(self, job: Job[P]) -> bool:
         """Whether offline agents read nothing but the recipe's files, so that all can be repeated.

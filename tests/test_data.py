@@ -426,7 +426,7 @@ def test_positives_cut_into_chunks_are_the_same(tmp_path: Path) -> None:
 def test_no_qrels(tmp_path: Path) -> None:
     mteb(tmp_path, DOCUMENTS, QUERIES, QRELS)
     (tmp_path / "qrels.jsonl").unlink()
-    with pytest.raises(DatasetError, match=r"holds no qrels\. Looked for qrels\.jsonl"):
+    with pytest.raises(DatasetError, match=r"holds no qrels: no qrels\.jsonl, no qrels\.tsv"):
         validate(tmp_path)
 
 
@@ -434,7 +434,7 @@ def test_unknown_split(tmp_path: Path) -> None:
     beir(tmp_path, DOCUMENTS, QUERIES, QRELS)
     with pytest.raises(DatasetError) as error:
         validate(tmp_path, split="dev")
-    assert str(error.value) == f"{tmp_path} has no split 'dev'; it has test"
+    assert str(error.value) == f"{tmp_path} has no qrels of split 'dev'. Splits: test"
 
 
 def test_a_card_cannot_lead_out_of_its_folder(tmp_path: Path) -> None:

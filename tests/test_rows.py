@@ -115,7 +115,8 @@ def test_a_corpus_in_latin_1(folder: Path) -> None:
     findings = validate(folder).findings
     assert (findings[0].rule, findings[0].message) == (
         "schema",
-        f"6 rows of corpus.jsonl {LATIN.replace('is', 'are', 1)} (lines 1, 2, 3, 4, 5, 6)",
+        f"corpus.jsonl, line 1: {LATIN} (5 more of this kind: corpus.jsonl:2, corpus.jsonl:3, "
+        "corpus.jsonl:4, corpus.jsonl:5, corpus.jsonl:6)",
     )
     with pytest.raises(DatasetError) as error:
         load(folder)
@@ -252,7 +253,7 @@ def test_rows_of_several_files_that_are_none(folder: Path) -> None:
     assert [(f.ids, f.message) for f in findings] == [
         (
             ["corpus-0.jsonl:7", "corpus-1.jsonl:1"],
-            "2 rows of the corpus have no text (corpus-0.jsonl:7, corpus-1.jsonl:1)",
+            "corpus-0.jsonl, line 7: has no text (1 more of this kind: corpus-1.jsonl:1)",
         ),
     ]
     with pytest.raises(DatasetError, match=r"corpus-0\.jsonl, line 7: has no text"):

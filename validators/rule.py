@@ -150,14 +150,13 @@ class RuleContext(NamedTuple):
 
     `leaks`: the severity of relevant documents that are given away; retgen has no excuse for its
     own. `p`: the level of the tests of order, ids, columns and places. `covered`: rules that the
-    proof of the run's family replaces. `scratch`: folder for what is too large for memory.
+    proof of the run's family replaces.
     """
 
     judgements: Judgements
     leaks: Severity = "warning"
     p: float = 1e-6
     covered: frozenset[str] = frozenset()
-    scratch: str | None = None
 
 
 class RuleListing(NamedTuple):

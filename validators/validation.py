@@ -19,8 +19,8 @@ class Validation:
     whose labels were proven, 0 without a proof, and `proof` what was shown of each; `judged`: whose
     labels rest on a judge, all else being proven; `judges`: how good these were found to be.
     `reviewed`: people looked: `human` labels are theirs, `edited` other labels of texts that they
-    changed, for which nothing vouches. `seconds`: by stage. `taken_up`: parts of the corpus that a
-    killed validation had finished. `splits`: that under test, then the others.
+    changed, for which nothing vouches. `seconds`: by stage. `splits`: that under test, then the
+    others.
     """
 
     findings: list[Finding]
@@ -39,7 +39,6 @@ class Validation:
     switched_off: dict[str, str] = field(default_factory=dict)
     severities: dict[str, str] = field(default_factory=dict)
     seconds: dict[str, float] = field(default_factory=dict)
-    taken_up: int = 0
     splits: list[str] = field(default_factory=list)
 
     @property

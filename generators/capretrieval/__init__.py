@@ -27,15 +27,11 @@ from retgen.errors import SourceRefused, UsageError
 from retgen.generators.capretrieval import card
 from retgen.generators.capretrieval.agents import ANNOTATE, WRITE_QUERIES
 from retgen.generators.capretrieval.judging import (
-    FIGURES,
     GIVEN,
     JUDGED,
-    JUDGEMENT,
     JUDGEMENTS,
-    GivenQuery,
     judge_queries,
 )
-from retgen.generators.capretrieval.negatives import MINE
 from retgen.generators.capretrieval.params import CapRetrievalParams
 from retgen.generators.capretrieval.passages import documents_of, spans
 from retgen.generators.capretrieval.plan import (
@@ -48,24 +44,21 @@ from retgen.generators.capretrieval.plan import (
     plan_judged,
     plan_notes,
 )
-from retgen.generators.capretrieval.queries import FOUND, TWO, PassageQuery
+from retgen.generators.capretrieval.queries import FOUND, TWO
 from retgen.generators.capretrieval.reading import (
-    DOCUMENT_ROW,
     DOCUMENTS,
-    PASSAGE,
     PASSAGES,
     QUERIES,
 )
 from retgen.generators.capretrieval.tables import NONE, JudgedTables, QueryTables
 from retgen.generators.capretrieval.two_documents import (
     JUDGE_TWO_DOCUMENTS,
-    JUDGED_QUESTIONS,
     TWO_DOCUMENT_AGENTS,
     TWO_DOCUMENTS,
     judge_of_questions,
 )
 from retgen.generators.capretrieval.with_agents import MINED, agents_of, write_queries
-from retgen.generators.family import Evidence, Family, Plan, RowType
+from retgen.generators.family import Evidence, Family, Plan
 from retgen.generators.params import Job
 from retgen.generators.records import Records
 from retgen.generators.source import PassageSize, SourceDescription
@@ -177,13 +170,6 @@ class CapRetrieval(Family[CapRetrievalParams]):
             judged = _judged_questions(job)
             return {JUDGE_TWO_DOCUMENTS.name: judge_of_questions(judged)} if judged else {}
         return {"annotate_relevance": JudgedTables(job.source_folder(), job.seed).judge()}
-
-    def sources(self, job: Job[CapRetrievalParams]) -> Mapping[str, RowType]:
-        both: dict[str, RowType] = {DOCUMENTS: DOCUMENT_ROW, PASSAGES: PASSAGE}
-        if job.params.judge is None:
-            more = {TWO_DOCUMENTS: JUDGED_QUESTIONS} if job.params.queries.two_documents else {}
-            return {**both, QUERIES: PassageQuery, MINED: MINE, **more}
-        return {**both, GIVEN: GivenQuery, JUDGEMENTS: JUDGEMENT, JUDGED: FIGURES}
 
     def repeatable(self, job: Job[CapRetrievalParams]) -> bool:
         params = job.params

@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from retgen.agents.agent import RepairsFailed
-from retgen.agents.judge import Calibration, CalibrationCase, CalibrationSheet, calibrate
+from retgen.agents.judge import CalibrationCase, CalibrationSheet, calibrate
 from retgen.agents.report import Rejection
 from retgen.dataset_files import corpus_files, file_format
 from retgen.errors import ChecksFailed, RecipeError, SourceRefused
@@ -64,21 +64,6 @@ if TYPE_CHECKING:
 
 
 GIVEN, JUDGEMENTS, JUDGED = "given.jsonl", "judgements.jsonl", "judged.json"
-
-
-JUDGEMENT = {
-    "query": str,
-    "passage": str,
-    "first": int,
-    **dict.fromkeys(("second", "adjudicated", "relevance"), int | None),
-}
-FIGURES = {
-    "model": str,
-    "complete": bool,
-    "agreement": dict[str, Any] | None,
-    "calibration": Calibration | None,
-    **dict.fromkeys(("candidates", "judged", "relevant", "conflicts"), int),
-}
 
 
 _CALIBRATED, _SHOWN = 24, 10  # bundled queries, and captions shown with each

@@ -35,16 +35,6 @@ if TYPE_CHECKING:
 
 _COUNTS = ("queries", "negatives", "drawn", "left_out", "doubtful")
 _Page = tuple[int, tuple[int, ...]]  # a query, and documents
-MINE = {
-    "by": str,
-    "alike": float,
-    "judge?": str,
-    **dict.fromkeys(_COUNTS, int),
-    **dict.fromkeys(("judged?", "judged_relevant?"), int),
-    "dropped?": dict[str, int],
-    "lacking?": dict[str, dict[str, int]],
-    "refused?": str,
-}
 _TELLING = 3  # content words of a query of which one that is missing leaves a doubt
 _QUERIES = 1024  # that documents are drawn for at a time
 _SPARE = 2  # times as many are mined as are wanted where a judge leaves some out

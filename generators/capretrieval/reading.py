@@ -14,7 +14,7 @@ from retgen.generators.capretrieval.queries import PassageQuery, chosen, dropped
 from retgen.generators.params import Job
 from retgen.on_disk import DiskList, MappedList
 from retgen.progress import Progress, no_progress
-from retgen.sources import DOCUMENT, RefusedRow, SourceDocument, refusals, whole_id
+from retgen.sources import RefusedRow, SourceDocument, refusals, whole_id
 from retgen.sources.read import kinds
 from retgen.validators.decontamination import Drop, HeldOut, drop_overlapping, read_test_set
 from retgen.work import Engine
@@ -24,14 +24,7 @@ if TYPE_CHECKING:
     from retgen.agents.context import Context
 
 DOCUMENTS, PASSAGES, QUERIES = "documents.jsonl", "passages.jsonl", "queries.jsonl"
-DOCUMENT_ROW = DOCUMENT | {
-    "blocks": list[tuple[str, int, int, int, str]],
-    "links": list[tuple[int, int, str]],
-    "short_forms": list[tuple[str, str]],
-    "place": str,
-}
 _STRUCTURE = ("blocks", "links", "short_forms")
-PASSAGE = {"start": int, "stop": int, **dict.fromkeys(("id", "source", "language", "split"), str)}
 
 
 def wholes_of(documents: Sequence[SourceDocument], languages: Sequence[str]) -> Sequence[Whole]:

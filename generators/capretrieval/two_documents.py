@@ -107,13 +107,6 @@ JUDGE_TWO_DOCUMENTS = Agent(
 CALIBRATE_TWO_DOCUMENTS = replace(JUDGE_TWO_DOCUMENTS, name="calibrate_two_documents")
 TWO_DOCUMENT_AGENTS = (WRITE_TWO_DOCUMENTS, JUDGE_TWO_DOCUMENTS, CALIBRATE_TWO_DOCUMENTS)
 TWO_DOCUMENTS = "two_documents.json"
-JUDGED_QUESTIONS = {
-    "model": str,
-    "wanted": int,
-    "pairs": int,
-    "kept": int,
-    "calibration": Calibration | None,
-}
 _TRIED = 3  # pairs of passages, for each question that is wanted
 _VERDICTS = {True: "answerable", False: "not answerable"}
 _CASES = Path(__file__).parent / "data" / "two_documents.jsonl"

@@ -21,7 +21,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from retgen.errors import RecipeError
-from retgen.generators.family import Evidence, Family, Plan, RowType
+from retgen.generators.family import Evidence, Family, Plan
 from retgen.generators.limit import tables
 from retgen.generators.limit.agents import (
     AGENTS,
@@ -52,7 +52,6 @@ from retgen.generators.limit.params import (
 from retgen.generators.limit.tables import DocumentTable, TrainingTable
 from retgen.generators.limit.with_agents import (
     DESCRIPTIONS,
-    AttributeDescription,
     call_estimates,
     catalogue_size,
     generate_attributes,
@@ -60,7 +59,6 @@ from retgen.generators.limit.with_agents import (
     read_descriptions,
 )
 from retgen.generators.limit.words import (
-    ATTRIBUTES,
     Attribute,
     attribute_stems,
     attributes_digest,
@@ -238,14 +236,6 @@ class Limit(Family[LimitParams]):
             ),
             licences=_licences(job),
         )
-
-    def sources(self, job: Job[LimitParams]) -> Mapping[str, RowType]:
-        described = (
-            {DESCRIPTIONS: AttributeDescription}
-            if isinstance(job.params.form, SemanticForm)
-            else {}
-        )
-        return {**({ATTRIBUTES: None} if has_proposed_attributes(job) else {}), **described}
 
     def word_lists(self, job: Job[LimitParams]) -> Mapping[str, str]:
         return {"attributes": attributes_digest(job_attributes(job)[0])}

@@ -23,7 +23,7 @@ import orjson
 
 from retgen.agents.judge import CALIBRATION, Calibration
 from retgen.errors import SourceRefused
-from retgen.generators.family import CallEstimate, Evidence, Family, Plan, RowType
+from retgen.generators.family import CallEstimate, Evidence, Family, Plan
 from retgen.generators.multiconir.agents import AGENTS, CALIBRATE, EXTRACT, REWRITE, VERIFY
 from retgen.generators.multiconir.checks import CONDITIONS, word_count
 from retgen.generators.multiconir.facts import FACTS, is_drawn, openings, world_of
@@ -31,7 +31,6 @@ from retgen.generators.multiconir.figures import FIGURES, WITH_A_MODEL
 from retgen.generators.multiconir.ladders import (
     DOCUMENTS,
     LADDERS,
-    Ladder,
     LadderDocuments,
     stored_ladders,
 )
@@ -45,7 +44,7 @@ from retgen.generators.multiconir.tables import STYLES, LadderTables, review_tab
 from retgen.generators.multiconir.with_agents import call_estimates, generate_ladders
 from retgen.generators.params import Job, domain_digest
 from retgen.generators.records import MODEL_TERMS, OWN_LICENCE, Example, Records
-from retgen.sources import DOCUMENT, RefusedRow, refusals
+from retgen.sources import RefusedRow, refusals
 from retgen.validators import multiconir as proof
 from retgen.validators.rule import CorpusRule, Judgements
 
@@ -126,10 +125,6 @@ class MultiConIR(Family[MultiConIRParams]):
     def repeatable(self, job: Job[MultiConIRParams]) -> bool:
         source = job.params.source
         return source is None or isinstance(source.path, Path)  # no folder, which may change
-
-    def sources(self, job: Job[MultiConIRParams]) -> Mapping[str, RowType]:
-        judged = {CALIBRATION: Calibration} if VERIFY.name in job.live else {}
-        return {DOCUMENTS: DOCUMENT, LADDERS: Ladder, **judged}
 
     def evidence(self, job: Job[MultiConIRParams]) -> Evidence:
         return "judged" if VERIFY.name in job.live else "structural"

@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from retgen.agents.report import Rejection
 from retgen.errors import RecipeError
-from retgen.generators.family import CallEstimate, Family, Plan, RowType
+from retgen.generators.family import CallEstimate, Family, Plan
 from retgen.generators.niah.agents import (
     AGENTS,
     EXPAND_QUERY,
@@ -30,14 +30,8 @@ from retgen.generators.niah.agents import (
     write_groups,
 )
 from retgen.generators.niah.books import (
-    BOOK,
-    BOOKS,
-    EXPANSIONS,
-    GROUP,
     GROUPS,
-    SENTENCES,
     Material,
-    Sentence,
     gather_material,
     held_names,
     prose_note,
@@ -159,12 +153,6 @@ class Niah(Family[NiahParams]):
             for one in material.refused
         )
         write_sources(material, context.folder)
-
-    def sources(self, job: Job[NiahParams]) -> Mapping[str, RowType]:
-        params = job.params
-        bundled = params.written is None and params.table is None and params.groups != "train"
-        terms = {EXPANSIONS: {"group": str, "terms": list[str]}} if params.expand or bundled else {}
-        return {GROUPS: GROUP, BOOKS: BOOK, SENTENCES: Sentence, **terms}
 
     def repeatable(self, job: Job[NiahParams]) -> bool:
         books = job.params.books

@@ -38,14 +38,6 @@ from retgen.write import write_rows
 GROUPS, BOOKS, SENTENCES = "groups.jsonl", "books.jsonl", "sentences.jsonl"
 EXPANSIONS = "expansions.jsonl"
 
-GROUP = {
-    "group": str,
-    "name": str,
-    "near": list[str],
-    **dict.fromkeys(NeedleGroup.model_fields.keys() - {"id", "set", "near"}, str),
-}
-
-BOOK = {"book": str, "sentences": int, "kept": int, "left_out": dict[str, int]}
 PROSE = DATA / "prose"
 
 # bundled books for training; the others are for testing

@@ -16,9 +16,9 @@ from collections.abc import Mapping, Sequence
 from functools import partial
 from typing import TYPE_CHECKING
 
-from retgen.agents.judge import CALIBRATION, Calibration, calibrate
+from retgen.agents.judge import CALIBRATION, calibrate
 from retgen.errors import RecipeError
-from retgen.generators.family import Evidence, Family, Plan, RowType
+from retgen.generators.family import Evidence, Family, Plan
 from retgen.generators.params import Job, check_lexicon, domain_digest
 from retgen.generators.records import MODEL_TERMS, OWN_LICENCE, Example, Records, rows_of
 from retgen.generators.world import with_agents
@@ -33,7 +33,6 @@ from retgen.generators.world.tables import (
     world_of,
 )
 from retgen.generators.world.with_agents import (
-    DOCUMENT,
     DOCUMENTS,
     calibration_sheets,
     call_estimates,
@@ -126,11 +125,6 @@ class World(Family[WorldParams]):
         result = await calibrate(context, CALIBRATE, calibration_sheets())
         write_file(context.folder / CALIBRATION, dump_json(result._asdict()))
         await write_documents(world_of(params, job.seed), context)
-
-    def sources(self, job: Job[WorldParams]) -> Mapping[str, RowType]:
-        if not with_agents.is_written(job):
-            return {}
-        return {CALIBRATION: Calibration, DOCUMENTS: DOCUMENT}
 
     def evidence(self, job: Job[WorldParams]) -> Evidence:
         return "judged" if with_agents.is_written(job) else "structural"

@@ -54,7 +54,6 @@ if TYPE_CHECKING:
     from retgen.agents.context import Context
 
 DOCUMENTS = "documents.jsonl"
-DOCUMENT = {"title": str, "entity": int, "facts": list[str], "text": str, "read": list[str]}
 _REPAIRS = 2  # of a document that is read otherwise
 _SAMPLE = 20  # documents whose prompts stand for all, in plans
 _CALLS = (1.0, 1.6)  # of a document, by each agent: with none read otherwise, and with 3 in 10

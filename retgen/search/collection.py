@@ -151,7 +151,7 @@ def load(
         queries, problems = dataset.read_queries()
         refuse(dataset.queries, problems, path)
     else:
-        split = _split(dataset, path, split)
+        split = which_split(dataset, path, split)
         queries, rows = dataset.queries_and_qrels(path, split)
     by_query = _by_query(path, rows)
     notes: list[str] = []
@@ -290,10 +290,11 @@ def _grades(
     return {query.query_id: result.get(query.query_id, {}) for query in queries}
 
 
-def _split(dataset: Dataset, path: Path, wanted: str | None) -> str:
+def which_split(dataset: Dataset, path: Path, wanted: str | None) -> str:
+    """The split that is wanted; by default test, else the first. Raises `DatasetError`."""
     if not dataset.qrels:
         raise DatasetError(
-            f"{path} holds no qrels, so rankings of it cannot be scored."
+            f"{path} holds no qrels: no qrels.jsonl, no qrels.tsv, and none under qrels/ or data/."
             f"{missing_table_hint(dataset.root, 'qrels')}"
         )
     if wanted is None:

@@ -22,7 +22,6 @@ from retgen.sources.formats import HUB
 from retgen.sources.markdown import shown_words
 from retgen.sources.read import FORMATS, LONGEST, read_sources, refusals
 from retgen.sources.records import (
-    DOCUMENT,
     Block,
     BlockKind,
     Columns,
@@ -37,7 +36,6 @@ from retgen.sources.records import (
 )
 
 __all__ = [
-    "DOCUMENT",
     "FORMATS",
     "HUB",
     "LONGEST",

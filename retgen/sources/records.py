@@ -70,7 +70,6 @@ TITLES = (
 BlockKind = Literal[
     "title", "heading", "paragraph", "item", "code", "table", "caption", "boilerplate"
 ]
-DOCUMENT = {"id": str, "title": str, "text": str}  # a row that keeps a document, `row`
 
 
 class Block(NamedTuple):
@@ -128,7 +127,7 @@ class SourceDocument(NamedTuple):
     place: str = ""
 
     def row(self) -> dict[str, Any]:
-        """The document without its structure, as `DOCUMENT` describes it."""
+        """The document without its structure."""
         return {"id": self.id, "title": self.title, "text": self.text}
 
 

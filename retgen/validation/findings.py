@@ -10,6 +10,8 @@ import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 
+from pydantic import ValidationError
+
 from retgen.data import TableFiles
 from retgen.errors import RecipeError, RetgenError, UsageError
 from retgen.generators import families, family
@@ -60,8 +62,8 @@ _VOUCH = (
     RuleListing(
         "sources",
         "error",
-        "a file of `sources/` that is lost, or has a row that its family cannot have left: without "
-        "it a proof cannot be repeated",
+        "a file of `sources/` that was lost or changed, or does not fit the recipe: without it a "
+        "proof cannot be repeated",
     ),
 )
 
@@ -92,8 +94,7 @@ def table(docs: Path) -> Iterator[tuple[str, str, str]]:
         yield f"`{row.name}`", row.severity, row.finds
 
 
-_NAMED = 5  # records that a folded finding names; all are in its ids
-_ROWS = 10
+_NAMED = 5  # records or rows that a folded finding names; all are in its ids
 
 
 # --- switched off, or of another severity -------------------------------------------------------
@@ -104,69 +105,38 @@ def check_rule_names(recipe: Recipe) -> None:
     _check(recipe, recipe.rules, "validate.", RecipeError)
 
 
-def with_rulings(
+def rulings(
     recipe: Recipe | None, off: Mapping[str, str], severity: Mapping[str, str]
-) -> tuple[RuleSettings, list[Finding]]:
-    """(the recipe's settings with what this call adds to them, what the recipe may not say).
+) -> RuleSettings:
+    """The recipe's settings with what this call adds to them. Raises `UsageError`.
 
-    The latter is of a recipe.yaml that was changed after its run. Raises `UsageError`.
+    Raises `RecipeError` for a recipe.yaml that was changed after its run, to what it may not say.
     """
-    settings, findings = _lawful(recipe) if recipe else (RuleSettings(), [])
-    for name, reason in off.items():
-        if len(reason.strip()) < 3:
-            raise UsageError(
-                f"--off {name}={reason}: the reason is too short to tell anybody why (3 characters "
-                f'at least), for example --off {name}="kept as it is"'
-            )
-    for name, level in severity.items():
-        if level not in SEVERITIES:
-            raise UsageError(
-                f"--severity {name}: there is no severity {level!r}"
-                f"{did_you_mean(level, SEVERITIES) or '.'} There are: {', '.join(SEVERITIES)}"
-            )
-    added = RuleSettings.model_validate({"off": dict(off), "severity": dict(severity)})
+    try:
+        added = RuleSettings.model_validate({"off": off, "severity": severity})
+    except ValidationError as error:
+        first = error.errors(include_url=False)[0]
+        key, name = first["loc"]
+        raise UsageError(f"--{key} {name}={first['input']}: {first['msg']}") from error
     _check(recipe, added, "--", UsageError)
-    both = {"off": settings.off | added.off, "severity": settings.severity | added.severity}
-    return settings.model_copy(update=both), findings
-
-
-def _lawful(recipe: Recipe) -> tuple[RuleSettings, list[Finding]]:
-    settings = recipe.rules
-    if not settings.off and not settings.severity:
-        return settings, []
-    names, proof = rule_names(recipe)
-    free = names - proof  # a rule of a family that does not name it is not free either
-    off = {name: why for name, why in settings.off.items() if name in free}
-    severity = {
-        name: level for name, level in settings.severity.items() if level == "error" or name in free
-    }
-    findings = [
-        Finding(
-            "manifest",
-            "error",
-            ["recipe.yaml"],
-            f"recipe.yaml switches off or lowers {name}, which vouches for this data set and was "
-            "applied all the same",
-        )
-        for name in sorted({*settings.off, *settings.severity} - {*off, *severity})
-    ]
-    return settings.model_copy(update={"off": off, "severity": severity}), findings
-
-
-def _vouches(name: str, proof: frozenset[str]) -> bool:
-    return name.partition("/")[0] in proof
+    if recipe is None:
+        return added
+    check_rule_names(recipe)
+    both = {"off": recipe.rules.off | added.off, "severity": recipe.rules.severity | added.severity}
+    return recipe.rules.model_copy(update=both)
 
 
 def _check(
     recipe: Recipe | None, settings: RuleSettings, where: str, kind: type[RetgenError]
 ) -> None:
+    """Raise an error of this kind for a rule that the settings may not name."""
     if not settings.off and not settings.severity:
         return
     names, proof = rule_names(recipe)
     for key, given in (("off", settings.off), ("severity", settings.severity)):
-        for name in given:
-            if _vouches(name, proof):
-                if key == "severity" and settings.severity[name] == "error":
+        for name, value in given.items():
+            if name.partition("/")[0] in proof:
+                if (key, value) == ("severity", "error"):
                     continue
                 raise kind(
                     f"{where}{key}: {name} vouches for this data set, so it can be neither "
@@ -187,9 +157,7 @@ def apply_severities(findings: Iterable[Finding], settings: RuleSettings) -> lis
         if name not in settings.off:
             level = settings.severity.get(finding.rule, settings.severity.get(name))
             kept.append(finding._replace(severity=level) if level else finding)
-    kept = fold_findings(kept)
-    kept.sort(key=lambda finding: SEVERITIES.index(finding.severity))
-    return kept
+    return sorted(fold_findings(kept), key=lambda finding: SEVERITIES.index(finding.severity))
 
 
 # --- many of one kind ---------------------------------------------------------------------------
@@ -230,15 +198,20 @@ def _without(text: str, name: str) -> str:
 
 def _one(members: Sequence[Finding]) -> Finding:
     first, *rest = members
-    others = [" and ".join(finding.ids[:_NAMED]) for finding in rest[:_NAMED] if finding.ids]
-    named = f": {', '.join(others)}{', ...' if len(rest) > _NAMED else ''}" if others else ""
     return Finding(
         first.rule,
         first.severity,
         list(dict.fromkeys(one for finding in members for one in finding.ids)),
-        f"{first.message} ({len(rest):,} more of this kind{named})",
+        first.message + _more([" and ".join(finding.ids[:_NAMED]) for finding in rest]),
         tuple({"ids": finding.ids, "message": finding.message} for finding in members),
     )
+
+
+def _more(others: Sequence[str]) -> str:
+    """How many findings or rows there are beside the first, and the names of some."""
+    named = ", ".join(filter(None, others[:_NAMED]))
+    etc = ", ..." if len(others) > _NAMED else ""
+    return f" ({len(others):,} more of this kind{': ' if named else ''}{named}{named and etc})"
 
 
 def rows_at_fault(
@@ -250,54 +223,17 @@ def rows_at_fault(
     """
     if read == 0 and not problems:
         name = RowPlace(table.files[0], 0).below(root).name()
-        yield Finding("schema", "error", [name], f"{name} is empty: there are no {_nouns(table)}")
+        rows = "documents" if table.name == "corpus" else table.name
+        yield Finding("schema", "error", [name], f"{name} is empty: there are no {rows}")
     faults: dict[str, list[RowPlace]] = {}
     places = table.places([problem.line for problem in problems])
     for place, problem in zip(places, problems, strict=True):
         faults.setdefault(problem.reason, []).append(place.below(root))
     for reason, members in faults.items():
-        message = f"{members[0]}: {reason}"
-        if len(members) > 1:
-            named = ", ".join(str(place.number) for place in members[:_ROWS] if place.number)
-            more = ", ..." if len(members) > _ROWS else ""
-            files = {place.path for place in members}
-            of = members[0].path.as_posix() if len(files) == 1 else f"the {table.name}"
-            if len(files) > 1:
-                named = ", ".join(place.name() for place in members[:_ROWS])
-            message = f"{len(members):,} rows of {of} {_plural(reason)}"
-            message += f" ({'lines ' if len(files) == 1 else ''}{named}{more})" if named else ""
-        yield Finding("schema", "error", [place.name() for place in members], message)
-
-
-def _nouns(table: TableFiles) -> str:
-    return "documents" if table.name == "corpus" else table.name
-
-
-def _plural(reason: str) -> str:
-    """What is wrong with a row, said of several."""
-    if reason.startswith("is "):
-        return "are " + reason.removeprefix("is ").replace("a JSON object", "JSON objects")
-    if reason.startswith("holds "):
-        return "hold " + reason.removeprefix("holds ")
-    parts = reason.split(", ")
-    if all(part.startswith("has ") for part in parts):
-        return ", ".join("have " + part.removeprefix("has ") for part in parts)
-    return f"are wrong: {reason}"
-
-
-def links(run: Path, names: Iterable[str]) -> Iterator[Finding]:
-    """Files of a run that lie elsewhere: a copy of the run would lose them.
-
-    `names`: the files that the manifest lists.
-    """
-    home = run.resolve()
-    for name in ["manifest.json", "report.json", "report.html", *names]:
-        lies = (run / name).resolve()
-        if not lies.is_relative_to(home):
-            message = (
-                f"{name} is a link out of the run directory, to {lies}: put the file itself here"
-            )
-            yield Finding("manifest", "warning", [name], message)
+        ids = [place.name() for place in members]
+        others = [place.name() if place.number else "" for place in members[1:]]
+        more = _more(others) if others else ""
+        yield Finding("schema", "error", ids, f"{members[0]}: {reason}{more}")
 
 
 def byte_order_marks(root: Path, tables: Iterable[TableFiles]) -> Iterator[Finding]:

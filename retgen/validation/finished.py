@@ -1,160 +1,164 @@
-"""A finished run: its files have the hashes of the manifest, and its recipe makes them again."""
+"""A finished run: its files have the hashes of the manifest, and its recipe makes them again.
+
+What agents said is taken from `sources/`; where all of them are offline, they are asked again.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator, Mapping
+import io
+import math
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
+from itertools import chain, zip_longest
 from pathlib import Path
 from typing import Any
 
 import orjson
 
 from retgen.agents.report import CallReport, Rejection, Rejections, rejection_line
-from retgen.data import Dataset
 from retgen.errors import EndpointFailed, RetgenError
-from retgen.generate import table_files
+from retgen.generate import BLOCK, generate_with_agents, lines_by_table, lines_of, table_files
 from retgen.generators.records import Records
 from retgen.manifest import manifest_of, other_format, recipe_files
 from retgen.progress import Progress
 from retgen.recipe import SOURCES, Recipe
-from retgen.validation.findings import links
-from retgen.validation.regenerate import (
-    REGENERATED,
-    compare_file,
-    compare_tables,
-    differences,
-    repeat_agents,
-    unreadable_sources,
-)
 from retgen.validators.rule import Finding, Severity
 from retgen.validators.validation import Validation
 from retgen.version import __version__
 from retgen.work import Engine
 from retgen.write import FileInfo, dump_json, file_info
 
-_FOLDERS = ("dataset", "training", "tables", SOURCES, "inputs")
 DAMAGED = (OSError, ValueError, KeyError, TypeError, AttributeError, IndexError)
 UNFIT = "recipe.yaml, inputs/ and sources/ do not fit together, so one of them is not the run's"
+_FOLDERS = ("dataset", "training", "tables", SOURCES, "inputs")
+_LONG = 100  # characters of a value in a message
+_SHOWN = 3  # rows that a finding names
+_IDS = ("_id", "query-id", "corpus-id", "id", "ladder")
 
 
-def damaged_sources(run: Path, recipe: Recipe) -> list[Finding]:
-    """Files of `sources/` of a finished run that cannot be read as its recipe's family does."""
-    manifest = _manifest(run)
-    if not isinstance(manifest, dict):
-        return []
-    same = other_format(manifest) is None and _version(manifest) == __version__
-    return [*unreadable_sources(run, recipe, same)]
+def check_files(run: Path, recipe: Recipe) -> tuple[dict[str, Any] | None, list[Finding]]:
+    """(the manifest, None where there is none, what was changed since it was written).
 
-
-def changed_lists(run: Path, recipe: Recipe) -> list[Finding]:
-    """Word lists that the proof reads and that are not those of the manifest."""
-    manifest = _manifest(run)
-    if not isinstance(manifest, dict):
-        return []
-    made_with = manifest.get("word_lists")
-    try:
-        lists = recipe.family.word_lists(recipe.job)
-    except (OSError, RetgenError):  # its sources are gone or damaged, which is found elsewhere
-        lists = {}
-    return [
-        Finding(
-            "word-lists",
-            "error",
-            [],
-            f"the list of {name} has changed since this data set was made (with retgen "
-            f"{_version(manifest)}), so its proof cannot be repeated here: install that version",
-        )
-        for name, digest in lists.items()
-        if isinstance(made_with, dict) and made_with.get(name, digest) != digest
-    ]
-
-
-def check_finished(
-    recipe: Recipe,
-    dataset: Dataset,
-    result: Validation,
-    engine: Engine,
-    scratch: Path,
-    progress: Progress,
-) -> list[Finding]:
-    """Compare the files of a run with its manifest, and with what its recipe makes again.
-
-    `result`: what its tables gave.
+    Findings of other rules than `manifest` are of what the proof reads beside the tables.
     """
-    run = dataset.run
-    assert run is not None
-    manifest = _manifest(run)
-    if not isinstance(manifest, dict):
-        return [manifest]
-    findings = [*_files(run, manifest)]
-    if any(finding.rule == "word-lists" for finding in result.findings):
-        return findings
-    findings += links(run, manifest["files"])
-    if other := other_format(manifest):
-        severity, what = other
-        findings.append(Finding("manifest", severity, ["manifest.json"], f"manifest.json: {what}"))
-    same = other is None and _version(manifest) == __version__
-    names: Collection[str] = _present(run, SOURCES)
-    again: list[Finding] = []
-    rejected = Rejections() if not recipe.needs_sources else None
-    if other is None and not same:
-        why = f"it was made with retgen {_version(manifest)}, this is {__version__}"
-        again.append(_not_again(why, "warning"))
-    elif same and rejected is None and not recipe.live and recipe.family.repeatable(recipe.job):
-        try:
-            again, rejected, names = repeat_agents(run, recipe, scratch / "again", engine, progress)
-        except EndpointFailed as error:  # a model of the Hub that cannot be had here
-            again.append(_not_again(f"its agents cannot be asked again: {error}", "warning"))
-        except (RetgenError, *DAMAGED) as error:
-            again.append(_not_again(f"its agents cannot be asked again: {error!r}", "error"))
-    if any(finding.rule == "sources" for finding in result.findings):
-        return [*findings, *again]
-    try:
-        records = recipe.records()
-        if same:
-            again += compare_tables(run, recipe, records, engine, progress)
-    except (RetgenError, *DAMAGED) as error:
-        level: Severity = "error" if same else "warning"
-        return [*findings, *again, _not_again(f"{UNFIT}: {error!r}", level)]
-    again = _list_changed(manifest, records, again)
-    records, refused = _with_rejected(run, records, rejected if same else None)
-    findings += [*again, *refused]
-    expected = {one.name for tables in table_files(recipe, records) for one in tables}
-    if other is None:
-        findings += _missing_or_extra(
-            manifest,
-            {*expected, *names, "rejected.jsonl", *_cards(records), *recipe_files(recipe, run)},
-        )
-    if result.ok and not any(one.severity == "error" for one in again):
-        right = manifest_of(recipe, result, records, {}, {}, CallReport().costs())
-        findings += _figures(manifest, orjson.loads(dump_json(right)), same, other is not None)
-    return findings
-
-
-# --- files --------------------------------------------------------------------------------------
-
-
-def _manifest(run: Path) -> dict[str, Any] | Finding:
     path = run / "manifest.json"
     try:
-        manifest = orjson.loads(path.read_bytes())
+        manifest: dict[str, Any] = orjson.loads(path.read_bytes())
         for info in manifest["files"].values():
             FileInfo(**info)
+        stated_lists, version = dict(manifest["word_lists"]), manifest["versions"]["retgen"]
     except FileNotFoundError:
         message = (
             f"{run} is unfinished: it has no manifest.json, which is written last. The run was "
             f"stopped, or did not pass its checks; `gen run {run}/recipe.yaml --out {run}` ends it"
         )
-        return Finding("manifest", "error", [], message)
+        return None, [Finding("manifest", "error", [], message)]
     except DAMAGED:
-        return Finding("manifest", "error", ["manifest.json"], f"{path} is not a manifest")
-    assert isinstance(manifest, dict)  # it has files
-    return manifest
+        return None, [Finding("manifest", "error", ["manifest.json"], f"{path} is not a manifest")]
+    try:
+        lists = recipe.family.word_lists(recipe.job)
+    except (OSError, RetgenError):  # its sources are gone or damaged, which their hashes tell
+        lists = {}
+    changed = [
+        Finding(
+            "word-lists",
+            "error",
+            [],
+            f"the list of {name} has changed since this data set was made (with retgen "
+            f"{version}), so its proof cannot be repeated here: install that version",
+        )
+        for name in _changed_lists(stated_lists, lists)
+    ]
+    return manifest, [*_changed_files(run, manifest["files"]), *changed]
 
 
-def _version(manifest: Mapping[str, Any]) -> str:
-    versions = manifest.get("versions")
-    return str(versions.get("retgen", "unknown")) if isinstance(versions, dict) else "unknown"
+def check_finished(
+    run: Path,
+    recipe: Recipe,
+    manifest: Mapping[str, Any],
+    changed: Iterable[Finding],
+    result: Validation,
+    engine: Engine,
+    scratch: Path,
+    progress: Progress,
+) -> list[Finding]:
+    """Compare the files of a run, and the figures of its manifest, with what its recipe makes.
+
+    `manifest`, `changed`: of `check_files`; `result`: what the tables gave.
+    """
+    rules = {finding.rule for finding in (*changed, *result.findings)}
+    if "word-lists" in rules:
+        return []
+    sources = _present(run, SOURCES)
+    again = [*_of_another_version(manifest)]
+    same = not again
+    rejected = None if recipe.needs_sources else Rejections()
+    if same and rejected is None and not recipe.live and recipe.family.repeatable(recipe.job):
+        try:
+            again, rejected, sources = _repeat_agents(
+                run, recipe, scratch / "again", engine, progress
+            )
+        except (RetgenError, *DAMAGED) as error:
+            # a model of the Hub may be out of reach here
+            level: Severity = "warning" if isinstance(error, EndpointFailed) else "error"
+            again.append(_not_again(f"its agents cannot be asked again: {error!r}", level))
+    if "sources" in rules:
+        return again
+    try:
+        records = recipe.records()
+        if same and (lists := _changed_lists(manifest["word_lists"], records.word_lists)):
+            why = f"the list of {' and '.join(lists)} has changed since"
+            again = [_not_again(f"{why}, and with it the rows it gives", "warning")]
+        elif same:
+            again += _compare_tables(run, recipe, records, engine, progress)
+    except (RetgenError, *DAMAGED) as error:
+        level = "error" if same else "warning"
+        return [*again, _not_again(f"{UNFIT}: {error!r}", level)]
+    try:
+        if rejected is None or not same:  # what agents rejected, only their models know
+            lines = (run / "rejected.jsonl").read_bytes().splitlines()
+            of_agents = lines[: max(0, len(lines) - len(records.rejected))]
+            rejected = Rejections(Rejection(**orjson.loads(line)) for line in of_agents)
+        rejected.extend(records.rejected)
+        records = replace(records, rejected=rejected)
+        again += _compare_lines(run, "rejected.jsonl", map(rejection_line, rejected))
+    except DAMAGED as error:
+        again.append(_differs("rejected.jsonl", f"cannot be read: {error}"))
+    if same:
+        tables = (one.name for some in table_files(recipe, records) for one in some)
+        cards = ["dataset/README.md", *(["training/README.md"] if records.training else [])]
+        names = {*tables, *sources, *cards, "rejected.jsonl", *recipe_files(recipe, run)}
+        for name in sorted(manifest["files"].keys() ^ names):
+            what = "is missing in the manifest: the recipe makes this file"
+            if name not in names:
+                what = "is in the manifest, but the recipe makes no such file"
+            again.append(_of_file(name, what))
+    if result.ok and not any(one.severity == "error" for one in again):
+        right = manifest_of(recipe, result, records, {}, {}, CallReport().costs())
+        again += _figures(manifest, orjson.loads(dump_json(right)), same)
+    return again
+
+
+def _of_another_version(manifest: Mapping[str, Any]) -> Iterator[Finding]:
+    """That this version of retgen did not make the run, if so."""
+    version = manifest["versions"]["retgen"]
+    if other := other_format(manifest):
+        severity, what = other
+        yield Finding("manifest", severity, ["manifest.json"], f"manifest.json: {what}")
+    elif version != __version__:
+        yield _not_again(f"it was made with retgen {version}, this is {__version__}", "warning")
+
+
+def _changed_lists(stated: Mapping[str, str], lists: Mapping[str, str]) -> list[str]:
+    """The names of the lists of words whose hash is not the one that is stated."""
+    return [name for name, digest in lists.items() if stated.get(name, digest) != digest]
+
+
+def _not_again(why: str, severity: Severity) -> Finding:
+    return Finding("regenerated", severity, [], f"the tables are not made again: {why}")
+
+
+# --- files --------------------------------------------------------------------------------------
 
 
 def _present(run: Path, folder: str) -> list[str]:
@@ -162,117 +166,196 @@ def _present(run: Path, folder: str) -> list[str]:
     return [path.relative_to(run).as_posix() for path in result]
 
 
-def _files(run: Path, manifest: Mapping[str, Any]) -> Iterator[Finding]:
-    """Files that are not in the manifest, or not as it describes them."""
-    stated = manifest["files"]
+def _changed_files(run: Path, stated: Mapping[str, Any]) -> Iterator[Finding]:
+    """Files that are not in the manifest, not as it describes them, or not in the run directory."""
     for folder in _FOLDERS:
         for name in _present(run, folder):
             if name not in stated:
-                yield _of_file(name, f"{name} is not in the manifest")
+                yield _of_file(name, "is not in the manifest")
     for name, info in stated.items():
-        file = run / name
-        if not file.is_file():
-            yield _of_file(name, f"{name} is in the manifest but not there")
-        elif file_info(file)._asdict() != info:
-            yield _of_file(name, f"{name} is not the file that the manifest describes")
+        lies = (run / name).resolve()
+        if not lies.is_relative_to(run.resolve()):  # a copy of the run would lose it
+            what = f"is a link out of the run directory, to {lies}: put the file itself here"
+            yield _of_file(name, what, "warning")
+        rule, what = "manifest", "is not the file that the manifest describes"
+        if not (run / name).is_file():
+            what = "is in the manifest but not there"
+        elif file_info(run / name)._asdict() == info:
+            continue
+        if name.startswith(f"{SOURCES}/"):
+            rule = "sources"
+            what += "; without it the labels cannot be proven: put the file back"
+        yield Finding(rule, "error", [name], f"{name} {what}")
 
 
-def _missing_or_extra(manifest: Mapping[str, Any], names: Iterable[str]) -> Iterator[Finding]:
-    """Files that the manifest has beside those of a run, or lacks."""
-    wanted, stated = set(names), manifest["files"]
-    for name in sorted(stated.keys() - wanted):
-        yield _of_file(name, f"{name} is in the manifest, but the recipe makes no such file")
-    for name in sorted(wanted - stated.keys()):
-        yield _of_file(name, f"{name} is missing in the manifest: the recipe makes this file")
+def _of_file(name: str, what: str, severity: Severity = "error") -> Finding:
+    return Finding("manifest", severity, [name], f"{name} {what}")
 
 
-def _of_file(name: str, message: str) -> Finding:
-    return Finding("manifest", "error", [name], message)
+# --- rows ---------------------------------------------------------------------------------------
 
 
-# --- the tables, made again ---------------------------------------------------------------------
+def _compare_tables(
+    run: Path, recipe: Recipe, records: Records, engine: Engine, progress: Progress
+) -> Iterator[Finding]:
+    """One finding a file whose rows are not those of the records."""
+    corpus, others = table_files(recipe, records)
+    made = lines_by_table(recipe, run, corpus, engine)
+    tables = chain(made, ((one, lines_of(one)) for one in others))
+    for number, (table, blocks) in enumerate(tables, start=1):
+        if (run / table.name).is_file():  # else that is a finding of its own
+            lines = chain.from_iterable(io.BytesIO(one.data) for one in blocks)
+            yield from _compare_lines(run, table.name, lines)
+        for _ in blocks:  # those of the next file come after them
+            pass
+        progress("again", number, len(corpus) + len(others))
 
 
-def _not_again(why: str, severity: Severity) -> Finding:
-    return Finding(REGENERATED, severity, [], f"the tables are not made again: {why}")
-
-
-def _list_changed(
-    manifest: Mapping[str, Any], records: Records, again: list[Finding]
-) -> list[Finding]:
-    """Where a list of words is another one by now, other rows are no wonder."""
-    stated = manifest.get("word_lists")
-    names = [
-        name
-        for name, digest in records.word_lists.items()
-        if isinstance(stated, dict) and stated.get(name, digest) != digest
-    ]
-    if not names or not any(one.severity == "error" for one in again):
-        return again
-    why = f"the list of {' and '.join(names)} has changed since, and with it the rows it gives"
-    return [_not_again(why, "warning")]
-
-
-def _with_rejected(
-    run: Path, records: Records, of_agents: Rejections | None
-) -> tuple[Records, list[Finding]]:
-    """The records with all that were rejected, and what is wrong with rejected.jsonl.
-
-    `of_agents`: what agents rejected, None where only their models know.
-    """
-    name = "rejected.jsonl"
+def _compare_lines(run: Path, name: str, right: Iterable[bytes]) -> Iterator[Finding]:
+    """A finding of the first rows of a file that are not these lines of JSON, if any is not."""
+    ids, parts = list[str](), list[str]()
+    number = missing = extra = 0
+    wanted = map(_columns, map(orjson.loads, right)) if name.endswith(".parquet") else right
     try:
-        rows = [orjson.loads(line) for line in (run / name).read_bytes().splitlines()]
-        stated = [Rejection(**row) for row in rows]
-    except DAMAGED as error:
-        message = f"{name} cannot be read: {error}"
-        return records, [Finding(REGENERATED, "error", [name], message)]
-    if of_agents is None:
-        own = len(stated) - len(records.rejected)
-        right = Rejections(stated[: max(0, own)])
-    else:
-        right = Rejections(of_agents)
-    right.extend(records.rejected)
-    records = replace(records, rejected=right)
-    wrong = compare_file(run / name, name, b"".join(map(rejection_line, right)))
-    return records, [wrong] if wrong else []
+        for number, (stated, made) in enumerate(zip_longest(_rows(run / name), wanted), start=1):
+            if stated == made:
+                continue
+            missing += stated is None
+            extra += made is None
+            if len(parts) < _SHOWN:
+                parts.append(f"row {number:,} {_difference(stated, made)}")
+                rows = (_parsed(one) for one in (stated, made) if one is not None)
+                objects = [row for row in rows if isinstance(row, dict)]
+                ids += [row[key] for row in objects for key in _IDS if type(row.get(key)) is str]
+    except (OSError, ValueError) as error:  # Arrow's errors are both
+        yield _differs(name, f"cannot be read: {error}")
+        return
+    if parts:
+        counts = f" ({number - missing:,} rows, must be {number - extra:,})"
+        where = counts if missing != extra else ""
+        yield _differs(name, f"is not what the recipe makes{where}: {'; '.join(parts)}", ids)
 
 
-def _cards(records: Records) -> list[str]:
-    names = ["dataset/README.md", "training/README.md"]
-    return names if records.training else names[:1]
+def _rows(path: Path) -> Iterator[bytes]:
+    """The lines of a file, or the rows of Parquet as `_columns` writes them."""
+    if path.suffix != ".parquet":
+        with open(path, "rb") as lines:
+            yield from lines
+        return
+    import pyarrow.parquet as pq
 
+    with pq.ParquetFile(path) as file:
+        for batch in file.iter_batches(BLOCK):
+            yield from map(_columns, batch.to_pylist())
+
+
+def _columns(row: dict[str, Any]) -> bytes:
+    """A row as JSON without the order of its keys, which Parquet has once for all rows."""
+    return orjson.dumps(row, default=str, option=orjson.OPT_SORT_KEYS)
+
+
+def _difference(stated: bytes | None, right: bytes | None) -> str:
+    if right is None:
+        return "must not be there"
+    if stated is None:
+        return "is missing"
+    result = [f"{key} {what}" for key, what in differences(_parsed(stated), _parsed(right))]
+    return ", ".join(result[:2]) or "has the right values, but is written in another way"
+
+
+def _parsed(line: bytes) -> Any:
+    try:
+        return orjson.loads(line)
+    except ValueError:
+        return line.decode(errors="replace").rstrip("\n")
+
+
+def _differs(name: str, what: str, ids: Iterable[str] = ()) -> Finding:
+    return Finding("regenerated", "error", list(dict.fromkeys([name, *ids])), f"{name} {what}")
+
+
+def _repeat_agents(
+    run: Path, recipe: Recipe, folder: Path, engine: Engine, progress: Progress
+) -> tuple[list[Finding], Rejections, list[str]]:
+    """Have the offline agents work in an empty folder.
+
+    Returns what differs from what they left in the run, their rejected records, and the names of
+    their files.
+    """
+    from retgen.agents.models import ModelOptions
+
+    report = generate_with_agents(recipe, folder, ModelOptions(), engine=engine, progress=progress)
+    findings: list[Finding] = []
+    names = [f"{SOURCES}/{path.name}" for path in sorted((folder / SOURCES).glob("*"))]
+    for name in names:
+        if (run / name).is_file():
+            with open(folder / name, "rb") as right:
+                findings += _compare_lines(run, name, right)
+    return findings, report.rejected, names
+
+
+# --- values -------------------------------------------------------------------------------------
+
+
+def differences(stated: Any, right: Any, key: str = "") -> Iterator[tuple[str, str]]:
+    """Where `stated` is not `right`. Floats may differ in their last bits, as machines do.
+
+    Each: (key, dotted and with places in lists: "example.rows[3][1]", the rest of a sentence).
+    """
+    if isinstance(stated, dict) and isinstance(right, dict):
+        for name in dict.fromkeys([*right, *stated]):
+            inner = f"{key}.{name}" if key else str(name)
+            if name not in stated:
+                yield inner, f"is missing; must be {quote(right[name])}"
+            elif name not in right:
+                yield inner, f"is {quote(stated[name])}; must not be there"
+            else:
+                yield from differences(stated[name], right[name], inner)
+    elif isinstance(stated, list) and isinstance(right, list) and len(stated) == len(right):
+        for place, both in enumerate(zip(stated, right, strict=True)):
+            yield from differences(*both, f"{key}[{place}]")
+    elif not _same(stated, right):
+        yield key or "value", f"is {quote(stated, right)}, must be {quote(right, stated)}"
+
+
+def _same(stated: Any, right: Any) -> bool:
+    if isinstance(right, float) and type(stated) in (int, float):
+        return math.isclose(stated, right, rel_tol=1e-9, abs_tol=1e-12)
+    return type(stated) is type(right) and bool(stated == right)
+
+
+def quote(value: Any, other: Any = None) -> str:
+    """A value as JSON; of a long one the part in which it differs from `other`."""
+    text, second = (orjson.dumps(one, default=str).decode() for one in (value, other))
+    pairs = enumerate(zip(text, second, strict=False))
+    at = next((place for place, (a, b) in pairs if a != b), 0) if len(text) > _LONG else 0
+    start = max(0, at - _LONG // 3)
+    text = ("..." if start else "") + text[start:]
+    return text if len(text) <= _LONG else f"{text[: _LONG - 3]}..."
+
+
+# --- figures ------------------------------------------------------------------------------------
 
 # what any version of retgen gives for the same tables
 _SETTLED = frozenset({"name", "family", "seed", "counts", "complete", "evidence"})
 # what neither recipe nor tables tell: the files, the circumstances of the run, and its costs
-_OF_RUN = frozenset(
-    {
-        "files",
-        "format_version",
-        "created",
-        "versions",
-        "timings",
-        "models",
-        "answers",
-        *CallReport().costs(),
-    }
-)
+_OF_RUN = {"files", "format_version", "created", "versions", "timings", "models", "answers"}
 
 
 def _figures(
-    manifest: Mapping[str, Any], right: Mapping[str, Any], same: bool, earlier: bool
+    manifest: Mapping[str, Any], right: Mapping[str, Any], same: bool
 ) -> Iterator[Finding]:
     """Figures of the manifest that recipe and tables do not give.
 
-    `same`: this version of retgen wrote it; else only what any version gives is compared.
-    `earlier`: it is in an earlier format, which has fewer figures.
+    `same`: this version of retgen wrote it; else only what any version gives is compared, where it
+    is stated.
     """
+    of_run = {*_OF_RUN, *CallReport().costs()}
     stated, expected = (
-        {key: one[key] for key in one if key not in _OF_RUN and (same or key in _SETTLED)}
+        {key: one[key] for key in one if key not in of_run and (same or key in _SETTLED)}
         for one in (manifest, right)
     )
-    for one in differences(stated, expected):
-        if not (earlier and one.what.startswith("is missing")):
-            ids, message = [f"manifest.json:{one.key}"], f"manifest.json: {one.key} {one.what}"
-            yield Finding("manifest", "error", ids, message)
+    for key, what in differences(stated, expected):
+        if same or not what.startswith("is missing"):
+            ids = [f"manifest.json:{key}"]
+            yield Finding("manifest", "error", ids, f"manifest.json: {key} {what}")

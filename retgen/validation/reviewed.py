@@ -10,45 +10,40 @@ from __future__ import annotations
 from collections.abc import Iterator
 from pathlib import Path
 
+import orjson
+
 from retgen.data import Dataset, open_dataset
 from retgen.generate import write_dataset
 from retgen.progress import Progress
 from retgen.recipe import SOURCES, Recipe, written_out
 from retgen.reviewed.apply import RULE, ReviewedRecords
 from retgen.reviewed.decisions import digest, read_decisions
-from retgen.validation.regenerate import quote
+from retgen.validation.finished import quote
 from retgen.validators.rule import Finding
 from retgen.validators.validation import Validation
 from retgen.work import Local
 from retgen.write import make_folder, write_file
 from retgen.yaml_text import to_yaml
 
-BEFORE = "before"  # in a scratch folder: the run as it would be without people
 _NAMED = 5
 
 
 def tables_before(run: Path, recipe: Recipe, folder: Path, progress: Progress) -> Dataset:
-    """What the recipe of a run makes without people, written into an empty folder."""
-    recipe = recipe.before_review().at(folder)
+    """What the recipe of a run makes without people, written into an empty folder.
+
+    `recipe`: the run's `before_review`, `at` the folder.
+    """
     make_folder(folder)
     for name in (SOURCES, "inputs"):
         if (run / name).is_dir():
             (folder / name).symlink_to((run / name).resolve(), target_is_directory=True)
     write_file(folder / "recipe.yaml", to_yaml(written_out(recipe)[0]))
     write_dataset(recipe, recipe.records(), folder, Local(1), progress)
-    _rejected_before(run, folder)
+    # what was rejected before the review, agents' records too, stands where a proof looks for it
+    lines = (run / "rejected.jsonl").read_bytes().splitlines(keepends=True)
+    kept = [line for line in lines if orjson.loads(line)["rule"] != RULE]
+    write_file(folder / "rejected.jsonl", b"".join(kept))
     return open_dataset(folder, checked=False)
-
-
-def _rejected_before(run: Path, folder: Path) -> None:
-    """Put what was rejected before the review, agents' records too, where a proof looks for it."""
-    import orjson
-
-    from retgen.agents.report import Rejection, write_rejections
-
-    rows = [orjson.loads(line) for line in (run / "rejected.jsonl").read_bytes().splitlines()]
-    kept = [Rejection(**row) for row in rows if row["rule"] != RULE]
-    write_rejections(folder / "rejected.jsonl", kept)
 
 
 def combine(
@@ -56,11 +51,11 @@ def combine(
     before: Validation,
     recipe: Recipe,
     made: ReviewedRecords,
-    unseen: list[Finding],
+    earlier: Dataset,
 ) -> None:
     """Make of what the tables say, and of the proof without people, what is true of the version.
 
-    `unseen`: of `not_looked_at`.
+    `earlier`: the tables without people.
     """
     proofs = recipe.family.proofs
     of_tables = [one for one in result.findings if one.rule.partition("/")[0] not in proofs]
@@ -69,7 +64,7 @@ def combine(
         for one in before.findings
         if one.severity == "error" and one.rule.partition("/")[0] in proofs | {"sources"}
     ]
-    result.findings = [*of_proof, *unseen, *of_tables]
+    result.findings = [*of_proof, *_not_looked_at(recipe, earlier), *of_tables]
     split = result.splits[0]
     human, edited = made.evidence(split)
     rest = result.statistics["qrels"] - human - edited
@@ -81,8 +76,6 @@ def combine(
         result.human = result.edited = 0
     if made.against:
         result.findings.append(_against(made, kind == "structural"))
-    order = ("error", "warning", "info")
-    result.findings.sort(key=lambda one: order.index(one.severity))
 
 
 def _against(made: ReviewedRecords, structural: bool) -> Finding:
@@ -102,13 +95,11 @@ def _against(made: ReviewedRecords, structural: bool) -> Finding:
     return Finding(RULE, "info", ids, message)
 
 
-def not_looked_at(recipe: Recipe, before: Dataset) -> Iterator[Finding]:
+def _not_looked_at(recipe: Recipe, before: Dataset) -> Iterator[Finding]:
     """Decisions of the first review on other texts than the recipe makes.
 
     Later reviews looked at the version of the one before; where its texts differ, they state them.
     """
-    if not recipe.file.review:
-        return
     path = recipe.file.review[0]
     wanted = read_decisions(path).rows
     queries = {one.query_id: one.text for one in before.read_queries()[0]}

@@ -5,28 +5,19 @@ from __future__ import annotations
 import contextlib
 import gc
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from functools import cached_property
-from pathlib import Path
-from typing import Any, NamedTuple
+from itertools import chain
+from typing import Any
 
-from retgen.data import (
-    CHUNK_BYTES,
-    Chunk,
-    Dataset,
-    Document,
-    Qrel,
-    TableFiles,
-    document_of,
-    open_dataset,
-)
-from retgen.dataset_files import missing_table_hint
-from retgen.errors import DatasetError
+from retgen.data import CHUNK_BYTES, Chunk, Dataset, Document, Qrel, TableFiles, document_of
 from retgen.on_disk import pack, unpacked_on_disk
 from retgen.progress import Progress
 from retgen.recipe import Recipe
 from retgen.recipe_file import RuleSettings
 from retgen.rows import Problem
+from retgen.search.collection import which_split
 from retgen.validators.baselines import WordTerms
 from retgen.validators.notes import extra, texts_by_column
 from retgen.validators.rule import Batch, CorpusRule, Judgements, RuleContext, RuleState
@@ -40,29 +31,12 @@ _AT_MOST = 2000  # queries that rules see where one of them reads all itself
 _EACH = 100  # qrels of each, at most
 # bytes of corpus that a process scans at a time: a sixteenth
 LEAST, MOST = 1 << 20, 64 << 20
-BRIEF = 1.0  # seconds of work whose results one process need not keep on disk
-
-
-def which_split(dataset: Dataset, split: str | None) -> str:
-    """The split whose qrels are checked: test, else the first. Raises `DatasetError`."""
-    if not dataset.qrels:
-        raise DatasetError(
-            f"{dataset.root} holds no qrels. Looked for qrels.jsonl, qrels.tsv, qrels/*.tsv, "
-            "and Parquet or JSON Lines under qrels/ or data/."
-            f"{missing_table_hint(dataset.root, 'qrels')}"
-        )
-    if split is None:
-        split = "test" if "test" in dataset.qrels else next(iter(dataset.qrels))
-    if split not in dataset.qrels:
-        raise DatasetError(
-            f"{dataset.root} has no split {split!r}; it has {', '.join(dataset.qrels)}"
-        )
-    return split
+BRIEF = 1.0  # seconds of work that one process does as a single part, so that nothing is merged
 
 
 def load_judgements(dataset: Dataset, split: str | None, recipe: Recipe | None) -> Judgements:
     """Queries and qrels; where the family's proof reads them itself, the first queries only."""
-    split = which_split(dataset, split)
+    split = which_split(dataset, dataset.root, split)
     at_most = _AT_MOST if recipe is not None and recipe.family.candidate_sets else None
     qrels: Sequence[Qrel]
     queries, query_problems = dataset.stored_queries(at_most)
@@ -73,107 +47,111 @@ def load_judgements(dataset: Dataset, split: str | None, recipe: Recipe | None) 
         some, qrel_problems = dataset.read_qrels(split, at_most * _EACH)
         qrels = [qrel for qrel in some if qrel.query_id in asked]
     others = {name: dataset.stored_qrels(name) for name in dataset.qrels if name != split}
-    answered = {qrel.query_id for qrel in qrels if qrel.relevance > 0}
-    tables = {table.files for table in dataset.qrels.values()}
-    return Judgements(
+    result = Judgements(
         queries,
         qrels,
         query_problems,
         qrel_problems,
         split,
         recipe is None,
-        {name: result for name, (result, _) in others.items()},
+        {name: some for name, (some, _) in others.items()},
         {name: problems for name, (_, problems) in others.items()},
-        texts_by_column(dataset.queries, answered, tables),
     )
+    tables = {table.files for table in dataset.qrels.values()}
+    result.notes = texts_by_column(dataset.queries, result.positives, tables)
+    return result
 
 
-def context_of(
-    recipe: Recipe | None,
-    judgements: Judgements,
-    settings: RuleSettings,
-    scratch: str | None = None,
-) -> RuleContext:
-    """What the rules over this data set are made from."""
-    return RuleContext(
-        judgements,
-        # what retgen wrote itself has no excuse for an order
-        "error" if recipe and recipe.family.from_user(recipe.job) != "queries" else "warning",
-        settings.order_leak_p,
-        recipe.family.covers if recipe else frozenset(),
-        scratch,
-    )
+@dataclass
+class Scanner:
+    """A data set and the rules over it, which each process that scans parts makes once.
 
-
-def build_rules(
-    recipe: Recipe | None,
-    judgements: Judgements,
-    settings: RuleSettings,
-    scratch: str | None = None,
-) -> list[CorpusRule]:
-    """Rules over documents, less those that the family's own proof covers, then the proof."""
-    context = context_of(recipe, judgements, settings, scratch)
-    rules = corpus_rules(context)
-    # no rules: what else is learned from the documents while they are read
-    if WordTerms.name not in context.covered:
-        rules.append(WordTerms(judgements))
-    rules.append(Samples(judgements))
-    if recipe is not None:
-        rules += recipe.family.checks(recipe.job, judgements)
-    for rule in rules:
-        rule.scratch = scratch
-    return rules
-
-
-def scan(
-    dataset: Dataset,
-    rules: list[CorpusRule],
-    engine: Engine,
-    split: str | None,
-    progress: Progress,
-    recipe: Recipe | None,
-    settings: RuleSettings,
-    scratch: str | None = None,
-) -> tuple[int, list[Problem]]:
-    """Show every document to every rule. Returns (documents, rows that are none).
-
-    `recipe`, `settings`: what other processes build the same rules from. `scratch`: folder for
-    arrays of results, which grow with the corpus.
+    `recipe`: None where there is none, or its proof cannot be repeated. `scratch`: folder for what
+    is too large for memory; of this process alone.
     """
+
+    dataset: Dataset
+    split: str | None
+    recipe: Recipe | None
+    scratch: str | None
+
+    @property
+    def settings(self) -> RuleSettings:
+        """Thresholds of the rules, and which are switched off."""
+        return self.recipe.rules if self.recipe else RuleSettings()
+
+    @cached_property
+    def judgements(self) -> Judgements:
+        """What the rules are made from."""
+        return load_judgements(self.dataset, self.split, self.recipe)
+
+    @cached_property
+    def context(self) -> RuleContext:
+        """The same, and how severe the rules are."""
+        recipe = self.recipe
+        return RuleContext(
+            self.judgements,
+            # what retgen wrote itself has no excuse for an order
+            "error" if recipe and recipe.family.from_user(recipe.job) != "queries" else "warning",
+            self.settings.order_leak_p,
+            recipe.family.covers if recipe else frozenset(),
+        )
+
+    @cached_property
+    def rules(self) -> list[CorpusRule]:
+        """Rules over documents, less those that the family's own proof covers, then the proof."""
+        rules = corpus_rules(self.context)
+        # no rules: what else is learned from the documents while they are read
+        if WordTerms.name not in self.context.covered:
+            rules.append(WordTerms(self.judgements))
+        rules.append(Samples(self.judgements))
+        if self.recipe is not None:
+            rules += self.recipe.family.checks(self.recipe.job, self.judgements)
+        for rule in rules:
+            rule.scratch = self.scratch
+        return rules
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return Scanner, (self.dataset, self.split, self.recipe, None)
+
+
+def scan(scanner: Scanner, engine: Engine, progress: Progress) -> tuple[int, list[Problem]]:
+    """Show every document to every rule. Returns (documents, rows that are none)."""
+    corpus, rules = scanner.dataset.corpus, scanner.rules
     for rule in rules:
-        rule.about(dataset)
-    parts = _parts(dataset.corpus)
-    total = sum(map(len, parts))
-    whole = _Whole()
-    seconds = _seconds(dataset, rules, parts) if len(parts) > 1 else 0.0
-    if not engine.pays(seconds):
+        rule.about(scanner.dataset)
+    parts = _parts(corpus)
+    seconds = _seconds(scanner, parts) if len(parts) > 1 else 0.0
+    if len(parts) == 1 or not engine.pays(seconds):
         engine = Local(1)
-    if len(parts) == 1 or (engine.workers == 1 and seconds < BRIEF):
-        chunks = [chunk for part in parts for chunk in part]
-        result = _scan_part(dataset, rules, chunks, lambda done: progress("proof", done, total))
-        whole.add(result)
-    else:
-        done = 0
-        tasks = {str(number): part for number, part in enumerate(parts)}
-        scanner = _Scanner(dataset.run or dataset.root, split, recipe, settings)
-        scanner.opened = dataset, rules  # in this process; others open it themselves
-        with contextlib.closing(engine.map_in_order(_scan_chunks, scanner, tasks)) as scanned:
-            for name, packed in scanned:
-                whole.add(_Result(*unpacked_on_disk(packed, scratch)))
-                done += len(tasks[name])
-                progress("proof", done, total)
-    for rule, state in zip(rules, whole.states, strict=True):
+        if seconds < BRIEF:
+            parts = [[*chain.from_iterable(parts)]]
+    tasks = {str(number): part for number, part in enumerate(parts)}
+    states: list[RuleState] = []
+    problems: list[Problem] = []
+    documents = lines = done = 0
+    with contextlib.closing(engine.map_in_order(_scan_part, scanner, tasks)) as scanned:
+        for name, packed in scanned:
+            # states grow with the corpus, so their arrays lie in files
+            of_part, documents_there, lines_there, bad = unpacked_on_disk(packed, scanner.scratch)
+            for state, later in zip(states, of_part, strict=False):
+                state.merge(later, documents)
+            states = states or of_part
+            problems += [Problem(lines + line, reason) for line, reason in bad]
+            documents += documents_there
+            lines += lines_there
+            done += len(tasks[name])
+            progress("proof", done, sum(map(len, parts)))
+    for rule, state in zip(rules, states, strict=True):
         rule.state = state
-    again = [rule for rule in rules if rule.suspicious()]
-    if again:
+    if again := [rule for rule in rules if rule.suspicious()]:
         position = 0
-        for part in parts:
-            for chunk in part:
-                for batch in _batches(dataset.corpus.rows(chunk), position, []):
-                    for rule in again:
-                        rule.confirm(batch)
-                    position += len(batch)
-    return whole.documents, whole.problems
+        for chunk in chain.from_iterable(parts):
+            for batch in _batches(corpus.rows(chunk), position, []):
+                for rule in again:
+                    rule.confirm(batch)
+                position += len(batch)
+    return documents, problems
 
 
 def _parts(corpus: TableFiles) -> list[list[Chunk]]:
@@ -189,65 +167,35 @@ def _parts(corpus: TableFiles) -> list[list[Chunk]]:
     return parts
 
 
-def _seconds(
-    dataset: Dataset, rules: Sequence[CorpusRule], parts: Sequence[Sequence[Chunk]]
-) -> float:
+def _seconds(scanner: Scanner, parts: Sequence[Sequence[Chunk]]) -> float:
     """What scanning all parts takes in one process, by the first chunk."""
     began = time.perf_counter()
-    _scan_part(dataset, rules, parts[0][:1])
+    _scan_chunks(scanner, parts[0][:1])
     return (time.perf_counter() - began) * sum(map(len, parts))
 
 
-class _Result(NamedTuple):
-    """What a part was found to be: the states of all rules, and the rows that are no documents."""
-
-    states: list[RuleState]
-    documents: int
-    lines: int
-    problems: list[Problem]
+def _scan_part(scanner: Scanner, chunks: Sequence[Chunk]) -> bytes:
+    return pack(_scan_chunks(scanner, chunks))
 
 
-class _Whole:
-    """The parts so far as one."""
-
-    def __init__(self) -> None:
-        self.states: list[RuleState] = []
-        self.problems: list[Problem] = []
-        self.documents = self._lines = 0
-
-    def add(self, part: _Result) -> None:
-        """Add the part that follows."""
-        if not self.states:
-            self.states = part.states
-        else:
-            for state, later in zip(self.states, part.states, strict=True):
-                state.merge(later, self.documents)
-        self.problems += [Problem(self._lines + line, why) for line, why in part.problems]
-        self.documents += part.documents
-        self._lines += part.lines
-
-
-def _scan_part(
-    dataset: Dataset,
-    rules: Sequence[CorpusRule],
-    chunks: Sequence[Chunk],
-    shown: Callable[[int], None] = lambda done: None,
-) -> _Result:
-    """A scan of consecutive chunks."""
+def _scan_chunks(
+    scanner: Scanner, chunks: Sequence[Chunk]
+) -> tuple[list[RuleState], int, int, list[Problem]]:
+    """(the states of all rules, documents, rows, rows that are none) of consecutive chunks."""
     keep_freed_memory()
-    for rule in rules:
+    for rule in scanner.rules:
         rule.start()
     documents, lines = 0, 0
     problems: list[Problem] = []
-    for number, chunk in enumerate(chunks, start=1):
+    for chunk in chunks:
         result: list[Problem] = []
         # rows hold no cycles; the collector would walk over all of them again and again
         collecting = gc.isenabled()
         gc.disable()
         try:
-            rows = dataset.corpus.rows(chunk)
+            rows = scanner.dataset.corpus.rows(chunk)
             for batch in _batches(rows, documents, result):
-                for rule in rules:
+                for rule in scanner.rules:
                     rule.scan(batch)
                 documents += len(batch)
         finally:
@@ -255,9 +203,7 @@ def _scan_part(
                 gc.enable()
         problems += [Problem(lines + line, reason) for line, reason in result]
         lines += len(rows)
-        if number < len(chunks):
-            shown(number)  # of the last one it is said when all is kept
-    return _Result([rule.state for rule in rules], documents, lines, problems)
+    return [rule.state for rule in scanner.rules], documents, lines, problems
 
 
 def _batches(rows: Sequence[Any], position: int, problems: list[Problem]) -> Iterator[Batch]:
@@ -293,26 +239,3 @@ def _columns(rows: Sequence[Any], position: int) -> Batch | None:
     plain = set(map(len, rows)) <= {4} and None not in metadata
     others = [None if plain else extra(row) for row in rows]
     return Batch(position, ids, titles, texts, metadata, others)
-
-
-class _Scanner:
-    """What scans parts in any process: the data set and its rules, made once in each."""
-
-    def __init__(
-        self, path: Path, split: str | None, recipe: Recipe | None, settings: RuleSettings
-    ) -> None:
-        self._made_from = path, split, recipe, settings
-
-    @cached_property
-    def opened(self) -> tuple[Dataset, list[CorpusRule]]:
-        """The data set, and the rules over it."""
-        path, split, recipe, settings = self._made_from
-        dataset = open_dataset(path, checked=False)
-        return dataset, build_rules(recipe, load_judgements(dataset, split, recipe), settings)
-
-    def __getstate__(self) -> dict[str, Any]:
-        return {"_made_from": self._made_from}
-
-
-def _scan_chunks(scanner: _Scanner, chunks: Sequence[Chunk]) -> bytes:
-    return pack(tuple(_scan_part(*scanner.opened, chunks)))

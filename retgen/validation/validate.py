@@ -15,25 +15,14 @@ from typing import Any
 import numpy as np
 
 from retgen.data import Dataset, open_dataset
-from retgen.errors import RetgenError
+from retgen.errors import RecipeError
 from retgen.progress import Progress, no_progress, usable_cores
 from retgen.qrels import QrelMatrix, certificate
 from retgen.recipe import Recipe, load_recipe
-from retgen.validation.findings import (
-    apply_severities,
-    byte_order_marks,
-    rows_at_fault,
-    with_rulings,
-)
-from retgen.validation.finished import (
-    DAMAGED,
-    UNFIT,
-    changed_lists,
-    check_finished,
-    damaged_sources,
-)
-from retgen.validation.reviewed import BEFORE, combine, not_looked_at, tables_before
-from retgen.validation.scan import build_rules, context_of, load_judgements, scan, which_split
+from retgen.validation.findings import apply_severities, byte_order_marks, rows_at_fault, rulings
+from retgen.validation.finished import DAMAGED, UNFIT, check_files, check_finished
+from retgen.validation.reviewed import combine, tables_before
+from retgen.validation.scan import Scanner, scan
 from retgen.validators.baselines import TermRule, query_blind_baselines
 from retgen.validators.chance import count_spread
 from retgen.validators.rule import Finding, Judgements, Rule
@@ -46,6 +35,7 @@ from retgen.work.local import return_freed_memory
 from retgen.write import scratch_folder
 
 _SCRATCH = ".scratch-"  # prefix of the folder that a validation keeps its terms in
+_STAGES = ("scan", "floors", "certificate")  # of what the tables say; each is timed
 
 
 def validate(
@@ -78,24 +68,27 @@ def validate(
     work = engine_named(engine, workers or usable_cores())
     run = dataset.run
     recipe = load_recipe(run / "recipe.yaml", finished=True).at(run) if run else None
-    settings, _ = with_rulings(recipe, off or {}, severity or {})
+    settings = rulings(recipe, off or {}, severity or {})
     # beside a large data set there is room; the system's folder for such files may be in memory
-    beside = dataset.run if dataset.run and os.access(dataset.run, os.W_OK) else None
+    beside = run if run and os.access(run, os.W_OK) else None
     with scratch_folder(_SCRATCH if beside else f"retgen{_SCRATCH}", beside) as scratch:
-        damaged = damaged_sources(run, recipe) if run and recipe else []
+        manifest, changed = check_files(run, recipe) if run and recipe else (None, [])
+        proven = None if any(one.rule != "manifest" for one in changed) else recipe
         try:
-            proven = None if damaged else recipe
             result = _with_people(dataset, proven, work, progress, split, scratch)
-        except DAMAGED as error:
-            if recipe is None or damaged:
+        except (RecipeError, *DAMAGED) as error:
+            if proven is None:
                 raise
-            damaged = [Finding("sources", "error", [], f"{UNFIT}: {error!r}")]
+            message = f"{UNFIT}: {type(error).__name__}: {error}"
+            changed.append(Finding("sources", "error", [], message))
             result = _with_people(dataset, None, work, progress, split, scratch)
-        result.findings += damaged
-        if recipe is not None:  # as it was written, whatever this call asks beside that
-            result.findings += check_finished(recipe, dataset, result, work, scratch, progress)
-            if not result.ok:  # something is wrong, so nothing is called proven
-                result.proven = result.judged = result.human = result.edited = 0
+        if run and recipe and manifest:  # as it was written, whatever this call asks beside that
+            changed += check_finished(
+                run, recipe, manifest, changed, result, work, scratch, progress
+            )
+        result.findings += changed
+        if not result.ok:  # something is wrong, so nothing is called proven
+            result.proven = result.judged = result.human = result.edited = 0
         for name, other in benchmarks.items():
             result.findings += overlap(dataset, other, name, str(scratch))
         result.findings = apply_severities(result.findings, settings)
@@ -103,16 +96,11 @@ def validate(
         return result
 
 
-def prove(
-    run: Path,
-    recipe: Recipe,
-    engine: Engine,
-    progress: Progress,
-) -> Validation:
+def prove(run: Path, recipe: Recipe, engine: Engine, progress: Progress) -> Validation:
     """Check the tables of a run that is being made, whose recipe, `at` the run, is given."""
     with scratch_folder(_SCRATCH, run) as scratch:
         dataset = open_dataset(run, checked=False)
-        return _with_people(dataset, recipe, engine, progress, None, scratch, being_made=True)
+        return _with_people(dataset, recipe, engine, progress, None, scratch)
 
 
 def _with_people(
@@ -122,25 +110,18 @@ def _with_people(
     progress: Progress,
     split: str | None,
     scratch: Path,
-    being_made: bool = False,
 ) -> Validation:
     """What the tables say; of a version made after a review, the proof is of what it was before."""
     if recipe is None or not recipe.file.review or dataset.run is None:
-        return _validate(dataset, recipe, engine, progress, split, scratch, being_made)
-    try:
-        made = recipe.reviewed_records()
-        first = recipe.before_review().at(scratch / BEFORE)
-        earlier = tables_before(dataset.run, recipe, scratch / BEFORE, progress)
-    except (RetgenError, OSError, ValueError, KeyError, TypeError) as error:
-        message = f"what people decided cannot be applied again: {error}"
-        result = _validate(dataset, None, engine, progress, split, scratch)
-        result.findings.insert(0, Finding("review", "error", [], message))
-        return result
+        return _validate(dataset, recipe, engine, progress, split, scratch)
+    made = recipe.reviewed_records()
+    folder = scratch / "before"
+    first = recipe.before_review().at(folder)
+    earlier = tables_before(dataset.run, first, folder, progress)
     # the family's rules read what stands beside the tables as it was before the review
-    proven = recipe.at(scratch / BEFORE)
-    result = _validate(dataset, proven, engine, progress, split, scratch, being_made)
+    result = _validate(dataset, recipe.at(folder), engine, progress, split, scratch)
     before = _validate(earlier, first, engine, progress, split, scratch)
-    combine(result, before, recipe, made, list(not_looked_at(recipe, earlier)))
+    combine(result, before, recipe, made, earlier)
     return result
 
 
@@ -151,63 +132,43 @@ def _validate(
     progress: Progress,
     split: str | None,
     scratch: Path,
-    being_made: bool = False,
 ) -> Validation:
     """What the tables say, whatever is written about them."""
-    began = time.perf_counter()
-    settings, findings = with_rulings(recipe, {}, {})
-    lists = changed_lists(dataset.run, recipe) if dataset.run and recipe and not being_made else []
-    findings += lists
-    if lists:
-        recipe = None  # the proof would compare with other words than the data set was made of
-    judgements = load_judgements(dataset, split, recipe)
-    which = which_split(dataset, split)
-    findings += byte_order_marks(
-        dataset.root, (dataset.corpus, dataset.queries, dataset.qrels[which])
+    laps = [time.perf_counter()]
+    scanner = Scanner(dataset, split, recipe, str(scratch))
+    settings, judgements, rules = scanner.settings, scanner.judgements, scanner.rules
+    split, root = judgements.split, dataset.root
+    tables = dataset.corpus, dataset.queries, dataset.qrels[split]
+    findings = [*byte_order_marks(root, tables)]
+    findings += rows_at_fault(
+        root, dataset.queries, judgements.query_problems, len(judgements.queries)
     )
-    root, read = dataset.root, len(judgements.queries)
-    findings += rows_at_fault(root, dataset.queries, judgements.query_problems, read)
-    findings += rows_at_fault(root, dataset.qrels[which], judgements.qrel_problems)
-    for name, some in judgements.other_problems.items():
-        findings += rows_at_fault(root, dataset.qrels[name], some)
-    rules = build_rules(recipe, judgements, settings, str(scratch))
-    documents, problems = scan(
-        dataset,
-        rules,
-        engine,
-        split,
-        progress,
-        recipe,
-        settings,
-        str(scratch),
-    )
+    for name, bad in {split: judgements.qrel_problems, **judgements.other_problems}.items():
+        findings += rows_at_fault(root, dataset.qrels[name], bad)
+    documents, problems = scan(scanner, engine, progress)
     findings += rows_at_fault(root, dataset.corpus, problems, documents)
-    everything: list[Rule] = [*query_rules(context_of(recipe, judgements, settings)), *rules]
+    everything: list[Rule] = [*query_rules(scanner.context), *rules]
     for one in everything:
-        one.read_qrels(dataset, which)
+        one.read_qrels(dataset, split)
     for one in everything:
         findings += one.findings()
         return_freed_memory()
-    scanned = time.perf_counter()
+    laps.append(time.perf_counter())
     terms = next(rule for rule in rules if isinstance(rule, TermRule))
-    matrix, play = _matrix(judgements, documents)
-    cutoffs = (play,) if play <= 2000 else ()
+    matrix = _matrix(judgements)
+    cutoffs = (matrix.documents,) if matrix.documents <= 2000 else ()
     own = next((result for rule in rules if (result := rule.baselines()) is not None), None)
     baselines = own or query_blind_baselines(
         terms.state, terms.query_terms(), judgements, cutoffs, engine
     )
-    measured = time.perf_counter()
+    laps.append(time.perf_counter())
     return_freed_memory()
     # a rule names the documents that the corpus lacks; the qrels ask for them all the same
     total = max(documents, len(np.unique(matrix.indices)))
     # of candidate sets the rest of the corpus is not judged, so no query asks for a set of it
     asked = bool(matrix.nnz) and own is None
     stated = certificate(matrix, documents_total=total).to_json() if asked else {}
-    ended = time.perf_counter()
-    kept = apply_severities(findings, settings)
-    judges: dict[str, Any] = {}
-    if recipe is not None:
-        judges = dict(recipe.family.judges(recipe.job))
+    laps.append(time.perf_counter())
     ok = not any(finding.severity == "error" for finding in findings)
     statistics = _statistics(judgements, documents, terms, matrix)
     for rule in rules:
@@ -215,7 +176,7 @@ def _validate(
     labels = statistics["qrels"] if recipe and ok else 0
     evidence = recipe.family.evidence(recipe.job) if recipe else "structural"
     return Validation(
-        kept,
+        apply_severities(findings, settings),
         statistics,
         baselines,
         stated,
@@ -224,33 +185,23 @@ def _validate(
         proven=labels if evidence == "structural" else 0,
         proof=recipe.family.proof if recipe else "",
         judged=labels if evidence == "judged" else 0,
-        judges=judges,
+        judges=dict(recipe.family.judges(recipe.job)) if recipe else {},
         switched_off=dict(settings.off),
         severities=dict(settings.severity),
-        splits=[which, *(name for name in dataset.qrels if name != which)],
-        seconds={
-            "scan": round(scanned - began, 3),
-            "floors": round(measured - scanned, 3),
-            "certificate": round(ended - measured, 3),
-        },
+        splits=[split, *(name for name in dataset.qrels if name != split)],
+        seconds=dict(zip(_STAGES, np.diff(laps).round(3).tolist(), strict=True)),
     )
 
 
 # --- what the files say beside the rules --------------------------------------------------------
 
 
-def _matrix(judgements: Judgements, documents: int) -> tuple[QrelMatrix, int]:
-    """The qrel matrix of the positives, and how many documents it has."""
-    queries = {query_id: i for i, query_id in enumerate(judgements.positives)}
+def _matrix(judgements: Judgements) -> QrelMatrix:
+    """The qrel matrix of the positives: (queries with any, documents relevant to any)."""
     columns = {doc_id: j for j, doc_id in enumerate(sorted(judgements.relevant_documents))}
-    pairs = {
-        (queries[query_id], columns[doc_id])
-        for query_id, docs in judgements.positives.items()
-        for doc_id in docs
-    }
-    both = np.array(sorted(pairs), np.int64).reshape(-1, 2)
-    matrix = QrelMatrix.from_pairs(both[:, 0], both[:, 1], len(queries), len(columns))
-    return matrix, len(columns)
+    # qrels that stand twice are a finding of a rule
+    rows = [sorted({columns[one] for one in docs}) for docs in judgements.positives.values()]
+    return QrelMatrix.from_rows(rows, len(columns))
 
 
 def _statistics(

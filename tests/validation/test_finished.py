@@ -168,7 +168,8 @@ def test_a_judged_run_is_silent(judged: Path) -> None:
         ),
         (
             gone("sources/calibration.json"),
-            "sources/calibration.json cannot be read: No such file or directory; without it ",
+            "recipe.yaml, inputs/ and sources/ do not fit together, so one of them is not the run's: "
+            "FileNotFoundError: ",
         ),
     ],
     ids=["evidence", "accuracy", "verdict", "calibration"],

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
-from typing import Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,7 +15,7 @@ from numpy.typing import NDArray
 from retgen.data import Dataset, Qrel, Query
 from retgen.on_disk import MappedList
 from retgen.validators.duplicates import normalise_text
-from retgen.validators.rule import Batch, CorpusRule, Finding, QueryRule, RuleContext
+from retgen.validators.rule import Batch, CorpusRule, Finding, QueryRule
 from retgen.validators.similar import MISSED, groups, matches
 from retgen.validators.wordsets import Sets, WordSets, query_sets
 
@@ -38,16 +37,11 @@ class NearDuplicates(CorpusRule):
     )
     order = 100
 
-    def __init__(self, scratch: str | None = None) -> None:
-        self.scratch = scratch
+    def __init__(self) -> None:
         self.exact = True
         self._places: dict[int, int] = {}  # document -> group
         self._members: dict[int, list[str]] = defaultdict(list)
         self.start()
-
-    @classmethod
-    def from_context(cls, context: RuleContext) -> Self:
-        return cls(context.scratch)
 
     def start(self) -> None:
         self.state: WordSets = WordSets()
