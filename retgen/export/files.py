@@ -47,8 +47,9 @@ def write_tsv(path: Path, head: str, rows: Iterable[tuple[Any, ...]]) -> int:
     """Write a table with tabs between; how many rows. No row, no file."""
 
     lines = (("\t".join(map(str, row)) + "\n").encode() for row in rows)
-    first = [*([f"{head}\n".encode()] if head else []), *islice(lines, 1)]
-    return max(0, write_lines(path, chain(first, lines)) - bool(head))
+    first = [*islice(lines, 1)]
+    before = [f"{head}\n".encode()] if head and first else []
+    return write_lines(path, chain(before, first, lines)) - len(before)
 
 
 def write_parquet(path: Path, schema: Any, rows: Rows) -> int:
