@@ -124,18 +124,6 @@ def test_while_documents_are_written(tmp_path: Path, form: str, workers: int) ->
     assert left
 
 
-@pytest.mark.slow
-def test_while_labels_are_proven(tmp_path: Path) -> None:
-    """Room for the data set, and none for what the proof keeps beside it."""
-    text, left = fill(tmp_path, "out", "2300k", "jsonl", 1)
-    assert re.fullmatch(
-        r"gen: cannot write out/\.proof/part-00000\d: the disk is full\. What was finished before is "
-        r"kept: free some space and run the same command again\.\n",
-        text,
-    )
-    assert len(left) == 4 + 2
-
-
 # mounts a small disk, runs, makes it larger, runs again, and saves what is there
 ANY = """
 mount -t tmpfs -o size=$1 tmpfs small || exit 90

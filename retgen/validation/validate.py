@@ -79,8 +79,8 @@ def validate(
         except (RecipeError, *DAMAGED) as error:
             if proven is None:
                 raise
-            message = f"{UNFIT}: {type(error).__name__}: {error}"
-            changed.append(Finding("sources", "error", [], message))
+            rule = "review" if proven.file.review and isinstance(error, RecipeError) else "sources"
+            changed.append(Finding(rule, "error", [], f"{UNFIT}: {type(error).__name__}: {error}"))
             result = _with_people(dataset, None, work, progress, split, scratch)
         if run and recipe and manifest:  # as it was written, whatever this call asks beside that
             changed += check_finished(

@@ -355,36 +355,6 @@ def test_a_table_of_verdicts_that_is_not_there(two: Path, tmp_path: Path) -> Non
     assert message.startswith(f"{VERDICTS}, it cannot be read: ")
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize(
-    ("name", "content", "message"),
-    [
-        ("ladders.jsonl", b'{"id": "legal-00001"', "sources/ladders.jsonl, row 1: "),
-        ("ladders.jsonl", b"\n", "sources/ladders.jsonl, row 1: "),
-        (
-            "ladders.jsonl",
-            b'{"id": "x", "sentences": [1], "rewrites": [], "conditions": [], "queries": []}\n',
-            "sources/ladders.jsonl, row 1: ",
-        ),
-        ("ladders.jsonl", None, "No such file"),
-        ("documents.jsonl", b'{"id": "legal-00001"', "sources/documents.jsonl, row 1: "),
-        ("documents.jsonl", None, "No such file"),
-    ],
-)
-def test_damaged_sources_are_named(
-    two: Path, tmp_path: Path, name: str, content: bytes | None, message: str
-) -> None:
-    copy = tmp_path / "altered"
-    shutil.copytree(two, copy)
-    if content is None:
-        (copy / "sources" / name).unlink()
-    else:
-        (copy / "sources" / name).write_bytes(content)
-    validation = validate(copy)
-    assert not validation.ok
-    assert any(message in one.message for one in validation.findings if one.rule == "sources")
-
-
 def test_a_rule_can_be_switched_off_but_the_proof_stays(tmp_path: Path) -> None:
     off = {"encoding": "for a test"}
     done = run("multiconir_legal", out=tmp_path / "run", limit=2, overrides={"validate.off": off})

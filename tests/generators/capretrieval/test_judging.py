@@ -123,9 +123,13 @@ def test_files_of_a_judge_that_are_lost_or_broken_are_findings(
     assert ask("run", "kb.yaml", *MODEL, "--out", "kb").returncode == 0
     sources = tmp_path / "kb" / "sources"
     for name, broken, message in (
-        ("judged.json", "[]", "judged.json, row 1: it: input should be an object"),
-        ("judgements.jsonl", "{}\n", "judgements.jsonl, row 1: query is missing"),
-        ("given.jsonl", None, "given.jsonl cannot be read: No such file or directory"),
+        ("judged.json", "[]", "judged.json is not the file that the manifest describes"),
+        (
+            "judgements.jsonl",
+            "{}\n",
+            "judgements.jsonl is not the file that the manifest describes",
+        ),
+        ("given.jsonl", None, "given.jsonl is in the manifest but not there"),
     ):
         kept = (sources / name).read_text()
         (sources / name).unlink()
