@@ -8,7 +8,6 @@ beside faiss where `pip install faiss-cpu` was run.
 
     .venv/bin/python benchmarks/gpu.py                  on the best device here
     .venv/bin/python benchmarks/gpu.py --device cpu     sizes that a processor does in minutes
-    .venv/bin/python benchmarks/gpu.py --first-contact  does everything run there? See first_contact
 """
 
 from __future__ import annotations
@@ -26,7 +25,6 @@ from typing import NamedTuple
 
 import numpy as np
 import torch
-from first_contact import contact
 from sentence_transformers import SentenceTransformer
 
 from retgen.evaluation.capacity import free
@@ -80,7 +78,6 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
     parser.add_argument("--device", default=None)
     parser.add_argument("--size", choices=SIZES, help="default: small on a processor, else full")
-    parser.add_argument("--first-contact", action="store_true", help="what runs, and what fails")
     given = parser.parse_args()
     device = choose_device(given.device)
     sizes = SIZES[given.size or ("small" if device == "cpu" else "full")]
@@ -90,9 +87,6 @@ def main() -> None:
         f"median of {sizes.rounds}"
     )
     rates = limits(device, sizes)
-    if given.first_contact:
-        contact(device, sizes, rates, documents(max(sizes.encoded, sizes.batch * sizes.steps)))
-        return
     encode(device, sizes, rates)
     exact_search(device, sizes, rates)
     for dim in (384, 1024):

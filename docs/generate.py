@@ -2,8 +2,8 @@
 
 python docs/generate.py            write docs/commands.md, docs/recipes.md, tables of
                                    evaluation_reference.md, models_reference.md, rules.md, ...;
-                                   docs/modules.md, tables of ARCHITECTURE.md, the picture of
-                                   its layers, the outputs of docs/tour.ipynb
+                                   docs/modules.md, tables of ARCHITECTURE.md, the pictures of
+                                   its layers and of a run, the outputs of docs/tour.ipynb
 python docs/generate.py --check    fail if a file is not what would be written
 """
 
@@ -197,7 +197,63 @@ def architecture() -> str:
         for path in sorted((DOCS.parent / "retgen").glob("*.py"))
         if path.stem != "__init__"
     ]
-    return _between(text, "engine", _table(["module", "idea"], engine))
+    text = _between(text, "engine", _table(["module", "idea"], engine))
+    return _between(text, "a run", f"```\n{path_of_a_run()}\n```")
+
+
+# what a reader of a run meets, in any order: the picture has the order and the depth
+_STEPS = """
+    retgen.run: run _make
+    retgen.recipe: load_recipe resolve Recipe.records
+    retgen.recipe_file: read_recipe
+    retgen.plan: plan
+    retgen.generators.limit: Limit.plan Limit.generate
+    retgen.manifest: open_or_resume manifest_of
+    retgen.generate: generate_with_agents write_dataset write_table
+    retgen.validation.validate: prove _validate
+    retgen.validation.scan: load_judgements scan
+    retgen.validators.limit.proof: LimitProof.scan LimitProof.findings
+    retgen.validators.baselines: query_blind_baselines
+    retgen.qrels.certificate: certificate
+    retgen.reporting.card: dataset_card
+    retgen.reporting.report: write_report
+    retgen.write: write_file
+"""
+
+
+def path_of_a_run() -> str:
+    """The calls of `_STEPS` while `gen run limit_small` runs, each once, below what calls it."""
+    import inspect
+    import tempfile
+    from types import FrameType
+
+    from retgen.run import run
+
+    steps = [line.split(": ") for line in _STEPS.strip().splitlines()]
+    wanted = {(module.strip(), name) for module, names in steps for name in names.split()}
+    lines: dict[tuple[str, str], str] = {}
+    inside: list[FrameType] = []
+
+    def follow(frame: FrameType, event: str, _: object) -> None:
+        key = frame.f_globals.get("__name__", ""), frame.f_code.co_qualname
+        if key not in wanted:
+            return
+        if event == "call":
+            path = Path(inspect.getfile(frame.f_code)).resolve().relative_to(DOCS.parent)
+            lines.setdefault(key, f"{'  ' * len(inside) + key[1]:<35} {path.as_posix()}")
+            inside.append(frame)
+        elif event == "return":
+            inside.remove(frame)
+
+    with tempfile.TemporaryDirectory() as folder:
+        sys.setprofile(follow)
+        try:
+            run("limit_small", out=Path(folder) / "run", workers=1)
+        finally:
+            sys.setprofile(None)
+    if missing := wanted - lines.keys():
+        raise SystemExit(f"gen run limit_small never calls {missing}: correct _STEPS")
+    return "\n".join(lines.values())
 
 
 def layers() -> str:

@@ -35,10 +35,6 @@ CASES: dict[str, tuple[str, str]] = {
         "--device cpu --size tiny",
         rf"  free embeddings, float32: .*; {F} TFLOP/s, {N}% of the matrix rate",
     ),
-    "gpu first-contact": (
-        "--device cpu --size tiny --first-contact",
-        rf"  12 of 17 ran, 5 refused, 0 failed; {N} s",
-    ),
     "mining": ("--documents 300 --queries 20", "    76 of 76 negatives are among their 76"),
     "multiconir": (
         "--sizes 3 8 --domain books",
@@ -89,16 +85,13 @@ NEED_DEBIAN = {"worth", "worth_corpora"}  # and its lists, pages and documentati
 
 def test_every_script_has_a_case() -> None:
     scripts = {path.stem for path in (ROOT / "benchmarks").glob("*.py")}
-    assert {name.partition(" ")[0] for name in CASES} == scripts - NEED_DEBIAN - {
-        "common",
-        "first_contact",
-    }
+    assert CASES.keys() == scripts - NEED_DEBIAN - {"common"}
 
 
 @pytest.mark.parametrize("name", CASES)
 def test_it_runs_and_prints_its_result(name: str, tmp_path: Path) -> None:
     arguments, expected = CASES[name]
-    script = ROOT / "benchmarks" / f"{name.partition(' ')[0]}.py"
+    script = ROOT / "benchmarks" / f"{name}.py"
     done = subprocess.run(
         [sys.executable, str(script), *arguments.split()],
         capture_output=True,
