@@ -15,7 +15,7 @@ from retgen.generators.capretrieval.judging import GivenQuery, candidates, judge
 from retgen.generators.capretrieval.params import Judge
 from retgen.generators.capretrieval.passages import Passage
 from tests.agents.server import Server, serving
-from tests.conftest import read_jsonl
+from tests.conftest import read_jsonl, restate
 from tests.generators.capretrieval.judge_mind import mind
 from tests.generators.capretrieval.texts import TEXTS, write_recipe, write_rows
 from tests.with_agents.conftest import Gen
@@ -112,8 +112,12 @@ def test_a_changed_label_is_found(ask: Gen, server: Server, recipe: Path, tmp_pa
     path.write_text("".join(json.dumps(row) + "\n" for row in rows))
     done = ask("validate", "kb")
     assert done.returncode == 1
+    assert "sources/judgements.jsonl is not the file that the manifest describes" in done.stdout
+    restate(tmp_path / "kb", "sources/judgements.jsonl")
+    done = ask("validate", "kb")
+    assert done.returncode == 1
     pair = f"{changed['query']}: {changed['passage']}"
-    assert f"{pair} has grade 2, its readings do not" in done.stdout + done.stderr
+    assert f"{pair} has grade 2, its readings do not" in done.stdout
 
 
 @pytest.mark.slow
