@@ -2,9 +2,9 @@
 
 Tables are dataset/ in JSON Lines or Parquet, sharded when large, training/ and tables/.
 
-A table file appears under its name only when it is complete, so a rerun skips what is there.
-Pieces of a large corpus are made by an engine's workers, each from the recipe alone; who makes
-which changes nothing.
+A table file appears under its name only when it is complete, so a rerun skips the shards of a large
+corpus that are there. Pieces of a large corpus are made by an engine's workers, each from the
+recipe alone; who makes which changes nothing.
 """
 
 from __future__ import annotations
@@ -149,10 +149,14 @@ def write_dataset(
     Returns the files by path relative to the run, and how many of the corpus were there already.
     """
     corpus, others = table_files(recipe, records)
-    for folder in dict.fromkeys((run / one.name).parent for one in (*corpus, *others)):
-        make_folder(folder)
+    paths = {run / one.name for one in (*corpus, *others)}
+    for folder in (run / "dataset", run / "training", run / "tables"):
+        if any(path.parent == folder for path in paths):
+            make_folder(folder)
         remove_partial(folder)
-    # shards of a large corpus are kept, unless what agents said, and so they, may be others since
+        for left in {*folder.glob("*.jsonl"), *folder.glob("*.parquet")} - paths:
+            left.unlink()  # of other sources, whose ids had another format
+    # what agents said may have changed since, and with it the rows
     keeps = len(corpus) > 1 and not recipe.needs_sources
     there = [one for one in corpus if keeps and (run / one.name).is_file()]
     files = {one.name: file_info(run / one.name) for one in there}

@@ -136,7 +136,11 @@ def clear_run(folder: Path, recipe: Recipe) -> Path | None:
         return None  # not a run: `open_or_resume` decides
     aside = None if _is_same_recipe(folder, recipe) else _put_aside(folder)
     (folder / "manifest.json").unlink(missing_ok=True)  # first: from here on it is not complete
+    inputs = (folder / "inputs").resolve()
+    reads = any(inputs in path.resolve().parents for path in written_out(recipe)[1].values())
     for name in _OWN:
+        if name == "inputs" and reads:  # the recipe is the run's own
+            continue
         path = folder / name
         if path.is_dir() and not path.is_symlink():
             shutil.rmtree(path)

@@ -96,7 +96,11 @@ def plan_from(recipe: Recipe, call_report: CallReport, model_options: ModelOptio
     result = family.plan(job)
     if result.unknown:  # it has been read since
         result = family.plan(job._replace(limit=max(stage.total for stage in call_report.stages)))
-    ranges, notes = {}, list(result.notes)
+    table, notes = Prices(model_options.prices, batch=bool(model_options.batch)), [*result.notes]
+    ranges = {  # what the pilot did not reach stays an estimate
+        agent: _range_from_estimate(estimate, table.reasoning(recipe.models[agent]))
+        for agent, estimate in result.call_estimates.items()
+    }
     for stage in call_report.stages:
         tried = stage.done + stage.rejected
         low, high = wilson(stage.done, tried)
@@ -117,12 +121,7 @@ def plan_from(recipe: Recipe, call_report: CallReport, model_options: ModelOptio
             f"{call_report.unstated:,} answers did not say how many tokens they took; "
             "they count, and are charged, as the most that they could be"
         )
-    return _with_prices(
-        replace(result, notes=tuple(notes)),
-        recipe.models,
-        ranges,
-        Prices(model_options.prices, batch=bool(model_options.batch)),
-    )
+    return _with_prices(replace(result, notes=tuple(notes)), recipe.models, ranges, table)
 
 
 def _range_from_estimate(estimate: CallEstimate, hidden: tuple[int, int]) -> _Range:
@@ -135,13 +134,12 @@ def _range_from_estimate(estimate: CallEstimate, hidden: tuple[int, int]) -> _Ra
 def _range_from_pilot(
     call_report: CallReport, agent: str, stage: Stage, tried: int, low: float, high: float
 ) -> _Range:
-    counters = call_report
-    calls = counters.calls[agent] + counters.cached[agent]
-    seconds = counters.milliseconds[agent] / 1e3 / max(1, counters.calls[agent])
+    calls = call_report.calls[agent] + call_report.cached[agent]
+    seconds = call_report.milliseconds[agent] / 1e3 / max(1, call_report.calls[agent])
     most = stage.candidates or math.inf
     needed = [min(stage.total / max(rate, 1e-9), most) for rate in (high, low)]
     # as many records tried, by those of the pilot
-    counts = (calls, counters.tokens_in[agent], counters.tokens_out[agent])
+    counts = (calls, call_report.tokens_in[agent], call_report.tokens_out[agent])
     return np.array([*np.outer(counts, np.divide(needed, tried)), (seconds, seconds)])
 
 

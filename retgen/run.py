@@ -1,7 +1,7 @@
 """`gen run`: plan, generate, prove, report. The manifest comes last; its existence means complete.
 
 A run directory belongs to one resolved recipe. Running again continues where the last run stopped:
-table files appear only when they are complete, so whatever is there is kept.
+the ledger has the answers of models, and the shards of a large corpus that are there are complete.
 """
 
 from __future__ import annotations

@@ -129,6 +129,25 @@ def test_a_finished_run_that_was_changed(small: Path, out: Path) -> None:
     )
 
 
+def test_what_is_switched_off_takes_no_proof_away(small: Path, tmp_path: Path) -> None:
+    level = {"validate.order_leak_p": 0.999999}
+    with pytest.raises(ChecksFailed, match="order-leak"):
+        run(small, out=tmp_path / "refused", overrides=level)
+    off = {**level, "validate.off": {"order-leak": "trying something"}}
+    manifest = run(small, out=tmp_path / "out", overrides=off).manifest
+    assert manifest["evidence"]["structural"] == manifest["counts"]["qrels"] > 0
+
+
+def test_tables_of_other_sources_do_not_stay(small: Path, whole: Path, out: Path) -> None:
+    (out / "manifest.json").unlink()
+    for name in ("dataset/corpus.parquet", "tables/old.jsonl"):
+        (out / name).parent.mkdir(exist_ok=True)
+        (out / name).write_text("left")
+    run(small, out=out)
+    assert digests(out) == digests(whole)
+    assert [*(out / "tables").iterdir()] == []
+
+
 def test_an_altered_file_is_not_kept(small: Path, whole: Path, out: Path) -> None:
     """What a rerun finds is kept only if it is what was written."""
     (out / "manifest.json").unlink()

@@ -7,7 +7,7 @@ Every response is committed with its charge before an agent sees it. `outcomes` 
 means, the client acts on it. What may pass is tried again until the server has answered nothing for
 `outage_seconds` and `outage_attempts`; then the run stops, and no record is rejected. A failure
 halves what is in flight, and lengthens the pause before each sending until an answer comes: an
-outage costs some 130 tries, whatever the number of requests that wait.
+outage costs twice as many tries as were in flight, and a few, however many requests wait.
 """
 
 from __future__ import annotations
@@ -147,7 +147,7 @@ class Client:
 
         `in_batch`: the call that an earlier process left in a batch.
         """
-        cuts, tries, max_tokens = 0, 0, request.max_tokens
+        cuts, tries, max_tokens, most = 0, 0, request.max_tokens, math.inf
         while True:
             async with self._gate() as entered:
                 self._stop.check()
@@ -156,6 +156,9 @@ class Client:
                 if not waits:
                     if self._pause:
                         await self._stop.sleep(self._pause)
+                    # what others have shown while this one waited
+                    max_tokens = max(max_tokens, request.max_tokens + self._hidden)
+                    max_tokens = int(min(max_tokens, most, self._most))
                     one = await self._exchange(request, agent, max_tokens, in_batch)
             if waits:
                 await self._stop.wait_for(self._changes.event)
@@ -179,7 +182,7 @@ class Client:
                     raise Unusable(one.reason, one.outcome.why)
                 case "more":
                     cuts += 1
-                    most = min(max(_MOST_TOKENS, request.max_tokens), self._most)
+                    most = min(max(_MOST_TOKENS, request.max_tokens), most, self._most)
                     # visible text alone fills it, at two bytes a token: no hidden reasoning
                     rambles = len(one.response.text.encode()) >= 2 * max_tokens
                     if max_tokens >= most or (rambles and cuts > 1):
@@ -189,7 +192,9 @@ class Client:
                     if not rambles:  # so that others are not cut off, too
                         self._hidden = max(self._hidden, max_tokens - request.max_tokens)
                 case "fewer" if max_tokens // 2 >= _LEAST_TOKENS:
-                    self._most = min(max_tokens // 2, self._most)
+                    most = max_tokens // 2
+                    if one.outcome.of_model:
+                        self._most = min(most, self._most)
                 case "fewer" | "refuse" if await self._is_about_this(one, agent):
                     await self._reject(one, one.reason)
                 case "fewer" | "refuse" if self._others_may_tell(agent):
@@ -206,8 +211,6 @@ class Client:
     ) -> Exchange:
         """Reserve, commit, send, and commit what came."""
         if in_batch is None:
-            # what others have shown while this one waited
-            max_tokens = int(min(max(max_tokens, request.max_tokens + self._hidden), self._most))
             worst = math.ceil(self._price.worst(request, max_tokens) * self._excess)
             await self._budget.reserve(worst)
         else:

@@ -33,7 +33,8 @@ class Outcome(NamedTuple):
 
     It fits a response whose status is one of `status` and whose error holds `says` (any case) or
     whose answer ended for a reason in `finish`; without both of these the status decides. `free`:
-    it costs nothing. `why`: of a rejected record. `hint`: what a user can do.
+    it costs nothing. `why`: of a rejected record. `hint`: what a user can do. `of_model`: it holds
+    for all requests to the model.
     """
 
     meaning: str
@@ -44,6 +45,7 @@ class Outcome(NamedTuple):
     free: bool = False
     why: Why = "refused"
     hint: str = ""
+    of_model: bool = False
 
     def fits(self, response: Response) -> bool:
         """Whether this row is about such a response."""
@@ -111,12 +113,21 @@ TABLE: tuple[Outcome, ...] = (
         "use .?max_completion_tokens",
     ),
     Outcome(
+        "the request and so long an answer are too long for the model together",
+        "fewer",
+        _REFUSED,
+        "^(?=.*context.?(length|window|limit|size)).*"
+        "(max_(completion_|output_)?tokens|in the (completion|output)|output tokens)",
+        why="too_long",
+    ),
+    Outcome(
         "the model cannot write so many tokens",
         "fewer",
         _REFUSED,
         "^(?!.*(unsupported|unrecognized)).*(max_(completion_|output_)?tokens|maxoutputtokens|"
         "num_predict|in the (completion|output)|output tokens)",
         why="too_long",
+        of_model=True,
     ),
     Outcome(
         "the request is too long for the model",

@@ -107,6 +107,7 @@ def check_finished(
     try:
         records = recipe.records()
         if same and (lists := _changed_lists(manifest["word_lists"], records.word_lists)):
+            same = False
             why = f"the list of {' and '.join(lists)} has changed since"
             again = [_not_again(f"{why}, and with it the rows it gives", "warning")]
         elif same:

@@ -87,11 +87,11 @@ def validate(
                 run, recipe, manifest, changed, result, work, scratch, progress
             )
         result.findings += changed
-        if not result.ok:  # something is wrong, so nothing is called proven
-            result.proven = result.judged = result.human = result.edited = 0
         for name, other in benchmarks.items():
             result.findings += overlap(dataset, other, name, str(scratch))
         result.findings = apply_severities(result.findings, settings)
+        if not result.ok:  # something is wrong, so nothing is called proven
+            result.proven = result.judged = result.human = result.edited = 0
         result.switched_off, result.severities = dict(settings.off), dict(settings.severity)
         return result
 
@@ -169,6 +169,7 @@ def _validate(
     asked = bool(matrix.nnz) and own is None
     stated = certificate(matrix, documents_total=total).to_json() if asked else {}
     laps.append(time.perf_counter())
+    findings = apply_severities(findings, settings)
     ok = not any(finding.severity == "error" for finding in findings)
     statistics = _statistics(judgements, documents, terms, matrix)
     for rule in rules:
@@ -176,7 +177,7 @@ def _validate(
     labels = statistics["qrels"] if recipe and ok else 0
     evidence = recipe.family.evidence(recipe.job) if recipe else "structural"
     return Validation(
-        apply_severities(findings, settings),
+        findings,
         statistics,
         baselines,
         stated,

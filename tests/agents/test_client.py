@@ -627,6 +627,17 @@ def test_a_model_that_writes_fewer_tokens(ledger: Ledger, most: int) -> None:
     assert ledger.spent("a").nano_usd == 20 * COST + charged
 
 
+def test_a_request_that_is_too_long_takes_no_tokens_from_others(ledger: Ledger) -> None:
+    """It is asked for a shorter answer, in vain; the others get as many tokens as they need."""
+    words = "maximum context length is 99 tokens; you requested 120 (90 in the messages, 30 in the completion)"
+    with answering(faulty({13: error(400, words)})) as server:
+        result = ask(server, ledger, range(10, 40))
+        assert (kinds(result), str(result[3])) == ({"str": 29, "Unusable": 1}, f"400: {words}")
+        tokens = [(number_in(body), body["max_tokens"]) for body in server.requests]
+    assert [n for number, n in tokens if number == 13] == [100, 50, 25]
+    assert {n for number, n in tokens if number != 13} == {100}
+
+
 def test_a_server_with_another_name_for_max_tokens(ledger: Ledger) -> None:
     """As OpenAI's own models have, behind another address: it gets that, and as many tokens."""
     words = "Unsupported parameter: 'max_tokens'. Use 'max_completion_tokens' instead."

@@ -141,13 +141,24 @@ CASES: dict[str, list[tuple[Reply, Reply]]] = {
             error(400, "max_tokens is too large: 32768. At most 16384 completion tokens.", "value"),
             google(400, "maxOutputTokens must be at most 8192", "INVALID_ARGUMENT"),
         ),
+        (error(400, "max_tokens is too large"), google(400, "max_output_tokens is too large")),
+    ],
+    "the request and so long an answer are too long for the model together": [
         (
             error(
                 400,
                 "This model's maximum context length is 32768 tokens. However, you requested 32512 "
                 "output tokens and your prompt contains at least 257 input tokens.",
             ),
-            google(400, "max_output_tokens is too large"),
+            google(400, "the prompt and max_output_tokens exceed the context window"),
+        ),
+        (
+            error(
+                400,
+                "This model's maximum context length is 8192 tokens, however you requested 9512 "
+                "tokens (9000 in the messages, 512 in the completion).",
+            ),
+            google(400, "context limit: 8192 in the prompt, 512 in the output"),
         ),
     ],
     "the request is too long for the model": [

@@ -123,6 +123,8 @@ def test_a_list_of_your_own(tmp_path: Path) -> None:
     assert result.manifest["evidence"]["structural"] == 200
     assert (tmp_path / "out" / "inputs" / "mine.txt").read_text().startswith("# mine\n")
     assert run(tmp_path / "out", out=tmp_path / "again").manifest["counts"]["queries"] == 100
+    own = run(tmp_path / "out", out=tmp_path / "out", fresh=True)  # its inputs are not removed
+    assert own.manifest["files"] == result.manifest["files"]
     (tmp_path / "mine.txt").write_text("\n".join(made_up(301)))
     with pytest.raises(Exception, match=r"it differs in inputs/mine\.txt"):
         run(recipe, out=tmp_path / "out")
