@@ -277,11 +277,11 @@ class Dataset:
         return (one for one in map(document_of, self.corpus) if isinstance(one, Document))
 
     def read_queries(self, first: int | None = None) -> tuple[list[Query], list[Problem]]:
-        """All queries in order, or the first so many, and the rows that are none."""
+        """All queries in order, or the first so many, and the invalid rows."""
         return _read(self.queries, query_of, first)
 
     def read_qrels(self, split: str, first: int | None = None) -> tuple[list[Qrel], list[Problem]]:
-        """All qrels of a split in order, or the first so many, and the rows that are none."""
+        """All qrels of a split in order, or the first so many, and the invalid rows."""
         return _read(self.qrels[split], qrel_of, first)
 
     def stored_queries(self, first: int | None = None) -> tuple[Sequence[Query], list[Problem]]:
@@ -293,7 +293,7 @@ class Dataset:
         return _read(self.qrels[split], qrel_of, stored=True)
 
     def read_graded(self, split: str, first: int | None = None) -> tuple[list[Qrel], list[Problem]]:
-        """All grades of a split in order, or the first so many, and the rows that are none."""
+        """All grades of a split in order, or the first so many, and the invalid rows."""
         return _read(self.graded[split], qrel_of, first)
 
     def queries_and_qrels(self, path: Path, split: str) -> tuple[list[Query], list[Qrel]]:
@@ -328,7 +328,7 @@ class Dataset:
 
 
 def refuse(table: TableFiles, problems: Sequence[Problem], path: Path) -> None:
-    """Raise `DatasetError` for rows that are none. `path`: what `gen validate` is to look at."""
+    """Raise `DatasetError` for invalid rows. `path`: what `gen validate` is to look at."""
     if problems:
         more = f" ({len(problems):,} such rows)" if len(problems) > 1 else ""
         raise DatasetError(

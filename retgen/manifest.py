@@ -207,8 +207,7 @@ def _digest(path: Path) -> str:
 def other_format(manifest: Mapping[str, Any]) -> tuple[Severity, str] | None:
     """The finding for a run in another format, whose tables another version of retgen wrote.
 
-    A warning of an earlier format; one that no version up to this one has written vouches for
-    nothing.
+    A warning for an earlier format, an error for one that is unknown here.
     """
     stated = manifest.get("format_version")
     if stated == FORMAT_VERSION:

@@ -74,9 +74,7 @@ def plan(
 
 
 def _with_licence_note(result: Plan, recipe: Recipe) -> Plan:
-    """A plan that says when nothing states what the user's documents may be used for, or what is
-    no licence's name.
-    """
+    """The plan, with a note where the user's documents have no licence, or one that is unknown."""
     source = getattr(recipe.job.params, "source", None)
     if not isinstance(source, DocumentSource):
         return result

@@ -222,7 +222,10 @@ def _make(
     progress: Progress,
     refused: Rejections | None = None,
 ) -> RunResult:
-    """`refused`: what agents that have been asked refused; None: ask them."""
+    """Make and prove the data set, then write its manifest.
+
+    `refused`: the records that agents rejected, if they have been asked; None: they are asked now.
+    """
     keep_freed_memory()
     clock = _Clock(folder / "run.log")
     clock.note(f"gen run, retgen {__version__}, recipe {recipe.name}, {engine}")

@@ -184,7 +184,7 @@ class Context:
             return [await task for task in tasks]
 
     def too_few(self, stage: Stage, wanted: int, exact: bool = True) -> ChecksFailed:
-        """The error of a stage whose candidates did not suffice; all, unless `exact`, do."""
+        """The error of a stage that had too few candidates. `exact`: it wanted just so many."""
         rejected = self.report.rejected
         last = itertools.islice(rejected, len(rejected) - stage.rejected, None)
         rules = Counter(one.rule for one in last)

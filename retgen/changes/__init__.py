@@ -37,7 +37,7 @@ def diff(
     title and text under another, is renamed, and so are its qrels. Counts are exact. `examples`:
     how many of each kind are shown. `metrics`: the measures of `gen eval` to compare; default all
     that both have. `page`: an HTML file to write. Memory: 32 bytes a document, and as much a qrel.
-    Raises `DatasetError` for rows that are none, or no data set, and `UsageError`.
+    Raises `DatasetError` for invalid rows, or no data set, and `UsageError`.
     """
     if examples < 0:
         raise UsageError("--examples: a number from 0")

@@ -57,7 +57,7 @@ def export(
     Default folder: RUN/exports/TO of a run, else outputs/export_NAME_TO. Returns the folder, which
     appears when all of it is written; its README.md states licence, languages, splits, and what
     was left out. Raises `UsageError` for a layout or split that is not there, `OutputError` where
-    the folder is not empty, `DatasetError` for an unfinished run or rows that are none.
+    the folder is not empty, `DatasetError` for an unfinished run or invalid rows.
 
     `passages`: cut the source documents of a finished run in another way ("tokens=256,overlap=32",
     or "none": whole), and make the qrels again from the evidence spans of the queries,

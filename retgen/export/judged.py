@@ -55,7 +55,7 @@ class TrainingExample(NamedTuple):
 class JudgedRecords:
     """The queries and qrels of a data set. `path`: what the user gave, for messages.
 
-    Raises `DatasetError` for rows that are none, queries that stand twice, qrels of queries that
+    Raises `DatasetError` for invalid rows, queries that stand twice, qrels of queries that
     are not there, and two qrels of a pair that differ.
     """
 

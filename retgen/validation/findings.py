@@ -217,7 +217,7 @@ def _more(others: Sequence[str]) -> str:
 def rows_at_fault(
     root: Path, table: TableFiles, problems: Sequence[Problem], read: int | None = None
 ) -> Iterator[Finding]:
-    """Rows of a table that are none, one finding for all with the same fault.
+    """Invalid rows of a table, one finding for all with the same fault.
 
     `read`: how many rows it has that are right; a table must not be empty.
     """

@@ -116,7 +116,7 @@ class Scanner:
 
 
 def scan(scanner: Scanner, engine: Engine, progress: Progress) -> tuple[int, list[Problem]]:
-    """Show every document to every rule. Returns (documents, rows that are none)."""
+    """Show every document to every rule. Returns (documents, invalid rows)."""
     corpus, rules = scanner.dataset.corpus, scanner.rules
     for rule in rules:
         rule.about(scanner.dataset)
@@ -181,7 +181,7 @@ def _scan_part(scanner: Scanner, chunks: Sequence[Chunk]) -> bytes:
 def _scan_chunks(
     scanner: Scanner, chunks: Sequence[Chunk]
 ) -> tuple[list[RuleState], int, int, list[Problem]]:
-    """(the states of all rules, documents, rows, rows that are none) of consecutive chunks."""
+    """(the states of all rules, documents, rows, invalid rows) of consecutive chunks."""
     keep_freed_memory()
     for rule in scanner.rules:
         rule.start()
@@ -207,7 +207,7 @@ def _scan_chunks(
 
 
 def _batches(rows: Sequence[Any], position: int, problems: list[Problem]) -> Iterator[Batch]:
-    """The documents of some rows in batches; rows that are none go to `problems`."""
+    """The documents of some rows in batches; invalid rows go to `problems`."""
     for first in range(0, len(rows), _BATCH):
         some = rows[first : first + _BATCH]
         batch = _columns(some, position)

@@ -59,7 +59,7 @@ def validate(
 
     Of a finished run, the hashes and figures of its manifest are checked as well, and that the
     recipe makes the same tables again. Raises `DatasetError` where there is no data set
-    to check, `UsageError` for rules that are none or cannot be changed.
+    to check, `UsageError` for rules that are unknown or cannot be changed.
     """
     if engine != "local" and Path(path).exists():
         path = Path(path).resolve()  # workers stand elsewhere

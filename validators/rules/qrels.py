@@ -157,7 +157,7 @@ class GradedQrels(QueryRule):
 
     @classmethod
     def is_replaced(cls, covered: Container[str]) -> bool:
-        """Never: no proof reads tables of other splits, nor rows that are none."""
+        """Never: no proof reads tables of other splits, nor invalid rows."""
         return False
 
     def read_qrels(self, dataset: Dataset, split: str) -> None:

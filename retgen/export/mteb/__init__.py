@@ -25,7 +25,7 @@ def write_mteb(
 ) -> list[MtebGate]:
     """Write task.py, statistics and gates.json `below` the tables at `root`, and eval.yaml there.
 
-    Raises `DatasetError` for rows that are none.
+    Raises `DatasetError` for invalid rows.
     """
     found = survey(open_dataset(root, checked=False), root)
     task = task_of(found, facts, run, loaded_as)
