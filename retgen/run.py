@@ -12,7 +12,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
 import orjson
 
@@ -227,49 +227,44 @@ def _make(
     `refused`: the records that agents rejected, if they have been asked; None: they are asked now.
     """
     keep_freed_memory()
-    clock = _Clock(folder / "run.log")
-    clock.note(f"gen run, retgen {__version__}, recipe {recipe.name}, {engine}")
     call_report = CallReport()
-    try:
+    with _Clock(folder / "run.log") as clock:
+        clock.note(f"gen run, retgen {__version__}, recipe {recipe.name}, {engine}")
         if refused is None:
             call_report = generate_with_agents(
                 recipe, folder, model_options, engine=engine, progress=progress
             )
             refused = call_report.rejected
-    except BaseException as error:
-        clock.note(f"stopped: {error or type(error).__name__}")
-        raise
-    if recipe.needs_sources:
-        clock.lap("agents")
-    return_freed_memory()
-    records = recipe.records()
-    refused.extend(records.rejected)
-    records = replace(records, rejected=refused)
-    clock.lap("latent")
-    files, kept = write_dataset(recipe, records, folder, engine, progress)
-    if kept:
-        clock.note(f"kept {kept} corpus files of an earlier run")
-    clock.lap("generate and write")
-    records = records.counted()  # what the rows are made from would stand beside the whole proof
-    return_freed_memory()
-    result = prove(folder, recipe, engine, progress)
-    clock.lap("prove and measure")
-    if result.ok:
-        card = dataset_card(recipe, records, result, files)
-        files["dataset/README.md"] = write_file(folder / "dataset" / "README.md", card)
-        if records.training:
-            card = training_card(recipe, records, files)
-            files["training/README.md"] = write_file(folder / "training" / "README.md", card)
-    files |= recipe_files(recipe, folder)
-    manifest = manifest_of(recipe, result, records, files, clock.laps, call_report.costs())
-    write_report(folder, collect_report(folder, recipe, manifest, result))
-    clock.lap("report")
-    if not result.ok:
-        clock.note(f"stopped: {result.errors} errors")
-        raise ChecksFailed(_verdict(folder, result))
-    manifest["timings"] = clock.laps
-    write_file(folder / "manifest.json", dump_json(manifest))
-    clock.note("finished")
+        if recipe.needs_sources:
+            clock.lap("agents")
+        return_freed_memory()
+        records = recipe.records()
+        refused.extend(records.rejected)
+        records = replace(records, rejected=refused)
+        clock.lap("latent")
+        files, kept = write_dataset(recipe, records, folder, engine, progress)
+        if kept:
+            clock.note(f"kept {kept} corpus files of an earlier run")
+        clock.lap("generate and write")
+        # what the rows are made from would stand beside the whole proof
+        records = records.counted()
+        return_freed_memory()
+        result = prove(folder, recipe, engine, progress)
+        clock.lap("prove and measure")
+        if result.ok:
+            card = dataset_card(recipe, records, result, files)
+            files["dataset/README.md"] = write_file(folder / "dataset" / "README.md", card)
+            if records.training:
+                card = training_card(recipe, records, files)
+                files["training/README.md"] = write_file(folder / "training" / "README.md", card)
+        files |= recipe_files(recipe, folder)
+        manifest = manifest_of(recipe, result, records, files, clock.laps, call_report.costs())
+        write_report(folder, collect_report(folder, recipe, manifest, result))
+        clock.lap("report")
+        if not result.ok:
+            raise ChecksFailed(_verdict(folder, result))
+        manifest["timings"] = clock.laps
+        write_file(folder / "manifest.json", dump_json(manifest))
     return RunResult(folder, manifest)
 
 
@@ -286,12 +281,19 @@ def _verdict(folder: Path, result: Validation) -> str:
 
 
 class _Clock:
-    """Seconds by stage, noted in run.log as they pass."""
+    """Seconds by stage, noted in run.log as they pass, and how the run ended."""
 
     def __init__(self, path: Path) -> None:
         self.laps: dict[str, float] = {}
         self._path = path
         self._last = time.perf_counter()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: object, _: object) -> None:
+        words = str(error).partition("\n")[0] or getattr(kind, "__name__", "")
+        self.note("finished" if kind is None else f"stopped: {words}")
 
     def lap(self, stage: str) -> None:
         now = time.perf_counter()
