@@ -18,7 +18,6 @@ from retgen.evaluation.training import make_config
 from retgen.progress import no_progress
 from retgen.search.base import CandidateSet
 from retgen.search.collection import Collection, load
-from retgen.search.mining import mine
 
 pytestmark = pytest.mark.usefixtures("one_torch_thread")
 CLASS = "config_sentence_transformers.json"
@@ -265,27 +264,3 @@ def test_a_document_that_shares_no_term_is_not_ranked() -> None:
     index = Index(sparse_rows(documents), 4, "manhattan")
     assert index.scores(*query).tolist() == [-2, -3, -6]
     assert index.by_distance
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("prefix", ["sparse", "late"])
-def test_negatives_are_mined_by_it(models: dict[str, Path], words: Collection, prefix: str) -> None:
-    """What it ranks first but for the positive, and no score above the positive's."""
-    name = f"{prefix}:{models[prefix]}"
-    texts = [text for _, block in words.blocks(100) for text in block]
-    queries = [query.text for query in words.queries]
-    (ranked,) = retriever(name, Options()).rank(words, len(texts), no_progress)
-    for margin in (None, 1.0):
-        found = mine(
-            texts, queries, [[3]] * len(queries), by=name, count=3, margin=margin, options=Options()
-        )
-        for row, mined in enumerate(found):
-            order = ranked.rankings.documents[row].tolist()
-            score = dict(zip(order, ranked.rankings.scores[row].tolist(), strict=True))
-            held = [
-                one
-                for one in order
-                if one not in (-1, 3) and (margin is None or score[one] <= score.get(3, 0.0))
-            ]
-            wanted = [score[one] for one in held[:3]]
-            assert [score[one] for one in mined] == pytest.approx(wanted, rel=1e-4, abs=1e-5)
