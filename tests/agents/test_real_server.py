@@ -301,7 +301,9 @@ def test_a_model_that_is_not_there_ends_it(served: Served, ledger: Ledger) -> No
     async def ask(client: Client) -> str:
         messages = (Message("user", f"Hello {number}") for number in range(3))
         asked = (Request(served.url, "large", (one,), max_tokens=9) for one in messages)
-        return (await asyncio.gather(*(client.request(one, "tell") for one in asked)))[0]
+        requests = (client.request(one, "tell") for one in asked)
+        results = await asyncio.gather(*requests, return_exceptions=True)
+        raise next(one for one in results if isinstance(one, EndpointFailed))
 
     _, error = with_client(ledger, settings, ask)
     assert isinstance(error, EndpointFailed)
