@@ -390,6 +390,8 @@ def _leave_terminal() -> bool:
     gone = [number for number in _terminals if not os.isatty(number)]
     for number in gone:
         os.dup2(os.open(os.devnull, os.O_RDWR), number)
+    if gone:  # that it is gone is known, whether the signal has come yet or comes later
+        signal.signal(signal.SIGHUP, signal.SIG_IGN)
     return bool(gone)
 
 
