@@ -1,10 +1,9 @@
 """Prompt files, and the requests that they become.
 
-A prompt file is Markdown with a small header, filled in one pass:
+A prompt file is Markdown whose header says what it is for. It is filled in one pass:
 
     ---
     purpose: Propose things that a person could like.
-    variables: [category, count]
     ---
     ## System
     You help to ...
@@ -19,28 +18,22 @@ from __future__ import annotations
 
 import hashlib
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
-from typing import Annotated, Any, Literal, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 import orjson
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from retgen.errors import RecipeError
-from retgen.yaml_text import parse_yaml
 
 _VARIABLE = re.compile(r"\{\{([a-z][a-z0-9_]*)\}\}")
-_FILE = re.compile(r"---\n(?P<header>.*?)\n---\n(?P<body>.*)", re.DOTALL)
-_PART = re.compile(r"^## (System|User)[ \t]*\n", re.MULTILINE)
-
-
-class _Header(BaseModel):
-    model_config = ConfigDict(extra="forbid")
-
-    purpose: str
-    variables: tuple[Annotated[str, Field(pattern=r"^[a-z][a-z0-9_]*$")], ...]
+_FILE = re.compile(
+    r"---\npurpose: (?P<purpose>[^\n]+)\n---\n"
+    r"(?:## System[ \t]*\n(?P<system>.*?))?^## User[ \t]*\n(?P<user>.*)",
+    re.DOTALL | re.MULTILINE,
+)
 
 
 class Message(NamedTuple):
@@ -56,17 +49,18 @@ class Prompt:
 
     name: str
     purpose: str
-    variables: tuple[str, ...]
     system: str
     user: str
     sha256: str
 
     def render(self, values: Mapping[str, str]) -> tuple[Message, ...]:
         """The messages with every variable filled in. Raises `RecipeError` naming all at fault."""
-        missing = [name for name in self.variables if name not in values]
-        unknown = [name for name in values if name not in self.variables]
-        if faults := _list({"lacks": missing, "does not know": unknown}):
-            raise RecipeError(f"prompt {self.name}: {faults}")
+        variables = {*_VARIABLE.findall(self.system), *_VARIABLE.findall(self.user)}
+        if wrong := sorted(variables ^ values.keys()):
+            raise RecipeError(
+                f"prompt {self.name}: its variables are not the fields of its question; only one "
+                f"of the two has {', '.join(wrong)}"
+            )
 
         def fill(text: str) -> str:
             return _VARIABLE.sub(lambda result: values[result[1]], text)
@@ -85,34 +79,15 @@ def load_prompt(path: Path, name: str | None = None) -> Prompt:
         result = _FILE.fullmatch(data.decode().replace("\r\n", "\n"))
     except (OSError, UnicodeDecodeError) as error:
         raise RecipeError(f"{path}: cannot be read: {error}") from error
-    if not result:
-        raise RecipeError(f"{path}: a prompt begins with a header between two lines of ---")
-    try:
-        header = _Header.model_validate(parse_yaml(result["header"], f"{path}: the header"))
-    except ValidationError as error:
+    parts = (
+        {part: (text or "").strip() for part, text in result.groupdict().items()} if result else {}
+    )
+    if not parts.get("user"):
         raise RecipeError(
-            f"{path}: the header has purpose, a sentence, and variables, a list of names of a-z, "
-            "0-9 and _"
-        ) from error
-    before, *pieces = _PART.split(result["body"])
-    parts = dict(zip(pieces[::2], map(str.strip, pieces[1::2]), strict=True))
-    if before.strip() or len(pieces) != 2 * len(parts) or not parts.get("User"):
-        raise RecipeError(
-            f"{path}: below the header stand '## System' (may be left out) and '## User', each once"
+            f"{path}: a prompt begins with the lines '---', 'purpose: ' with a sentence and '---'; "
+            "then come '## System' (may be left out) and '## User', each with its text"
         )
-    used = {name for part in parts.values() for name in _VARIABLE.findall(part)}
-    undeclared = sorted(used.difference(header.variables))
-    unused = [name for name in header.variables if name not in used]
-    if faults := _list({"uses undeclared": undeclared, "never uses": unused}):
-        raise RecipeError(f"{path}: {faults}")
-    digest, system = hashlib.sha256(data).hexdigest(), parts.get("System", "")
-    name = name or path.stem
-    return Prompt(name, header.purpose, header.variables, system, parts["User"], digest)
-
-
-def _list(faults: Mapping[str, Sequence[str]]) -> str:
-    """List names by what is wrong with them; "" if nothing is."""
-    return "; ".join(f"{fault} {', '.join(names)}" for fault, names in faults.items() if names)
+    return Prompt(name or path.stem, **parts, sha256=hashlib.sha256(data).hexdigest())
 
 
 @dataclass(frozen=True)

@@ -22,7 +22,6 @@ from tests.agents.server import Server, serving
 
 PROMPT = """---
 purpose: Ask for the colour of a thing.
-variables: [thing, known]
 ---
 ## System
 Answer as {"colour": ..., "share": ...}.

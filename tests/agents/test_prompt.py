@@ -13,7 +13,6 @@ from retgen.errors import RecipeError
 
 GOOD = """---
 purpose: Ask for things.
-variables: [category, text]
 ---
 ## System
 Answer as {"things": [...]}.
@@ -32,11 +31,7 @@ def prompt(tmp_path: Path, text: str, name: str = "ask.md") -> Path:
 def test_what_is_filled_in_is_not_read_again(tmp_path: Path) -> None:
     path = prompt(tmp_path, GOOD)
     result = load_prompt(path)
-    assert (result.name, result.purpose, result.variables) == (
-        "ask",
-        "Ask for things.",
-        ("category", "text"),
-    )
+    assert (result.name, result.purpose) == ("ask", "Ask for things.")
     assert result.sha256 == hashlib.sha256(path.read_bytes()).hexdigest()
     text = '{{category}} {"a": {"b": 1}} \\1 {0} {{nothing}}'
     assert result.render({"category": "Fish", "text": text}) == (
@@ -46,7 +41,7 @@ def test_what_is_filled_in_is_not_read_again(tmp_path: Path) -> None:
 
 
 def test_without_a_system_part(tmp_path: Path) -> None:
-    path = prompt(tmp_path, "---\npurpose: x\nvariables: []\n---\n## User\nHello\n")
+    path = prompt(tmp_path, "---\npurpose: x\n---\n## User\nHello\n")
     assert load_prompt(path).render({}) == (Message("user", "Hello"),)
 
 
@@ -54,51 +49,32 @@ def test_all_variables_at_fault_are_named(tmp_path: Path) -> None:
     result = load_prompt(prompt(tmp_path, GOOD))
     with pytest.raises(RecipeError) as error:
         result.render({"categroy": "Fish", "more": "x"})
-    assert str(error.value) == ("prompt ask: lacks category, text; does not know categroy, more")
-
-
-HEADER = "the header has purpose, a sentence, and variables, a list of names of a-z, 0-9 and _"
+    assert str(error.value) == (
+        "prompt ask: its variables are not the fields of its question; only one of the two has "
+        "category, categroy, more, text"
+    )
 
 
 @pytest.mark.parametrize(
-    ("text", "message"),
+    "text",
     [
-        (
-            "## User\nHello",
-            "a prompt begins with a header between two lines of ---",
-        ),
-        ("---\npurpose: x\n---\n## User\nHello", HEADER),
-        ("---\npurpose: x\nvariables: []\nmodel: m\n---\n## User\nHello", HEADER),
-        ("---\n- x\n---\n## User\nHello", HEADER),
-        (
-            "---\n[\n---\n## User\nHello",
-            "the header, line 1: is not YAML: expected the node content, but found "
-            "the end of the file. It begins in line 1: '['. Look for a comma, a bracket or a quote "
-            "that is missing",
-        ),
-        (
-            "---\npurpose: x\nvariables: [a, A]\n---\n## User\n{{a}}",
-            HEADER,
-        ),
-        (
-            "---\npurpose: x\nvariables: []\n---\nHello",
-            "below the header stand '## System' (may be left out) and '## User', each once",
-        ),
-        (
-            "---\npurpose: x\nvariables: []\n---\n## User\na\n## User\nb",
-            "below the header stand '## System' (may be left out) and '## User', each once",
-        ),
-        (
-            "---\npurpose: x\nvariables: [a, b]\n---\n## User\n{{a}} {{c}} {{d}}",
-            "uses undeclared c, d; never uses b",
-        ),
+        "## User\nHello",
+        "---\npurpose:\n---\n## User\nHello",
+        "---\npurpose: x\nmodel: m\n---\n## User\nHello",
+        "---\n- x\n---\n## User\nHello",
+        "---\npurpose: x\n---\nHello",
+        "---\npurpose: x\n---\n## System\nHello",
+        "---\npurpose: x\n---\n## User\n \n",
     ],
 )
-def test_files_that_are_no_prompt(tmp_path: Path, text: str, message: str) -> None:
+def test_files_that_are_no_prompt(tmp_path: Path, text: str) -> None:
     path = prompt(tmp_path, text)
     with pytest.raises(RecipeError) as error:
         load_prompt(path)
-    assert str(error.value) == f"{path}: {message}"
+    assert str(error.value) == (
+        f"{path}: a prompt begins with the lines '---', 'purpose: ' with a sentence and '---'; "
+        "then come '## System' (may be left out) and '## User', each with its text"
+    )
 
 
 def test_a_file_that_is_not_there(tmp_path: Path) -> None:

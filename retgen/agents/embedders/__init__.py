@@ -28,27 +28,18 @@ _NOT_FINITE = re.compile(rb"-?\b(?:NaN|Infinity|[0-9.]+[eE]\+?[0-9]{3,})\b")
 class EmbeddingBackend(HttpModel):
     """A provider's protocol of embeddings, in a module of `retgen.agents.embedders`.
 
-    `about`: the provider, for help and docs. `texts`, `size`: most texts and bytes of a request.
-    `query`, `document`: the provider's types of input; "" if it does not tell them apart.
-    `shortens`: the server can cut a text that is too long; else half of the text is sent instead.
+    `about`: the provider, for help and docs. `texts`: most texts of a request. `input_types`: the
+    provider's types of input by kind of text, query or document; {} if it does not tell them apart.
     """
 
     about: ClassVar[str]
     texts: ClassVar[int]
-    size: ClassVar[int] = 200_000
-    query: ClassVar[str] = ""
-    document: ClassVar[str] = ""
-    shortens: ClassVar[bool] = False
-
-    @property
-    def input_types(self) -> dict[str, str]:
-        """Types of input by kind of text; {} if the provider does not tell them apart."""
-        return {"query": self.query, "document": self.document} if self.query else {}
+    input_types: ClassVar[dict[str, str]] = {}
 
     @abstractmethod
-    def parameters(self, input_type: str, *, prompted: bool, shorten: bool) -> dict[str, Any]:
-        """Parameters beside model and texts. `prompted`: the user's own prompt precedes the texts,
-        in place of the provider's. `shorten`: the server is to cut a text that is too long.
+    def parameters(self, kind: str, *, prompted: bool) -> dict[str, Any]:
+        """Parameters beside model and texts. `kind`: query or document. `prompted`: the user's own
+        prompt precedes the texts, in place of the provider's type of input.
         """
 
     @abstractmethod
@@ -65,8 +56,7 @@ class EmbeddingBackend(HttpModel):
         if not answered:
             return no_answer(raw, tree, Usage())
         stated = part(tree, "usage") or part(tree, "usageMetadata")
-        stated = stated or part(part(tree, "meta"), "billed_units")  # of Cohere
-        tokens = usage_of(stated).tokens_in or count(stated.get("total_tokens"))  # Voyage's total
+        tokens = usage_of(stated).tokens_in or count(stated.get("total_tokens"))
         text = raw.decode("utf-8", "replace")
         return Response(raw, 200, "", "stop", text, Usage(tokens, 0))
 

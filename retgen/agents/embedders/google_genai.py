@@ -6,7 +6,7 @@ charged at the most that it could cost.
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, ClassVar
 
 from retgen.agents.backends.google_genai import GoogleChat, model_path
 from retgen.agents.embedders import EmbeddingBackend, Row, texts_of
@@ -17,10 +17,10 @@ class GoogleGenAI(EmbeddingBackend, GoogleChat):
     about = "Google (Gemini)"
     path = "batchEmbedContents"
     texts = 100
-    query, document = "RETRIEVAL_QUERY", "RETRIEVAL_DOCUMENT"
+    input_types: ClassVar = {"query": "RETRIEVAL_QUERY", "document": "RETRIEVAL_DOCUMENT"}
 
-    def parameters(self, input_type: str, *, prompted: bool, shorten: bool) -> dict[str, Any]:
-        return {} if prompted else {"taskType": input_type}
+    def parameters(self, kind: str, *, prompted: bool) -> dict[str, Any]:
+        return {} if prompted else {"taskType": self.input_types[kind]}
 
     def body(self, request: Request, max_tokens: int) -> dict[str, Any]:
         parameters = {"model": model_path(request), **request.sampling}

@@ -14,7 +14,7 @@ class OpenAI(EmbeddingBackend, OpenAIChat):
     path = "embeddings"
     texts = 128  # OpenAI takes 2,048, with 300,000 tokens of at least a byte each
 
-    def parameters(self, input_type: str, *, prompted: bool, shorten: bool) -> dict[str, Any]:
+    def parameters(self, kind: str, *, prompted: bool) -> dict[str, Any]:
         return {} if self.base_url else {"encoding_format": "base64"}
 
     def body(self, request: Request, max_tokens: int) -> dict[str, Any]:

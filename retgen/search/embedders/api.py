@@ -33,14 +33,15 @@ from retgen.search.embedders.options import ModelCalls, Options
 from retgen.search.embedders.similarity import Similarity
 
 _AGENT = "embed"
+_REQUEST = 200_000  # bytes of texts in a request
 _SHORTEST = 16  # characters to which a text that is too long is cut at the least
 
 
 class ApiEmbedder:
     """A model behind an API as an `Embedder`.
 
-    A text that is longer than the model reads is refused whole. The server is asked to cut it then
-    or, where it cannot, half of it is sent, until that fits; `details` counts such texts.
+    A text that is longer than the model reads is refused whole. Half of it is sent then, until that
+    fits; `details` counts such texts.
     """
 
     step = 16_384  # texts encoded at a time: many requests are in flight
@@ -136,7 +137,7 @@ class ApiEmbedder:
         size = 0
         for text in dict.fromkeys(self._sent(text, kind) for text in texts):
             own = len(text.encode())
-            if batch and (len(batch) == self._backend.texts or size + own > self._backend.size):
+            if batch and (len(batch) == self._backend.texts or size + own > _REQUEST):
                 yield batch
                 batch, size = [], 0
             batch.append(text)
@@ -144,16 +145,13 @@ class ApiEmbedder:
         if batch:
             yield batch
 
-    def _request(self, texts: Sequence[str], kind: Kind, *, cut: bool = False) -> Request:
-        """`cut`: what is left of a text that was too long."""
-        input_type = self._backend.input_types.get(kind, "")
+    def _request(self, texts: Sequence[str], kind: Kind) -> Request:
         prompted = self._prompts[kind] is not None
-        parameters = self._backend.parameters(input_type, prompted=prompted, shorten=cut)
         return Request(
             endpoint=f"{self._settings.endpoint()}/embeddings",
             model=self._settings.name,
             messages=tuple(Message("user", text) for text in texts),
-            sampling=parameters,
+            sampling=self._backend.parameters(kind, prompted=prompted),
             max_tokens=0,
         )
 
@@ -162,10 +160,10 @@ class ApiEmbedder:
     ) -> NDArray[np.float32]:
         """Vectors (texts, dimension) of length 1 of a batch, or of its halves if it is too long.
 
-        `cut`: see `_request`.
+        `cut`: it is what is left of a text that was too long.
         """
         try:
-            answer = await context.request(_AGENT, self._request(texts, kind, cut=cut))
+            answer = await context.request(_AGENT, self._request(texts, kind))
         except Unusable as error:
             if half := len(texts) // 2:
                 parts = texts[:half], texts[half:]
@@ -176,8 +174,7 @@ class ApiEmbedder:
                     f"{self.name} gives no vector for the text that begins {text[:60]!r}: {error}"
                 ) from error
             self.details["shortened"] += not cut
-            rest = text if self._backend.shortens and not cut else text[: len(text) // 2]
-            return await self._vectors(context, [rest], kind, cut=True)
+            return await self._vectors(context, [text[: len(text) // 2]], kind, cut=True)
         try:
             rows = [_numbers(row) for row in self._backend.rows(parse_answer(answer.encode()))]
         except OTHER_FORM:

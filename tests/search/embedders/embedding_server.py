@@ -1,4 +1,4 @@
-"""A server on loopback that speaks the embeddings of four providers, with vectors of static:minilm.
+"""A server on loopback that speaks the embeddings of two providers, with vectors of static:minilm.
 
 The model that is asked for says how it fails: `ok`, `base64`, `few`, `zeros`, `nan` (null), `literal`
 (NaN), `infinite` (-Infinity), `large` (1e999), the names in `_NO_VECTORS`, `other` (all but the first answer have other
@@ -26,8 +26,6 @@ KEY = "sk-planted-0123456789"
 ADDRESSES = {
     "openai": ("OPENAI_BASE_URL", "/v1"),
     "google_genai": ("GOOGLE_GEMINI_BASE_URL", ""),
-    "cohere": ("CO_API_URL", ""),
-    "voyage": ("VOYAGE_BASE_URL", "/voyage/v1"),
 }
 
 
@@ -92,10 +90,6 @@ class _Handler(Handler):
 
     def _question(self) -> tuple[str, Question]:
         body = self.read()
-        if self.path == "/v2/embed":
-            assert body["embedding_types"] == ["float"]
-            cuts = body["truncate"] == "END"
-            return "cohere", Question(body["model"], body["texts"], body["input_type"], cuts)
         if self.path.startswith("/v1beta/models/"):
             name, _, method = self.path.rpartition("/")[2].partition(":")
             assert method == "batchEmbedContents"
@@ -103,9 +97,8 @@ class _Handler(Handler):
             assert {one["model"] for one in parts} == {f"models/{name}"}
             texts = [one["content"]["parts"][0]["text"] for one in parts]
             return "google_genai", Question(name, texts, parts[0].get("taskType"), True)
-        provider = {"/v1/embeddings": "openai", "/voyage/v1/embeddings": "voyage"}[self.path]
-        kind, cuts = body.get("input_type"), body.get("truncation", False)
-        return provider, Question(body["model"], body["input"], kind, cuts)
+        assert self.path == "/v1/embeddings"
+        return "openai", Question(body["model"], body["input"], None, False)
 
     def _refuse(self, status: int, error: dict[str, Any], key: str) -> None:
         self.reply(status, json.dumps(error).replace("KEY", key).encode(), {})
@@ -126,16 +119,9 @@ _GOOGLE = {"code": 400, "message": "API key not valid: KEY", "status": "INVALID_
 _WRONG_KEY = {
     "openai": (401, {"error": {"message": "Incorrect API key provided: KEY."}}),
     "google_genai": (400, {"error": _GOOGLE}),
-    "cohere": (401, {"message": "invalid api token: KEY"}),
-    "voyage": (401, {"detail": "Provided API key KEY is invalid."}),
 }
 _TOO_LONG = {
     "openai": {"error": {"message": "Invalid 'input[0]': maximum input length is 8192 tokens."}},
-    "cohere": {"message": "invalid request: too many tokens: 1200 > 1000"},
-    "voyage": {
-        "detail": "Request to model 'ok' failed. The example at index 0 in your batch has too many "
-        "tokens and does not fit into the model's context window of 32000 tokens."
-    },
 }
 
 
@@ -148,23 +134,12 @@ def _openai(vectors: NDArray[np.float32], how: str, tokens: int) -> dict[str, An
     return {"object": "list", "data": rows[::-1], "model": how, "usage": usage}
 
 
-def _voyage(vectors: NDArray[np.float32], how: str, tokens: int) -> dict[str, Any]:
-    how = "base64" if how == "ok" else how
-    return _openai(vectors, how, tokens) | {"usage": {"total_tokens": tokens}}
-
-
 def _google(vectors: NDArray[np.float32], how: str, tokens: int) -> dict[str, Any]:
     usage = {} if how == "silent" else {"usageMetadata": {"promptTokenCount": tokens}}
     return {"embeddings": [{"values": _written(row, how)} for row in vectors], **usage}
 
 
-def _cohere(vectors: NDArray[np.float32], how: str, tokens: int) -> dict[str, Any]:
-    rows = [_written(row, how) for row in vectors]
-    meta = {"api_version": {"version": "2"}, "billed_units": {"input_tokens": tokens}}
-    return {"id": "1", "embeddings": {"float": rows}, "texts": [], "meta": meta}
-
-
-_ANSWERS = {"openai": _openai, "google_genai": _google, "cohere": _cohere, "voyage": _voyage}
+_ANSWERS = {"openai": _openai, "google_genai": _google}
 
 
 _NO_VECTORS: dict[str, Any] = {

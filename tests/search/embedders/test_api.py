@@ -34,8 +34,6 @@ PROVIDERS = list(ADDRESSES)
 SIZES = {
     "openai": [1, 40, 72, 128],
     "google_genai": [1, 40, 100, 100],
-    "cohere": [1, 8, 40, 96, 96],
-    "voyage": [1, 40, 72, 128],
 }
 every = pytest.mark.parametrize("provider", PROVIDERS)
 
@@ -53,7 +51,7 @@ def server(monkeypatch: pytest.MonkeyPatch) -> Iterator[EmbeddingServer]:
     with running(EmbeddingServer(load_model("static:minilm", "cpu"))) as server:
         for provider, (variable, _) in ADDRESSES.items():
             monkeypatch.setenv(variable, server.address(provider))
-        for name in ("OPENAI_API_KEY", "GOOGLE_API_KEY", "COHERE_API_KEY", "VOYAGE_API_KEY"):
+        for name in ("OPENAI_API_KEY", "GOOGLE_API_KEY"):
             monkeypatch.setenv(name, KEY)
         yield server
 
@@ -109,8 +107,6 @@ def test_scores_are_those_of_the_same_model_here(
     [
         ("openai", None, None),
         ("google_genai", "RETRIEVAL_QUERY", "RETRIEVAL_DOCUMENT"),
-        ("cohere", "search_query", "search_document"),
-        ("voyage", "query", "document"),
     ],
 )
 def test_queries_and_documents_have_a_type_of_input_each(
@@ -121,7 +117,7 @@ def test_queries_and_documents_have_a_type_of_input_each(
     server: EmbeddingServer,
     tmp_path: Path,
 ) -> None:
-    """A prompt of the user's stands in its place, unless the provider wants one at all events."""
+    """A prompt of the user's stands in its place."""
     scored(run, f"{provider}:ok", tmp_path / "out")
     kinds = {(one.kind, len(one.texts) <= 40) for one in server.questions if len(one.texts) > 8}
     assert kinds == {(query, True), (document, False)}
@@ -130,26 +126,9 @@ def test_queries_and_documents_have_a_type_of_input_each(
     score = scored(run, f"{provider}:ok", tmp_path / "out", dims=[32], options=options)
     assert score.dim == 32
     (short, longer) = sorted(server.questions, key=lambda one: len(one.texts))
-    assert {one.kind for one in (short, longer)} == {query if provider == "cohere" else None}
+    assert {one.kind for one in (short, longer)} == {None}
     assert all(text.startswith("query: ") for text in longer.texts)
     assert len(longer.texts) == 40  # documents are the same as before
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("provider", ["cohere", "voyage"])
-def test_other_providers_hear_nothing_of_an_account_at_openai(
-    provider: str,
-    run: Path,
-    server: EmbeddingServer,
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    monkeypatch.setenv("OPENAI_ORG_ID", "org-planted")
-    scored(run, f"{provider}:ok", tmp_path / "out")
-    heard = {name: value for one in server.headers for name, value in one.items()}
-    assert heard["authorization"] == f"Bearer {KEY}"
-    assert heard["user-agent"] == f"retgen/{retgen.__version__}"
-    assert not [name for name in heard if "openai" in name or "stainless" in name]
 
 
 @pytest.mark.slow
@@ -179,7 +158,7 @@ def test_texts_that_are_too_long_are_shortened(
     score = scored(folder, f"{provider}:ok", tmp_path / "out", metrics=["recall@1"])
     assert score.values.tolist() == [[1.0]]
     read = server.texts()
-    # one is halved twice, or cut by the server: Gemini does so without a word
+    # one is halved twice, or cut by Gemini without a word
     assert score.details["shortened"] == (0 if provider == "google_genai" else 1)
     assert max(map(len, read)) == (2_999 if provider == "openai" else 11_999)
     assert all(one.cuts for one in server.answered if max(map(len, one.texts)) > LONGEST)
@@ -264,19 +243,19 @@ def test_the_price_is_said_before_anything_is_sent(
     run: Path, server: EmbeddingServer, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     with pytest.raises(BudgetReached) as caught:
-        scored(run, "cohere:ok", tmp_path / "out", max_usd=0.01)
+        scored(run, "openai:ok", tmp_path / "out", max_usd=0.01)
     assert str(caught.value) == (
-        "cohere:ok: the texts to be sent cost $0.0209 at the least, and $0.0100 of the cap are "
+        "openai:ok: the texts to be sent cost $0.0209 at the least, and $0.0100 of the cap are "
         "left, so none is sent. Raise --max-usd to go on; what was answered is kept."
     )
     assert server.questions == []
-    said = "gen: cohere:ok: 240 texts are to be sent in 4 requests"
+    said = "gen: openai:ok: 240 texts are to be sent in 3 requests"
     assert capsys.readouterr().err == f"{said}: $0.0209 to $0.0295\n"
-    scored(run, "cohere:ok", tmp_path / "out", prices=())
+    scored(run, "openai:ok", tmp_path / "out", prices=())
     assert capsys.readouterr().err == (
-        f"{said}; the price is not known: add --price cohere:ok=IN,OUT\n"
+        f"{said}; the price is not known: add --price openai:ok=IN,OUT\n"
     )
-    scored(run, "cohere:ok", tmp_path / "out")  # all in the ledger
+    scored(run, "openai:ok", tmp_path / "out")  # all in the ledger
     assert capsys.readouterr().err == ""
     scored(
         run,
@@ -306,10 +285,10 @@ def test_the_price_is_said_before_anything_is_sent(
 
 def test_a_cap_needs_a_price(run: Path, server: EmbeddingServer, tmp_path: Path) -> None:
     with pytest.raises(UsageError) as caught:
-        scored(run, "voyage:ok", tmp_path / "out", prices=(), max_usd=1)
+        scored(run, "openai:ok", tmp_path / "out", prices=(), max_usd=1)
     assert str(caught.value) == (
-        "the price of voyage:ok is not known, so --max-usd cannot be kept: add --price "
-        "voyage:ok=IN,OUT, the dollars per million tokens"
+        "the price of openai:ok is not known, so --max-usd cannot be kept: add --price "
+        "openai:ok=IN,OUT, the dollars per million tokens"
     )
     assert server.questions == []
 
@@ -373,15 +352,15 @@ def test_names() -> None:
     assert names("openai:text-embedding-3-small") == [
         "EmbedderSettings openai:text-embedding-3-small"
     ]
-    assert names("hybrid:bm25+cohere:embed-v4.0") == ["EmbedderSettings cohere:embed-v4.0"]
+    assert names("hybrid:bm25+openai:embed-v4.0") == ["EmbedderSettings openai:embed-v4.0"]
     assert names("llm:cohere:command-a") == ["ModelSettings cohere:command-a"]
     assert names("late:minilm") == names("minilm") == names("bm25") == []
     with pytest.raises(UsageError) as caught:
-        check_name("voyage:")
-    assert str(caught.value) == "--model voyage:: name a model after voyage:"
+        check_name("openai:")
+    assert str(caught.value) == "--model openai:: name a model after openai:"
     with pytest.raises(UsageError) as caught:
-        check_name("voyag:voyage-4")
-    assert "did you mean voyage?" in str(caught.value)
+        check_name("openia:text-embedding-3-small")
+    assert "did you mean openai?" in str(caught.value)
 
 
 @pytest.mark.parametrize(
@@ -389,8 +368,6 @@ def test_names() -> None:
     [
         ("openai:text-embedding-3-small", "OPENAI_API_KEY"),
         ("google_genai:gemini-embedding-001", "GOOGLE_API_KEY or GEMINI_API_KEY"),
-        ("cohere:embed-v4.0", "COHERE_API_KEY or CO_API_KEY"),
-        ("voyage:voyage-4", "VOYAGE_API_KEY"),
     ],
 )
 def test_without_a_key(
