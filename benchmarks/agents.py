@@ -264,7 +264,7 @@ def ours(url: str, flight: int, calls: int, warm_up: int) -> None:
         return "it names the thing" if named else None
 
     user = "The thing is {{thing}}. " + TASK * 8
-    prompt = Prompt("say", "Say what a thing is.", ("thing",), SYSTEM, user, "0" * 64)
+    prompt = Prompt("say", "Say what a thing is.", SYSTEM, user, "0" * 64)
     agent = Agent("say", "write", prompt, Naming, Description, offline, check)
 
     result: dict[str, float] = {}

@@ -19,15 +19,7 @@ from collections.abc import Awaitable, Callable, Container, Coroutine
 from functools import cache, partial
 from typing import Any, NamedTuple, TypeVar
 
-from tenacity import (
-    AsyncRetrying,
-    retry_if_exception,
-    stop_after_attempt,
-    stop_after_delay,
-    stop_all,
-    wait_exception,
-    wait_exponential,
-)
+import tenacity
 
 from retgen.agents.batches import Batch, BatchApi, CallFailed
 from retgen.agents.chat import NO_CONNECTION, NOT_RUN, SILENCE, Response, parse_object
@@ -284,11 +276,13 @@ class BatchQueue:
             return passes
 
         self._stop.check()
-        retrying = AsyncRetrying(
-            retry=retry_if_exception(is_passing),
+        retrying = tenacity.AsyncRetrying(
+            retry=tenacity.retry_if_exception(is_passing),
             # a call that takes all of the time is made once more
-            stop=stop_all(stop_after_delay(self.listing_seconds), stop_after_attempt(2)),
-            wait=wait_exponential(_FIRST, _LAST) + wait_exception(_retry_after),
+            stop=tenacity.stop_all(
+                tenacity.stop_after_delay(self.listing_seconds), tenacity.stop_after_attempt(2)
+            ),
+            wait=tenacity.wait_exponential(_FIRST, _LAST) + tenacity.wait_exception(_retry_after),
             sleep=self._stop.sleep,
             reraise=True,
         )

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import asyncio
 import itertools
-import time
 from collections import Counter, deque
 from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Iterable, Mapping
 from contextlib import asynccontextmanager
@@ -21,7 +20,7 @@ from retgen.agents.client import Client
 from retgen.agents.limits import Session, Stop
 from retgen.agents.models import OFFLINE, ModelSettings
 from retgen.agents.prompt import Request
-from retgen.agents.report import CallReport, Rejection, Stage, count_unusable
+from retgen.agents.report import CallReport, Rejection, Stage
 from retgen.errors import ChecksFailed
 from retgen.progress import Progress, no_progress
 from retgen.work import Engine, Local
@@ -60,7 +59,6 @@ class Context:
         self.report = report
         self._models, self._session, self._progress = models, session, progress
         self._stop = session.stop if session else stop or Stop()
-        self._began = time.monotonic()
         self._under_way: Collection[asyncio.Future[Any]] = ()  # of the stage that is shown
         most = max((settings.concurrency for settings, _ in models.values()), default=1)
         self._ahead = 4 * most
@@ -223,20 +221,14 @@ class Context:
             self.show(stage)
 
     def _note(self, stage: Stage) -> str:
-        """The price so far, in flight, rejected, and how fast."""
+        """The price so far, what is in flight, and how many records are rejected."""
         if self._session is None:
             return ""
-        report, budget = self.report, self._session.budget
+        budget = self._session.budget
         clients = {client for _, client in self._models.values()}
         priced = all(client.priced for client in clients)
         price = f"${budget.charged / 1e9:.4f}" if priced else "price not known"
         price += f" of ${budget.cap / 1e9:g}" if budget.cap else ""
         batches = "; ".join(filter(None, (client.note() for client in clients)))
-        waiting = batches or f"{report.in_flight} in flight"
-        parts = [price, waiting, f"{stage.rejected} rejected"]
-        counted = [count_unusable(one) for one in report.answers.values()]
-        if unusable := sum(bad for bad, _ in counted):
-            parts.append(f"{unusable} of {sum(all_ for _, all_ in counted)} answers unusable")
-        passed = max(1e-9, time.monotonic() - self._began)
-        parts.append(f"{sum(report.calls.values()) / passed:.1f} requests/s")
-        return ", ".join(parts)
+        waiting = batches or f"{self.report.in_flight} in flight"
+        return f"{price}, {waiting}, {stage.rejected} rejected"

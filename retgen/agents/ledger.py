@@ -203,18 +203,15 @@ class LedgerReader:
         try:
             yield
         except sqlite3.Error as error:
+            advice = (
+                "free some space or make it writable, close other programs that have it open, and "
+                "run the same command again; or name another file with --ledger FILE"
+            )
             code = getattr(error, "sqlite_errorcode", 0) & 0xFF
-            if code == sqlite3.SQLITE_FULL:
-                advice = "free some space, and run the same command again"
-            elif code in (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB):
+            if code in (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB):
                 advice = (
                     "the file is damaged, or not a ledger: restore a backup, or begin a new ledger "
                     "with --ledger FILE, which pays for all answers again"
-                )
-            else:
-                advice = (
-                    "make it writable, close other programs that have it open, or name another "
-                    "file with --ledger FILE"
                 )
             raise OutputError(
                 f"{self.path}: the ledger cannot be used: {error}; {advice}"
@@ -375,17 +372,9 @@ class Ledger(LedgerReader):
                     future.set_result(result)
 
     def _transaction(self, changes: Iterable[Callable[[sqlite3.Connection], Any]]) -> list[Any]:
-        db = self._writer
-        with self._errors():
+        with self._errors(), self._writer as db:  # which commits, or rolls back
             db.execute("BEGIN IMMEDIATE")
-            try:
-                results = [change(db) for change in changes]
-                db.execute("COMMIT")
-            except BaseException:
-                if db.in_transaction:
-                    db.execute("ROLLBACK")
-                raise
-        return results
+            return [change(db) for change in changes]
 
     def _connect(self) -> sqlite3.Connection:
         return sqlite3.connect(self.path, isolation_level=None, check_same_thread=False)

@@ -81,7 +81,6 @@ class ModelSettings(BaseModel):
         "schema", description="prompt: the server knows no JSON schema, so the prompt says it"
     )
     temperature: float | None = Field(None, ge=0, allow_inf_nan=False)
-    top_p: float | None = Field(None, gt=0, le=1)
     seed: int | None = Field(None, ge=0, lt=2**63, description="the model's own, if it has one")
     max_tokens: int | None = Field(
         None, ge=1, le=10_000_000, description="of an answer; default: what each agent needs"
@@ -142,7 +141,7 @@ class ModelSettings(BaseModel):
 
     def sampling(self) -> dict[str, Any]:
         """Parameters beside the messages and max_tokens."""
-        named = {"temperature": self.temperature, "top_p": self.top_p, "seed": self.seed}
+        named = {"temperature": self.temperature, "seed": self.seed}
         return {**self.extra, **{name: one for name, one in named.items() if one is not None}}
 
 

@@ -31,9 +31,6 @@ _PROVIDERS = {
     "x-ai": "xai",
 }
 _BATCH = {"processing": "batch"}  # the list's mark of prices for batches
-# Providers whose batch APIs cost half, where the list has no price for batches:
-# platform.openai.com/docs/guides/batch and ai.google.dev/gemini-api/docs/batch-api
-_HALF_IN_BATCHES = ("openai", "google_genai")
 _DATED = re.compile(r"-(\d{4}-\d{2}-\d{2}|\d{8})$")
 
 # Models that reason unless told not to. The list does not mark them.
@@ -66,7 +63,7 @@ class Price(NamedTuple):
 
 class Prices:
     """Prices by model. `given`: the values of `--price`, IN,OUT or MODEL=IN,OUT, taken as they are.
-    `batch`: look up prices of batch APIs.
+    `batch`: look up prices of batch APIs; without one in the list, it is the usual price.
     """
 
     def __init__(self, given: Sequence[str] = (), *, batch: bool = False) -> None:
@@ -88,9 +85,8 @@ class Prices:
         budget = part(extra, "thinkingConfig").get("thinkingBudget")
         if effort in ("none", "minimal") or budget == 0:
             return 0, 0
-        if budget or "thinking" in extra or _REASONS.search(model.name):
-            return 100, 375 if effort == "low" else 1500
-        return 0, 0
+        reasons = budget or "thinking" in extra or _REASONS.search(model.name)
+        return (100, 1500) if reasons else (0, 0)
 
 
 def price_list() -> str:
@@ -134,14 +130,11 @@ def _listed(model: ModelSettings, *, batch: bool) -> Price | None:
     hours = [found.get_prices(now + timedelta(hours=n), context) for n in range(7 * 24)]
     if hours[0].input_mtok is None:
         return None  # charged by the page, image or hour
-    batch_is_listed = any(one.when == _BATCH for one in found.price_variants or ())
-    half = batch and not batch_is_listed and model.provider in _HALF_IN_BATCHES
 
     def highest(tokens: int, *units: str) -> int:
         """Nano-dollars a token, for a prompt of so many tokens."""
         prices = [getattr(hour, unit) for hour in hours for unit in units]
-        most = max(calc_unit_price(price, 1, tokens, 1) for price in prices)
-        return _nano(most / 2 if half else most)
+        return _nano(max(calc_unit_price(price, 1, tokens, 1) for price in prices))
 
     # OpenAI writes prompts into its cache unasked, which can cost more than to read them
     prompt = ("input_mtok", "cache_write_mtok") if model.provider == "openai" else ("input_mtok",)

@@ -6,7 +6,6 @@ came. A line whose request does not have the key that it states is refused.
 
 from __future__ import annotations
 
-import base64
 import hashlib
 from collections.abc import Iterator
 from pathlib import Path
@@ -18,7 +17,7 @@ from retgen.agents.chat import count
 from retgen.agents.ledger import Answer, LedgerReader, StoredAnswer
 from retgen.agents.prompt import Request
 from retgen.errors import UsageError
-from retgen.write import AtomicFile, json_line
+from retgen.write import write_rows
 
 
 def missing_answer(file: Path, request: Request) -> UsageError:
@@ -36,15 +35,16 @@ def export_replay(ledger: LedgerReader, path: Path, run: str | None = None) -> i
 
     Raises `UsageError` where there is none, and writes nothing then.
     """
-    count = 0
-    with AtomicFile(path) as file:
+
+    def rows() -> Iterator[dict[str, Any]]:
+        kept = None
         for kept in ledger.answers(run):
-            file.write(json_line(_line(kept)))
-            count += 1
-        if not count:
+            yield _row(kept)
+        if kept is None:
             whose = f" of run {run!r}" if run is not None else ""
             raise UsageError(f"there is no answer{whose} to export")
-    return count
+
+    return write_rows(path, rows())[1]
 
 
 def read_replay(path: Path) -> Iterator[StoredAnswer]:
@@ -66,7 +66,7 @@ def read_replay(path: Path) -> Iterator[StoredAnswer]:
         raise UsageError(f"{path}: cannot be read: {error.strerror}") from error
 
 
-def _line(kept: StoredAnswer) -> dict[str, Any]:
+def _row(kept: StoredAnswer) -> dict[str, Any]:
     raw, tokens_in, tokens_out, why, reason = kept.answer
     line: dict[str, Any] = {
         "key": kept.key,
@@ -75,26 +75,22 @@ def _line(kept: StoredAnswer) -> dict[str, Any]:
         "request": orjson.Fragment(kept.request),
         "tokens_in": tokens_in,
         "tokens_out": tokens_out,
+        "answer": raw.decode("utf-8", "replace"),  # a refusal may be a page in any encoding
     }
-    if why:
-        line["refused"] = {"why": why, "reason": reason}
-    try:
-        return {**line, "answer": raw.decode()}
-    except UnicodeDecodeError:
-        return {**line, "answer_base64": base64.b64encode(raw).decode()}
+    return {**line, "refused": {"why": why, "reason": reason}} if why else line
 
 
 def _stored_answer(line: dict[str, Any]) -> StoredAnswer:
     body = orjson.dumps(line["request"], option=orjson.OPT_SORT_KEYS)
     if hashlib.sha256(body).hexdigest() != line["key"]:
         raise ValueError("its request was changed")
-    answer = line.get("answer")
-    if not isinstance(answer, str | None):
+    if not isinstance(line["answer"], str):
         raise ValueError("its answer is no text")
-    raw = base64.b64decode(line["answer_base64"]) if answer is None else answer.encode()
     tokens_in, tokens_out = (count(line[name]) for name in ("tokens_in", "tokens_out"))
     if tokens_in is None or tokens_out is None:
         raise ValueError("its tokens are no numbers")
     refused = line.get("refused") or {"why": "", "reason": ""}
-    end = Answer(raw, tokens_in, tokens_out, str(refused["why"]), str(refused["reason"]))
+    end = Answer(
+        line["answer"].encode(), tokens_in, tokens_out, str(refused["why"]), str(refused["reason"])
+    )
     return StoredAnswer(line["key"], str(line["agent"]), str(line["model"]), body, end)

@@ -11,7 +11,7 @@ Of answers: those `taken`, and the others by their fault. Of questions: those th
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -148,40 +148,3 @@ class CallReport:
         usd = self.usd()
         charged = "not known" if usd is None else f"${usd:.4f}"
         return f"Done so far: {stages}. Charged so far: {charged}."
-
-
-def count_unusable(counts: Mapping[str, int]) -> tuple[int, int]:
-    """(unusable answers, all answers) of an agent."""
-    unusable = sum(_faults(counts).values())
-    return unusable, unusable + counts.get(TAKEN, 0)
-
-
-def answer_lines(answers: Mapping[str, Mapping[str, int]]) -> Iterator[str]:
-    """A line for each agent that had an unusable answer."""
-    for agent, counts in answers.items():
-        unusable, total = count_unusable(counts)
-        if not unusable:
-            continue
-        why = ", ".join(f"{n:,} {name}" for name, n in _faults(counts).items())
-        questions = counts.get(TAKEN, 0) + counts.get(FAILED, 0)
-        yield (
-            f"{agent}: {unusable:,} of {total:,} answers unusable ({why}); of {questions:,} "
-            f"questions {counts.get(REPAIRED, 0):,} repaired, {counts.get(FAILED, 0):,} failed"
-        )
-
-
-def poor_texts(answers: Mapping[str, Mapping[str, int]]) -> str:
-    """That the texts of an agent are not good, where most of its answers were unusable; or ""."""
-    counted = {agent: count_unusable(counts) for agent, counts in answers.items()}
-    return " ".join(
-        f"The texts of {agent} are not good: {unusable:,} of {total:,} answers were unusable. Use "
-        "a stronger model."
-        for agent, (unusable, total) in counted.items()
-        if 2 * unusable > total
-    )
-
-
-def _faults(counts: Mapping[str, int]) -> dict[str, int]:
-    """Unusable answers by their fault, the most frequent first."""
-    found = {name: n for name, n in counts.items() if name not in (TAKEN, REPAIRED, FAILED)}
-    return dict(sorted(found.items(), key=lambda one: (-one[1], one[0])))

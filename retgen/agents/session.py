@@ -163,15 +163,18 @@ async def _open_clients(
     settings: Mapping[str, ModelSettings], session: Session, model_options: ModelOptions
 ) -> AsyncIterator[dict[str, tuple[ModelSettings, Client]]]:
     """Settings and client by agent; agents whose models differ in sampling only share one."""
-    clients = dict[Any, Client]()
+    clients, by_agent = dict[Any, Client](), {}
     async with contextlib.AsyncExitStack() as stack:
         stack.push_async_callback(session.ledger.flush)
-        for one in settings.values():
-            if _whom(one) not in clients:
-                clients[_whom(one)] = client = _open_client(one, session, model_options)
-                stack.push_async_callback(client.close)
+        for agent, one in settings.items():
+            pace = (getattr(one, name) for name in sorted(FLOW))
+            whom = one.endpoint(), one.provider, one.name, one.api_key_env, *pace
+            if whom not in clients:
+                clients[whom] = _open_client(one, session, model_options)
+                stack.push_async_callback(clients[whom].close)
+            by_agent[agent] = one, clients[whom]
         try:
-            yield {agent: (one, clients[_whom(one)]) for agent, one in settings.items()}
+            yield by_agent
         except Stopped:
             if session.stop.error is not None:  # the reason, which another record has met
                 raise session.stop.error from None
@@ -186,12 +189,6 @@ def _open_client(settings: ModelSettings, session: Session, model_options: Model
         queue = BatchQueue(batch_apis()[settings.provider](chat), session, settings.full_name)
     price = Prices(model_options.prices, batch=batch).of(settings)
     return Client(session, chat, settings, price=price, batches=queue)
-
-
-def _whom(model: ModelSettings) -> tuple[Any, ...]:
-    """Key for sharing a client: endpoint, model and pace; sampling may differ."""
-    pace = (getattr(model, name) for name in sorted(FLOW))
-    return model.endpoint(), model.provider, model.name, model.api_key_env, *pace
 
 
 def in_thread(

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
-from retgen.agents.report import answer_lines, poor_texts
+from retgen.agents.report import FAILED, REPAIRED, TAKEN
 from retgen.generators import families, family
 from retgen.validators.baselines import best_at, headline, solves
 
@@ -83,8 +83,24 @@ def split_counts(files: Iterable[str]) -> str:
 
 def model_answers(manifest: Mapping[str, Any]) -> tuple[str, list[str]]:
     """("" or that an agent's texts are not good, a line for each that had unusable answers)."""
-    answers = manifest.get("answers") or {}
-    return poor_texts(answers), list(answer_lines(answers))
+    poor, lines = list[str](), list[str]()
+    for agent, counts in (manifest.get("answers") or {}).items():
+        faults = {name: n for name, n in counts.items() if name not in (TAKEN, REPAIRED, FAILED)}
+        unusable, taken, failed = sum(faults.values()), counts.get(TAKEN, 0), counts.get(FAILED, 0)
+        if not unusable:
+            continue
+        of_all = f"{unusable:,} of {unusable + taken:,} answers"
+        most_first = sorted(faults.items(), key=lambda one: (-one[1], one[0]))
+        why = ", ".join(f"{n:,} {name}" for name, n in most_first)
+        lines.append(
+            f"{agent}: {of_all} unusable ({why}); of {taken + failed:,} questions "
+            f"{counts.get(REPAIRED, 0):,} repaired, {failed:,} failed"
+        )
+        if unusable > taken:
+            poor.append(
+                f"The texts of {agent} are not good: {of_all} were unusable. Use a stronger model."
+            )
+    return " ".join(poor), lines
 
 
 def verdict(manifest: Mapping[str, Any]) -> str:

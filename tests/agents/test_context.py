@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import json
 import random
-import re
 import threading
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable
@@ -46,7 +45,7 @@ def halved(question: Number, answer: Half) -> str | None:
 HALVE = Agent(
     name="halve",
     role="write",
-    prompt=Prompt("halve", "Halve.", ("number",), "", "Halve {{number}}.", "0" * 64),
+    prompt=Prompt("halve", "Halve.", "", "Halve {{number}}.", "0" * 64),
     question=Number,
     answer=Half,
     offline=lambda question: Half(half=question.number // 2),
@@ -340,8 +339,7 @@ def test_progress(tmp_path: Path) -> None:
 
     def progress(stage: str, done: int, total: int, note: str = "") -> None:
         assert stage == "halves"
-        rates = r"\d+\.\d requests/s"
-        shown.append((done, total, re.sub(rates, "RATES", note)))
+        shown.append((done, total, note))
         if "2 in flight" in note:
             two_were_out.set()
 
@@ -358,13 +356,9 @@ def test_progress(tmp_path: Path) -> None:
     shown.clear()
     with serving(say) as server:
         asyncio.run(run(server))
-    assert shown[0] == (0, 2, "$0.0000 of $2, 0 in flight, 0 rejected, RATES")
-    assert (0, 2, "$0.0000 of $2, 2 in flight, 0 rejected, RATES") in shown
-    assert shown[-1] == (
-        2,
-        2,
-        "$0.0090 of $2, 0 in flight, 1 rejected, 1 of 3 answers unusable, RATES",
-    )
+    assert shown[0] == (0, 2, "$0.0000 of $2, 0 in flight, 0 rejected")
+    assert (0, 2, "$0.0000 of $2, 2 in flight, 0 rejected") in shown
+    assert shown[-1] == (2, 2, "$0.0090 of $2, 0 in flight, 1 rejected")
 
 
 def test_a_cancelled_round_ends_at_once(tmp_path: Path) -> None:

@@ -33,7 +33,7 @@ def odd_or_two(question: AskPrimes) -> Primes:
 JUDGE = Agent(
     name="judge_primes",
     role="judge",
-    prompt=Prompt("primes", "Primes.", ("numbers",), "", "Which are? {{numbers}}", "0" * 64),
+    prompt=Prompt("primes", "Primes.", "", "Which are? {{numbers}}", "0" * 64),
     question=AskPrimes,
     answer=Primes,
     offline=odd_or_two,

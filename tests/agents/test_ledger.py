@@ -456,7 +456,8 @@ def test_a_full_disk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         text = twice(tmp_path, "192k", *words, "--ledger", "small/ledger.sqlite")
         assert text.splitlines()[0] == (
             "gen: small/ledger.sqlite: the ledger cannot be used: database or disk is full; free "
-            "some space, and run the same command again"
+            "some space or make it writable, close other programs that have it open, and run the "
+            "same command again; or name another file with --ledger FILE"
         )
         with closing(LedgerReader(tmp_path / "saved" / "ledger.sqlite")) as ledger:
             answers, (sums,) = len(list(ledger.answers())), ledger.sums(by_agent=False)

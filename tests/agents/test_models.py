@@ -83,8 +83,6 @@ NO_VARIABLE = "Value error, is the name of an environment variable, in capital l
         ({"via": "curl"}, "Input should be 'langchain'"),
         ({"structured": "tools"}, "Input should be 'schema' or 'prompt'"),
         ({"temperature": -0.1}, "Input should be greater than or equal to 0"),
-        ({"top_p": 0}, "Input should be greater than 0"),
-        ({"top_p": 1.1}, "Input should be less than or equal to 1"),
         ({"seed": -1}, "Input should be greater than or equal to 0"),
         ({"seed": 2**63}, f"Input should be less than {2**63}"),
         ({"max_tokens": 0}, "Input should be greater than or equal to 1"),
@@ -136,7 +134,7 @@ def test_what_is_neither_text_nor_mapping(value: Any) -> None:
 
 def test_sampling_holds_what_was_said_but_for_the_room() -> None:
     assert settings(max_tokens=9).sampling() == {}
-    named = {"temperature": 0.0, "top_p": 0.5, "seed": 0}
+    named = {"temperature": 0.0, "seed": 0}
     assert settings(**named).sampling() == named
     # what has a field of its own goes before extra
     more = settings(extra={"reasoning_effort": "low", "temperature": 2}, temperature=0.1)

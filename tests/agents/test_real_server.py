@@ -65,7 +65,7 @@ def no_rules(question: Ask) -> Fact:
 TELL = Agent(
     name="tell",
     role="write",
-    prompt=Prompt("tell", "Tell.", ("thing",), "You tell facts.", "Tell one of {{thing}}.", "0"),
+    prompt=Prompt("tell", "Tell.", "You tell facts.", "Tell one of {{thing}}.", "0"),
     question=Ask,
     answer=Fact,
     offline=no_rules,

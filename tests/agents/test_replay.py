@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import base64
 import json
 from collections.abc import Iterator
 from contextlib import closing
@@ -21,7 +20,7 @@ from tests.agents.ledgers import open_client, spent
 
 NOWHERE = "http://127.0.0.1:9/v1"
 HELLO = b'{"choices": [{"message": {"content": "hello"}}]}'
-ANSWERS = [HELLO, b'{"broken\xff', "{\u2028käse}\n".encode(), b""]
+ANSWERS = [HELLO, b'{"broken', "{\u2028käse}\n".encode(), b""]
 SCHEMA = {"title": "Things", "type": "object", "properties": {"b": {}, "a": {}}}
 
 
@@ -76,20 +75,24 @@ def test_a_line_holds_the_request_and_the_answer_as_it_came(file: Path) -> None:
         "tokens_out": 2,
         "answer": HELLO.decode(),
     }
-    broken = result[request(1).key]
-    assert "answer" not in broken
-    assert base64.b64decode(broken["answer_base64"]) == b'{"broken\xff'
-    assert "refused" not in broken
-    assert result[request(5).key]["refused"] == {"why": "filtered", "reason": "400: no"}
+    assert "refused" not in result[request(1).key]
+    refused = result[request(5).key]
+    assert refused["answer"] == "no\ufffd"
+    assert refused["refused"] == {"why": "filtered", "reason": "400: no"}
 
 
 def test_what_was_written_is_read_again(ledger: Ledger, file: Path, tmp_path: Path) -> None:
     """Refusals too: what a run had to do without, its replay does without."""
-    assert list(read_replay(file)) == list(ledger.answers())
+    refusal = ledger.find(request(5).key, "a")
+    assert refusal == Answer(b"no\xff", 5, 2, "filtered", "400: no")
+    readable = refusal._replace(raw="no\ufffd".encode())
+    assert list(read_replay(file)) == [
+        one._replace(answer=readable) if one.answer == refusal else one for one in ledger.answers()
+    ]
     with closing(Ledger(tmp_path / "again.sqlite")) as again:
         again.add_answers("r", read_replay(file))
         assert export_replay(again, tmp_path / "again.jsonl") == 6
-        assert again.find(request(5).key, "r") == ledger.find(request(5).key, "a")
+        assert again.find(request(5).key, "r") == readable
         assert spent(again) == {"r": (6, 0, 15, 12, 0)}
     assert (tmp_path / "again.jsonl").read_bytes() == file.read_bytes()
 
@@ -135,7 +138,7 @@ def changed(line: dict[str, Any], **more: Any) -> str:
         (lambda line: json.dumps({k: v for k, v in line.items() if k != "key"}), "'key'"),
         (
             lambda line: json.dumps({k: v for k, v in line.items() if k != "answer"}),
-            "'answer_base64'",
+            "'answer'",
         ),
         (lambda line: changed(line, tokens_in="many"), "its tokens are no numbers"),
         (lambda line: "[]", "list indices must be integers or slices, not str"),
@@ -154,10 +157,11 @@ def test_a_line_that_was_changed_is_named(file: Path, change: Any, reason: str) 
     )
 
 
-def test_order_and_spaces_of_a_line_do_not_matter(ledger: Ledger, file: Path) -> None:
+def test_order_and_spaces_of_a_line_do_not_matter(file: Path) -> None:
+    answers = list(read_replay(file))
     rows = [json.dumps(dict(reversed(line.items())), indent=None) for line in lines(file)]
     file.write_text("\n".join(reversed(rows)))
-    assert sorted(read_replay(file)) == list(ledger.answers())
+    assert sorted(read_replay(file)) == answers
 
 
 def test_a_line_that_is_no_json(file: Path) -> None:

@@ -7,9 +7,6 @@ from pathlib import Path
 from retgen.agents.report import (
     Rejection,
     Rejections,
-    answer_lines,
-    count_unusable,
-    poor_texts,
     rejection_line,
     write_rejected,
 )
@@ -65,25 +62,3 @@ def test_the_file(tmp_path: Path) -> None:
     )
     write_rejected(path, Rejections())
     assert not path.exists()
-
-
-ANSWERS = {
-    "write": {"taken": 2, "repaired": 1, "failed": 6, "not JSON": 15, "failed checks": 4},
-    "judge": {"taken": 9},
-}
-
-
-def test_unusable_answers_are_counted_and_named_by_agent() -> None:
-    assert [count_unusable(one) for one in ANSWERS.values()] == [(19, 21), (0, 9)]
-    assert list(answer_lines(ANSWERS)) == [
-        "write: 19 of 21 answers unusable (15 not JSON, 4 failed checks); of 8 questions 1 "
-        "repaired, 6 failed"
-    ]
-
-
-def test_an_agent_most_of_whose_answers_are_unusable_is_named() -> None:
-    assert poor_texts(ANSWERS) == (
-        "The texts of write are not good: 19 of 21 answers were unusable. Use a stronger model."
-    )
-    assert poor_texts({"write": {"taken": 5, "not JSON": 5}}) == ""
-    assert poor_texts({}) == ""

@@ -174,3 +174,22 @@ def test_card_and_report_say_what_a_score_is_of(tmp_path: Path) -> None:
     report = json.loads((made / "report.json").read_text())
     assert report["certificate"]["upper"] == 2
     assert "recall@10" in report["floors"]["random"]
+
+
+ANSWERS = {
+    "write": {"taken": 2, "repaired": 1, "failed": 6, "not JSON": 15, "failed checks": 4},
+    "judge": {"taken": 9},
+}
+
+
+def test_unusable_answers_are_named_by_agent() -> None:
+    assert evidence.model_answers({"answers": ANSWERS}) == (
+        "The texts of write are not good: 19 of 21 answers were unusable. Use a stronger model.",
+        [
+            "write: 19 of 21 answers unusable (15 not JSON, 4 failed checks); of 8 questions 1 "
+            "repaired, 6 failed"
+        ],
+    )
+    half = {"write": {"taken": 5, "not JSON": 5}}
+    assert evidence.model_answers({"answers": half})[0] == ""
+    assert evidence.model_answers({}) == ("", [])

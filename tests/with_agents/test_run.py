@@ -364,7 +364,7 @@ def test_strange_answers_are_repaired(asked: Path) -> None:
         ),
         (
             ("--model", "opanai:gpt-5"),
-            "gen: opanai:gpt-5 cannot be asked: there is no provider 'opanai'; did you mean openai?",
+            "gen: opanai:gpt-5 cannot be asked: Unsupported provider='opanai'. Supported model providers",
         ),
         (("--ledger", "."), ". is no ledger (it is a folder): name another with --ledger"),
         (

@@ -11,7 +11,8 @@ from pathlib import Path
 
 import pytest
 
-from retgen.agents.report import count_unusable, poor_texts
+from retgen.agents.report import FAILED, REPAIRED
+from retgen.reporting.evidence import model_answers
 from tests.agents.small_model import TOGETHER, missing, serving
 from tests.command import Done, in_process
 from tests.conftest import read_jsonl
@@ -57,7 +58,10 @@ def test_a_whole_run_with_a_model_that_writes_badly(tmp_path: Path) -> None:
 
     # what the answers were worth adds up, and all of it is paid
     answers = manifest["answers"]
-    total = sum(all_ for _, all_ in map(count_unusable, answers.values()))
+    of_questions = (FAILED, REPAIRED)
+    total = sum(
+        n for counts in answers.values() for name, n in counts.items() if name not in of_questions
+    )
     assert answers["write_queries"].get("taken", 0) + answers["write_queries"].get("failed", 0) == 5
     assert total <= manifest["calls"] <= 2 * total
     assert manifest["usd"] == pytest.approx(
@@ -70,7 +74,7 @@ def test_a_whole_run_with_a_model_that_writes_badly(tmp_path: Path) -> None:
     assert all(row["record"]["history"] for row in failed)
 
     # the texts are not good, and terminal and page say so
-    sentence = poor_texts(answers)
+    sentence, _ = model_answers(manifest)
     assert "are not good" in sentence
     assert f"  warning     {sentence}\n" in done.stdout
     page = (path / "report.html").read_text()

@@ -65,8 +65,6 @@ class GoogleChat(HttpModel):
             if one.role != "system"
         ]
         config = {**request.sampling, "maxOutputTokens": max_tokens}
-        if "top_p" in config:
-            config["topP"] = config.pop("top_p")
         if request.schema is not None:
             config["responseMimeType"] = "application/json"
             config["responseJsonSchema"] = dict(request.schema)

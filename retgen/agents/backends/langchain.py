@@ -33,7 +33,6 @@ from retgen.agents.chat import (
     usage_of,
 )
 from retgen.agents.prompt import Request
-from retgen.messages import did_you_mean
 
 if TYPE_CHECKING:
     from langchain_core.language_models import BaseChatModel
@@ -94,9 +93,6 @@ class LangChainChat(ChatModel):
         try:
             self._model(name, {**sampling, "max_tokens": 1})
         except Exception as error:
-            # the error about an unknown provider lists all others
-            if hint := did_you_mean(self.provider, str(error).split(", ")):
-                return f"there is no provider {self.provider!r}{hint}"
             return self._words(error)
         return ""
 

@@ -40,7 +40,7 @@ def test_what_is_sent_and_what_comes_back(server: Server) -> None:
     talk = (*MESSAGES, Message("assistant", "hi"), Message("user", "Again."))
     sampling = {
         "temperature": 0.5,
-        "top_p": 0.9,
+        "topP": 0.9,
         "seed": 7,
         "thinkingConfig": {"thinkingBudget": 0},
     }
