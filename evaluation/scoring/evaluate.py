@@ -9,7 +9,7 @@ from __future__ import annotations
 import shlex
 import shutil
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -39,7 +39,7 @@ from retgen.evaluation.scoring.measures import (
 )
 from retgen.evaluation.scoring.mteb_files import mteb_task_of, write_mteb
 from retgen.evaluation.scoring.page import write_pages
-from retgen.evaluation.scoring.result import AnalysisResult, DatasetScores, Evaluation
+from retgen.evaluation.scoring.result import DatasetScores, Evaluation
 from retgen.evaluation.scoring.scores import Score, at_largest, write_score
 from retgen.evaluation.scoring.significance import compare, relevance_matrix, units_of
 from retgen.evaluation.search.unread import unread_note
@@ -75,7 +75,6 @@ def evaluate(
     command: str | None = None,
     title: str = "",
     about: str = "",
-    conclude: Callable[[Evaluation], AnalysisResult] | None = None,
     progress: Progress = no_progress,
 ) -> Evaluation:
     """Score systems on one or several data sets and write everything under `out`.
@@ -87,7 +86,7 @@ def evaluate(
     beside means.
     `model_options` is about models behind an API: their ledger, cap and prices. `limit`: how many
     items of a domain they order, and in some tasks how many all systems are measured on. `title`
-    and `about` head the page, and what `conclude` makes of the result follows. Raises `UsageError`
+    and `about` head the page. Raises `UsageError`
     or `DatasetError` for what cannot be scored; a model that fails after others were scored lands
     in `failures` instead.
     """
@@ -177,8 +176,6 @@ def evaluate(
         exit_code=code,
         leaderboard=board,
     )
-    if conclude is not None:
-        result.conclusion = conclude(result)
     write_file(folder / "eval.json", dump_json(result.to_json()))
     write_pages(result)
     return result
