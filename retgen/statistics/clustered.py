@@ -141,20 +141,7 @@ class Units:
             return np.full(values.shape[1], np.nan)
         return _p_value(self._means(values))
 
-    def parts(self, values: Floats) -> Floats:
-        """What each unit adds to the deviation of the means of values (values, m), (units, m).
-
-        Their squares sum to the variance of each mean, their products to covariances.
-        """
-        means, left_out = self._left_out(values)
-        raw = (left_out**2).sum(axis=0)
-        return np.asarray(left_out * np.sqrt(means.variance / np.where(raw > 0, raw, 1)))
-
     def _means(self, values: Floats) -> _Means:
-        return self._left_out(values)[0]
-
-    def _left_out(self, values: Floats) -> tuple[_Means, Floats]:
-        """The means, and the deviations without each unit (units, m)."""
         count, mean = len(values), values.mean(axis=0)
         rest = values - mean
         sizes = np.asarray(self._shares.sum(axis=0)).ravel()
@@ -166,7 +153,7 @@ class Units:
         alone = (rest**2).sum(axis=0) / (count * max(1, count - 1))
         variance = np.maximum((left_out**2).sum(axis=0) - twice, alone)
         skew = _skew(left_out, variance)
-        return _Means(mean, variance, skew, self.count, self._freedom), left_out
+        return _Means(mean, variance, skew, self.count, self._freedom)
 
 
 def wilson(hits: int, trials: int) -> tuple[float, float]:
