@@ -100,10 +100,8 @@ class DatasetScores:
 
 @dataclass
 class Evaluation:
-    """What `evaluate` found. `failures`: systems that could not be scored, with the reason.
-
-    `leaderboard`: None where nobody asked for it. `exit_code`: the highest of these reasons', 0
-    where there are none.
+    """What `evaluate` found. `failures`: systems that could not be scored, with the reason;
+    `exit_code`: the highest of these reasons', 0 where there are none.
     """
 
     datasets: list[DatasetScores]
@@ -114,7 +112,6 @@ class Evaluation:
     title: str = ""
     about: str = ""
     exit_code: int = 0
-    leaderboard: AnalysisResult | None = None
 
     def of_tasks(self) -> list[tuple[Task[Any], list[SystemResult[Any]]]]:
         """Each task that data sets hold candidate sets of, and the systems over these sets."""
@@ -133,8 +130,6 @@ class Evaluation:
                 content[task.name] = [
                     {"model": one.model, "dim": one.dim} | task.summary(one) for one in results
                 ]
-        if self.leaderboard is not None:
-            content = content | self.leaderboard.keys
         if self.failures:
             content = content | {"failures": self.failures}
         return content

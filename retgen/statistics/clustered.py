@@ -15,7 +15,6 @@ from `FEWEST` units on; for fewer there is none.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -106,28 +105,6 @@ class Units:
         of, unit = self._shares[rows].nonzero()
         count = len(np.unique(unit))
         return Units(of, unit, f"{count:,} {self.name.partition(' ')[2]}")
-
-    @classmethod
-    def together(cls, sets: Sequence[Units]) -> Units:
-        """Those of several sets, whose values stand one set after the other. Freedom is that of
-        the set that has the least; where one has no intervals there is none.
-        """
-        of, unit, values, units = [], [], 0, 0
-        for one in sets:
-            rows, columns = one._shares.nonzero()
-            of.append(rows + values)
-            unit.append(columns + units)
-            values, units = values + one._shares.shape[0], units + one._shares.shape[1]
-        count = sum(one.count for one in sets)
-        name = f"{count:,} independent units of {len(sets)} data sets"
-        result = cls(np.concatenate(of), np.concatenate(unit), name)
-        result._freedom = min(one._freedom for one in sets)
-        result.note = next((one.note for one in sets if one.note), "")
-        return result
-
-    def variance(self, values: Floats) -> Floats:
-        """Of the means of values (values, m), (m,)."""
-        return self._means(values).variance
 
     def interval(self, values: Floats, bounds: Bounds = SHARE) -> Floats:
         """Of the means of values (values, m), (m, 2); NaN where there is none."""
