@@ -3,8 +3,7 @@
 The commands of `gen` as functions: `run`, `pilot` (`gen run --pilot`), `plan`, `preview`,
 `validate`, `report`, `diff`, `export`, `publish`, `diagnose`, `evaluate`, `train`, `capacity` and
 `certify` (`gen capacity` without and with a data set), `new_recipe`, `doctor`; `make_sealed`,
-`reveal_sealed`, `verify_sealed` (`gen sealed`) and `evaluate_sealed` (`gen eval --sealed`); `audit`
-and `audit_against` (`gen audit` without and with `--real`).
+`reveal_sealed`, `verify_sealed` (`gen sealed`) and `evaluate_sealed` (`gen eval --sealed`).
 `ModelOptions`: how `run` calls models.
 
 Each is imported when it is first used: a command line pays for its own command only.
@@ -19,8 +18,6 @@ from retgen.version import __version__ as __version__
 
 if TYPE_CHECKING:
     from retgen.agents.models import ModelOptions as ModelOptions
-    from retgen.audits.benchmark import audit as audit
-    from retgen.audits.compare import audit_against as audit_against
     from retgen.changes import diff as diff
     from retgen.diagnosis.diagnose import diagnose as diagnose
     from retgen.doctor import doctor as doctor
@@ -47,8 +44,6 @@ if TYPE_CHECKING:
 _MODULES = {
     "ModelOptions": "agents.models",
     "RetgenError": "errors",
-    "audit": "audits.benchmark",
-    "audit_against": "audits.compare",
     "capacity": "evaluation.capacity.all_pairs",
     "certify": "evaluation.capacity.certify",
     "diagnose": "diagnosis.diagnose",

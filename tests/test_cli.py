@@ -32,7 +32,6 @@ def test_commands_of_this_version() -> None:
         "world",
         "schema",
         "validate",
-        "audit",
         "report",
         "diff",
         "diagnose",

@@ -9,7 +9,7 @@ from __future__ import annotations
 import shlex
 import shutil
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -30,7 +30,6 @@ from retgen.evaluation.retrievers import (
 from retgen.evaluation.retrievers.llm import Chat
 from retgen.evaluation.scoring.analyses import Analyses, Analysis
 from retgen.evaluation.scoring.baselines import baselines
-from retgen.evaluation.scoring.leaderboard import analysis as ranked_together
 from retgen.evaluation.scoring.measures import (
     Measures,
     default_names,
@@ -39,7 +38,7 @@ from retgen.evaluation.scoring.measures import (
 )
 from retgen.evaluation.scoring.mteb_files import mteb_task_of, write_mteb
 from retgen.evaluation.scoring.page import write_pages
-from retgen.evaluation.scoring.result import AnalysisResult, DatasetScores, Evaluation
+from retgen.evaluation.scoring.result import DatasetScores, Evaluation
 from retgen.evaluation.scoring.scores import Score, at_largest, write_score
 from retgen.evaluation.scoring.significance import compare, relevance_matrix, units_of
 from retgen.evaluation.search.unread import unread_note
@@ -66,7 +65,6 @@ def evaluate(
     split: str | None = None,
     out: str | Path | None = None,
     over_seeds: bool = False,
-    leaderboard: bool = False,
     options: Options | None = None,
     analyses: Analyses | None = None,
     cache: bool = True,
@@ -75,19 +73,16 @@ def evaluate(
     command: str | None = None,
     title: str = "",
     about: str = "",
-    conclude: Callable[[Evaluation], AnalysisResult] | None = None,
     progress: Progress = no_progress,
 ) -> Evaluation:
     """Score systems on one or several data sets and write everything under `out`.
 
     `out` defaults to RUN/eval for one run directory, else to outputs/eval_NAME. `models` defaults
     to bm25 where no `runs` are given, or to those of a task with candidate sets. `over_seeds`: the
-    data sets are one recipe under several seeds. `leaderboard`: also say which systems can be told
-    apart over all data sets, with those that earlier calls scored. `analyses`: what is looked at
-    beside means.
+    data sets are one recipe under several seeds. `analyses`: what is looked at beside means.
     `model_options` is about models behind an API: their ledger, cap and prices. `limit`: how many
     items of a domain they order, and in some tasks how many all systems are measured on. `title`
-    and `about` head the page, and what `conclude` makes of the result follows. Raises `UsageError`
+    and `about` head the page. Raises `UsageError`
     or `DatasetError` for what cannot be scored; a model that fails after others were scored lands
     in `failures` instead.
     """
@@ -118,7 +113,6 @@ def evaluate(
     calls = _model_calls(models, paths, folder, limit, model_options)
     options = replace(options, calls=calls)
     results: list[DatasetScores] = []
-    places: list[list[Path]] = []  # of each data set, where earlier calls left scores
     errors: dict[str, Exception] = {}
     for one, task in zip(paths, held, strict=True):
         collection = load(one, split, progress)
@@ -152,7 +146,6 @@ def evaluate(
         )
         scored.name = name
         results.append(scored)
-        places.append(list(dict.fromkeys([output_folder([one]), place])))
     failures = {name: _failure(name, error) for name, error in errors.items()}
     codes = {name: getattr(error, "exit_code", 2) for name, error in errors.items()}
     code = max(codes.values(), default=0)
@@ -160,11 +153,6 @@ def evaluate(
         if len(errors) == 1 or code > UsageError.exit_code:  # the latter can be resumed
             raise next(errors[name] for name in errors if codes[name] == code)
         raise UsageError("\n".join(failures.values()))
-    board = None
-    if leaderboard and all(one.scores for one in results):
-        board = ranked_together(results, places)
-    elif leaderboard:
-        results[0].notes.append("no leaderboard: not every data set has a ranking of its corpus")
     message = command or shlex.join(["gen", "eval", *map(str, paths)])
     result = Evaluation(
         results,
@@ -175,10 +163,7 @@ def evaluate(
         title=title,
         about=about,
         exit_code=code,
-        leaderboard=board,
     )
-    if conclude is not None:
-        result.conclusion = conclude(result)
     write_file(folder / "eval.json", dump_json(result.to_json()))
     write_pages(result)
     return result

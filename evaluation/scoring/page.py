@@ -47,10 +47,6 @@ def write_pages(result: Evaluation) -> None:
 def page_of(result: Evaluation) -> Page:
     """All that is shown; what a data set with candidate sets is for comes first."""
     sections = [s for task, results in result.of_tasks() if results for s in task.sections(results)]
-    if result.conclusion is not None:
-        sections[:0] = result.conclusion.sections
-    if result.leaderboard is not None:
-        sections += result.leaderboard.sections
     if len(result.datasets) > 1 and any(d.scores for d in result.datasets):
         sections += _overview(result)
     for scored in result.datasets:

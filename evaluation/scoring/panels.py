@@ -131,7 +131,7 @@ def data_sets_panel(sets: Sequence[DatasetScores], measure: str, labels: Sequenc
         for scored in sets
     ]
     columns = columns_by(score_measure(measure), "data set", [scored.name for scored in sets])
-    return Panel("", rows, columns, heads=[measure], interval="", baselines=frozenset(graph))
+    return Panel("", rows, columns, heads=[measure], baselines=frozenset(graph))
 
 
 def differences_panel(

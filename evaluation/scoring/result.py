@@ -100,10 +100,8 @@ class DatasetScores:
 
 @dataclass
 class Evaluation:
-    """What `evaluate` found. `failures`: systems that could not be scored, with the reason.
-
-    `leaderboard`: None where nobody asked for it. `conclusion`: of a study. `exit_code`: the
-    highest of these reasons', 0 where there are none.
+    """What `evaluate` found. `failures`: systems that could not be scored, with the reason;
+    `exit_code`: the highest of these reasons', 0 where there are none.
     """
 
     datasets: list[DatasetScores]
@@ -114,8 +112,6 @@ class Evaluation:
     title: str = ""
     about: str = ""
     exit_code: int = 0
-    leaderboard: AnalysisResult | None = None
-    conclusion: AnalysisResult | None = None
 
     def of_tasks(self) -> list[tuple[Task[Any], list[SystemResult[Any]]]]:
         """Each task that data sets hold candidate sets of, and the systems over these sets."""
@@ -134,9 +130,6 @@ class Evaluation:
                 content[task.name] = [
                     {"model": one.model, "dim": one.dim} | task.summary(one) for one in results
                 ]
-        for part in (self.leaderboard, self.conclusion):
-            if part is not None:
-                content = content | part.keys
         if self.failures:
             content = content | {"failures": self.failures}
         return content

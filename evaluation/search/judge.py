@@ -18,10 +18,7 @@ from retgen.prompts import bundled
 
 
 class AskPair(Question):
-    """A query and a document, as `to_judge.tsv` shows them to people.
-
-    One pair a call: a label that depends on what else was sampled would be no label of the pair.
-    """
+    """A query and a document. One pair a call, so that no label depends on other pairs."""
 
     query: str
     document: str

@@ -17,7 +17,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from retgen.data import Dataset, Query, query_of
-from retgen.results.measurements import Measurement
 from retgen.results.page import Section
 from retgen.search.base import CandidateSet, System, label
 from retgen.search.collection import Collection
@@ -33,13 +32,6 @@ class TaskMeasures(NamedTuple, Generic[M]):
 
     domains: dict[str, M]
     rows: Iterable[Mapping[str, Any]]
-
-
-class Sample(NamedTuple):
-    """A measurement, and its values item by item, NaN where an item has none."""
-
-    measurement: Measurement
-    values: NDArray[np.float64]
 
 
 class Comparison(ABC, Generic[M]):
@@ -171,10 +163,6 @@ class Task(ABC, Generic[M]):
     @abstractmethod
     def sections(self, results: Sequence[SystemResult[M]]) -> Iterable[Section]:
         """What the page, eval.md and the terminal show of all systems."""
-
-    def samples(self, results: Sequence[SystemResult[M]]) -> Iterable[Sample]:
-        """The measurements that can be compared pair by pair; none unless a task says so."""
-        return ()
 
     def sentences(self, results: Sequence[SystemResult[M]]) -> Sequence[str]:
         """What came out, for the summary of the page; nothing unless a task says so."""

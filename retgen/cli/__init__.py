@@ -8,7 +8,6 @@ answer; 130 interrupted. The last three are resumable.
 from __future__ import annotations
 
 from retgen.cli import (
-    audit,
     check,
     diagnose,
     evaluate,
@@ -25,7 +24,7 @@ from retgen.cli.base import app
 __all__ = ["app", "main"]
 
 # each says its own commands when it is imported
-_COMMANDS = (run, recipes, check, review, share, evaluate, diagnose, train, audit, sealed, ledger)
+_COMMANDS = (run, recipes, check, review, share, evaluate, diagnose, train, sealed, ledger)
 
 
 def main() -> None:

@@ -26,7 +26,7 @@ from retgen.version import __version__
 # as `gen --help` lists them
 _PANELS = {
     "Make": ("recipes", "new", "draft", "plan", "preview", "run", "world", "schema"),
-    "Check": ("validate", "audit", "report", "diff"),
+    "Check": ("validate", "report", "diff"),
     "Score and train": ("diagnose", "eval", "train", "capacity"),
     "People": ("review",),
     "Share": ("export", "publish", "sealed"),

@@ -45,7 +45,7 @@ from retgen.errors import UsageError
     "gen eval outputs/limit_small --model bm25 --model minilm --dims 32,64",
     "gen eval ~/beir/scifact --model owner/name --metric nDCG@10",
     "gen eval outputs/limit_small --run mine.trec",
-    "gen eval outputs/kb ~/beir/scifact --model bm25 --model minilm --leaderboard",
+    "gen eval outputs/kb ~/beir/scifact --model bm25 --model minilm",
     "gen eval limit_patterns_by_dimension",
     "gen eval outputs/multiconir_people --model minilm --model llm:openai:gpt-5-mini --limit 20",
     "gen eval outputs/sealed_world_small --sealed --run submission.trec",
@@ -97,14 +97,6 @@ def eval_command(
     ] = None,
     misses: Annotated[
         bool, typer.Option("--misses", help="List missed and irrelevant documents in the first 10.")
-    ] = False,
-    leaderboard: Annotated[
-        bool,
-        typer.Option(
-            "--leaderboard",
-            help="Which systems cannot be told apart over all PATHs, earlier results included, and "
-            "how many queries would tell them.",
-        ),
     ] = False,
     complete: Annotated[
         bool,
@@ -215,7 +207,6 @@ def eval_command(
         "--threshold": threshold,
         "--misses": misses,
         "--complete": complete,
-        "--leaderboard": leaderboard,
     }
     if study is not None and (unused := [name for name, value in asked.items() if value]):
         raise UsageError(f"{', '.join(unused)}: about data sets; a study makes its own")
@@ -271,8 +262,6 @@ def eval_command(
                 "progress": progress,
             }
             if seeds is not None:
-                if leaderboard:
-                    raise UsageError("--leaderboard: compares systems on data sets; leave --seeds")
                 from retgen.studies.run import evaluate_seeds
 
                 if len(paths) != 1:
@@ -285,7 +274,7 @@ def eval_command(
             else:
                 from retgen.evaluation.scoring.evaluate import evaluate
 
-                result = evaluate(paths, leaderboard=leaderboard, **wanted)
+                result = evaluate(paths, **wanted)
     if sealed:
         from retgen.cli.sealed import print_scores
 

@@ -181,8 +181,6 @@ def _plan_study(path: Path, overrides: dict[str, Any], json: bool) -> None:
     if study.train:
         count = len(study.train.sources) * (len(study.train.dims) or 1)
         print(f"trainings: {count} of {study.train.model}")
-    if study.effects:
-        print(f"effects of the paper: {len(study.effects)}")
     print(f"measured by: gen eval {path.stem if path in bundled_studies().values() else path}")
 
 

@@ -103,9 +103,6 @@ class Measure:
         return self.text(estimate.value) + (f" (95% interval {span})" if span else "")
 
 
-PERCENT = Measure("share", digits=1, percent=True, sign="%", small_digits=1)  # in sentences
-
-
 def write_measurements(path: Path, measurements: Iterable[Measurement]) -> None:
     """PATH.jsonl: every row once."""
     write_lines(path, dict.fromkeys(json_line(one.to_json()) for one in measurements))

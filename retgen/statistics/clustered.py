@@ -15,7 +15,6 @@ from `FEWEST` units on; for fewer there is none.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -107,28 +106,6 @@ class Units:
         count = len(np.unique(unit))
         return Units(of, unit, f"{count:,} {self.name.partition(' ')[2]}")
 
-    @classmethod
-    def together(cls, sets: Sequence[Units]) -> Units:
-        """Those of several sets, whose values stand one set after the other. Freedom is that of
-        the set that has the least; where one has no intervals there is none.
-        """
-        of, unit, values, units = [], [], 0, 0
-        for one in sets:
-            rows, columns = one._shares.nonzero()
-            of.append(rows + values)
-            unit.append(columns + units)
-            values, units = values + one._shares.shape[0], units + one._shares.shape[1]
-        count = sum(one.count for one in sets)
-        name = f"{count:,} independent units of {len(sets)} data sets"
-        result = cls(np.concatenate(of), np.concatenate(unit), name)
-        result._freedom = min(one._freedom for one in sets)
-        result.note = next((one.note for one in sets if one.note), "")
-        return result
-
-    def variance(self, values: Floats) -> Floats:
-        """Of the means of values (values, m), (m,)."""
-        return self._means(values).variance
-
     def interval(self, values: Floats, bounds: Bounds = SHARE) -> Floats:
         """Of the means of values (values, m), (m, 2); NaN where there is none."""
         if self.note:
@@ -141,20 +118,7 @@ class Units:
             return np.full(values.shape[1], np.nan)
         return _p_value(self._means(values))
 
-    def parts(self, values: Floats) -> Floats:
-        """What each unit adds to the deviation of the means of values (values, m), (units, m).
-
-        Their squares sum to the variance of each mean, their products to covariances.
-        """
-        means, left_out = self._left_out(values)
-        raw = (left_out**2).sum(axis=0)
-        return np.asarray(left_out * np.sqrt(means.variance / np.where(raw > 0, raw, 1)))
-
     def _means(self, values: Floats) -> _Means:
-        return self._left_out(values)[0]
-
-    def _left_out(self, values: Floats) -> tuple[_Means, Floats]:
-        """The means, and the deviations without each unit (units, m)."""
         count, mean = len(values), values.mean(axis=0)
         rest = values - mean
         sizes = np.asarray(self._shares.sum(axis=0)).ravel()
@@ -166,7 +130,7 @@ class Units:
         alone = (rest**2).sum(axis=0) / (count * max(1, count - 1))
         variance = np.maximum((left_out**2).sum(axis=0) - twice, alone)
         skew = _skew(left_out, variance)
-        return _Means(mean, variance, skew, self.count, self._freedom), left_out
+        return _Means(mean, variance, skew, self.count, self._freedom)
 
 
 def wilson(hits: int, trials: int) -> tuple[float, float]:

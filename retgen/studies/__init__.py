@@ -2,7 +2,6 @@
 
 A study with `train` fine-tunes one model once for each data set that it is trained `on` and each
 dimension, and scores it on the data set `test` (LIMIT, arXiv 2508.21038, section 5, Table 3).
-`effects` are a paper's findings, which the page compares with what came out.
 """
 
 from __future__ import annotations
@@ -24,11 +23,6 @@ from retgen.recipe_file import read_mapping
 _Name = Annotated[str, Field(pattern=r"^[a-z0-9][a-z0-9_.-]*$", max_length=100)]
 _DatasetName = Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9_.-]*$", max_length=100)]
 _Dimensions = list[Annotated[int, Field(ge=1)]]
-Level = str | int
-Cell = dict[str, Level | list[Level]]  # factor -> level, or levels whose mean is meant
-
-WHOLE = "all"  # the level of `dataset` for measures over all data sets
-UNTRAINED = "nothing"  # the level of `on` for the model that was not trained
 
 
 class _Strict(BaseModel):
@@ -63,7 +57,7 @@ class StudyTraining(_Strict):
 
     `data`: files of training pairs, each trained on apart ("kw", "kw+sm"); none: what `gen train`
     takes. `outside`: further data sets that it is scored on. `dims`: of a projection; none: the
-    model as it is. `by`: a column of the queries, whose values effects can name.
+    model as it is.
     """
 
     model: str
@@ -72,7 +66,6 @@ class StudyTraining(_Strict):
     test: str
     outside: list[str] = Field(default_factory=list)
     dims: _Dimensions = Field(default_factory=list)
-    by: str | None = None
     preset: str | None = None
     set: dict[str, Any] = Field(default_factory=dict)
 
@@ -86,45 +79,6 @@ class StudyTraining(_Strict):
         }
 
 
-class Effect(_Strict):
-    """What a paper found: a sentence, its figures, and where they come out here.
-
-    `cell`: levels of factors that one measurement has (system, measure, dataset, dim, ...). `less`:
-    the levels of a second one, as far as they differ, which is subtracted. Of several levels in a
-    list the mean is meant; * stands for any letters. The claim holds `above` and `below` these
-    numbers.
-    """
-
-    claim: str
-    paper: str
-    cell: Cell
-    less: Cell = Field(default_factory=dict)
-    above: float | None = None
-    below: float | None = None
-
-    @model_validator(mode="after")
-    def _complete(self) -> Effect:
-        if self.above is None and self.below is None:
-            raise ValueError("an effect says above or below which number its claim holds")
-        if self.above is not None and self.below is not None and self.above >= self.below:
-            raise ValueError(f"nothing is above {self.above} and below {self.below}")
-        if missing := {"system", "measure"} - self.cell.keys():
-            raise ValueError(f"cell names no {' and no '.join(sorted(missing))}")
-        return self
-
-    @property
-    def range(self) -> str:
-        """Where the claim holds, in short."""
-        if self.above is None:
-            return f"< {self.below:g}"
-        return f"> {self.above:g}" if self.below is None else f"{self.above:g} to {self.below:g}"
-
-    def levels(self, factor: str) -> list[Level]:
-        """All levels of a factor that it names."""
-        each = [one.get(factor, []) for one in (self.cell, self.less)]
-        return [level for one in each for level in (one if isinstance(one, list) else [one])]
-
-
 class Study(_Strict):
     """A study; `datasets` by the name that they have in its tables and pictures."""
 
@@ -134,7 +88,6 @@ class Study(_Strict):
     dims: _Dimensions = Field(default_factory=list)
     metrics: list[str] = Field(default_factory=list)
     train: StudyTraining | None = None
-    effects: list[Effect] = Field(default_factory=list)
 
     @model_validator(mode="after")
     def _names(self) -> Study:
@@ -151,18 +104,6 @@ class Study(_Strict):
                     f"train names {name}, which is none of the datasets{hint or '.'} "
                     f"Datasets: {', '.join(self.datasets)}"
                 )
-        known = {"dataset": [*self.datasets, WHOLE]}
-        if train is not None:
-            known["on"] = [*train.sources, UNTRAINED]
-        for number, effect in enumerate(self.effects, start=1):
-            for factor, names in known.items():
-                for level in effect.levels(factor):
-                    if level not in names:
-                        hint = did_you_mean(str(level), names)
-                        raise ValueError(
-                            f"effects, number {number}: no {factor} is called {level}"
-                            f"{hint or '.'} There are {', '.join(names)}"
-                        )
         return self
 
 

@@ -16,7 +16,7 @@ from retgen.results.pictures import Level, Line, Lines
 from retgen.studies import Study
 
 if TYPE_CHECKING:
-    from retgen.evaluation.scoring.result import AnalysisResult, Evaluation
+    from retgen.evaluation.scoring.result import Evaluation
     from retgen.evaluation.training.result import Training
 
 
@@ -36,7 +36,6 @@ class Trainings:
     about: str
     command: str
     failures: dict[str, str]
-    conclusion: AnalysisResult | None = None
 
     def to_json(self) -> dict[str, Any]:
         """What `gen eval STUDY --json` prints."""
@@ -46,7 +45,7 @@ class Trainings:
                 {"on": on, "dim": dim, **one.to_json()} for (on, dim), one in self.trained.items()
             ],
             "beside": self.beside.to_json() if self.beside else None,
-        } | (self.conclusion.keys if self.conclusion else {})
+        }
 
 
 def _scores(result: Trainings, at: int = 0) -> Panel:
@@ -166,8 +165,6 @@ def page_of(result: Trainings) -> Page:
             for at, scored in enumerate(first.scored_sets[1:], start=1)
         ),
     ]
-    if result.conclusion is not None:
-        sections[:0] = result.conclusion.sections
     return Page(
         result.study.study,
         "retgen study",

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -17,12 +17,12 @@ from retgen.recipe_file import written_seed
 from retgen.run import run
 from retgen.search.base import slug
 from retgen.search.mteb_tasks import dataset_folder
-from retgen.studies import Study, load_study
+from retgen.studies import load_study
 from retgen.write import dump_json, write_file
 
 if TYPE_CHECKING:
     from retgen.evaluation.retrievers import Options
-    from retgen.evaluation.scoring.result import AnalysisResult, Evaluation
+    from retgen.evaluation.scoring.result import Evaluation
     from retgen.studies.page import Trainings
 
 
@@ -58,7 +58,6 @@ def run_study(
     from retgen.evaluation.retrievers import runs_a_model
 
     study, about = load_study(path, overrides), _about(path)
-    own = not (models or dims or metrics or overrides)  # then effects find their measures
     folder = Path(out) if out is not None else Path("outputs") / study.study
     models, metrics = models or study.models, metrics or study.metrics
     # before data sets are made
@@ -95,7 +94,6 @@ def run_study(
             title=study.study,
             about=about,
             model_options=model_options,
-            conclude=_effects_of(study, strict=own),
             progress=progress,
         )
     spec = study.train
@@ -136,28 +134,9 @@ def run_study(
     result = Trainings(
         study, folder, trained, beside, about, command, dict(beside.failures) if beside else {}
     )
-    if study.effects:
-        from retgen.studies.effects import conclusion, outcomes, training_rows
-
-        strict = own and not result.failures
-        found = outcomes(study.effects, list(training_rows(result)), strict=strict)
-        result.conclusion = conclusion(found)
     write_file(folder / "study.json", dump_json(result.to_json()))
     write_page(result)
     return result
-
-
-def _effects_of(study: Study, *, strict: bool) -> Callable[[Evaluation], AnalysisResult] | None:
-    """What compares a study's effects with what was measured."""
-    if not study.effects:
-        return None
-    from retgen.studies.effects import conclusion, evaluation_rows, order_rows, outcomes
-
-    def conclude(result: Evaluation) -> AnalysisResult:
-        rows = [*evaluation_rows(result), *order_rows(result, study.effects)]
-        return conclusion(outcomes(study.effects, rows, strict=strict and not result.failures))
-
-    return conclude
 
 
 def _folder_name(name: str, dim: int | None) -> str:

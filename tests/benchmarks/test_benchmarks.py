@@ -21,10 +21,6 @@ CASES: dict[str, tuple[str, str]] = {
         "--calls 150 --rounds 1 --in-flight 4 16 --warm-up 40 --ledger 2000",
         rf"   16 in flight: {F} of openai's CPU; at most 0.60 ms (NOT )?reached",
     ),
-    "audit": (
-        "--simulations 3 --needed 0 --sets capretrieval_album",
-        rf"capretrieval_album, pool, good judge: intervals hold {F} at worst .*",
-    ),
     "haystacks": ("--sample 1 --rounds 1", rf"  ratio, with the check: {N} \({N} to {N}\)"),
     "bm25": ("--documents 500", rf"  rank-bm25 / bm25, a query: {F}"),
     "free_embedding": (

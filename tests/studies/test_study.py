@@ -148,7 +148,7 @@ def test_training_by_split_and_dimension(recipe_file: Write, tmp_path: Path) -> 
         (
             "study: x\ndatasets:\n  a: {recipe: limit_small}\nmodls: [bm25]\n",
             "{path}, line 4, modls: unknown key; did you mean models? Allowed: study, datasets, "
-            "models, dims, metrics, train, effects",
+            "models, dims, metrics, train",
         ),
         (
             "study: x\ndatasets:\n  a: {recipe: limit_smal}\nmodels: [bm25]\n",
@@ -195,12 +195,7 @@ def test_a_set_that_is_there_beside_one_that_is_made(
     path = recipe_file(
         f"study: both\ndatasets:\n  made: {{recipe: limit_small, {TINY}}}\n"
         f"  there: {{path: {there}}}\nmodels: [bm25, bm25-capretrieval-characters]\n"
-        "metrics: [recall@1, nDCG@10]\n"
-        "effects:\n"
-        "  - claim: The order is the same.\n    paper: no figure\n"
-        "    cell: {system: all, measure: tau(recall@1), dataset: made, with: there}\n    above: 0\n"
-        "  - claim: It is another one.\n    paper: no figure\n"
-        "    cell: {system: all, measure: tau(MRR@10), dataset: made, with: there}\n    below: 0\n",
+        "metrics: [recall@1, nDCG@10]\n",
         "both.yaml",
     )
     assert gen("plan", path).stdout.splitlines()[:2] == [
@@ -211,11 +206,6 @@ def test_a_set_that_is_there_beside_one_that_is_made(
     assert isinstance(result, Evaluation)
     assert [one.name for one in result.datasets] == ["made", "there"]
     assert sorted(one.name for one in (tmp_path / "out" / "datasets").iterdir()) == ["made"]
-    same, other = json.loads((tmp_path / "out" / "eval.json").read_text())["effects"]
-    assert (same["value"], same["low"], same["high"]) == (1.0, None, None)
-    assert (same["came_out"], same["note"]) == ("not sure", "no interval: too few units")
-    assert (other["came_out"], other["value"]) == ("not measured", None)
-    assert other["note"].startswith("no measure is called tau(MRR@10)")
 
 
 def test_names_must_be_data_sets(recipe_file: Write) -> None:
@@ -249,7 +239,6 @@ def test_the_commands(gen, recipe_file: Write) -> None:  # type: ignore[no-untyp
     assert gen("plan", "limit_table3").stdout.splitlines()[2:] == [
         "models: bm25",
         "trainings: 10 of static:minilm",
-        "effects of the paper: 6",
         "measured by: gen eval limit_table3",
     ]
     path.write_text(path.read_text().replace("60", "50"))

@@ -11,10 +11,10 @@ from typing import Any
 from retgen.evaluation.tasks.niah.cells import SystemCells
 from retgen.evaluation.tasks.niah.compare import HaystackData
 from retgen.evaluation.tasks.niah.haystacks import KEYS
-from retgen.evaluation.tasks.niah.page import samples, sections
+from retgen.evaluation.tasks.niah.page import sections
 from retgen.evaluation.tasks.niah.sentences import sentences
 from retgen.evaluation.tasks.niah.summary import summary
-from retgen.evaluation.tasks.task import Sample, SystemResult, Task, by_domain, by_label
+from retgen.evaluation.tasks.task import SystemResult, Task, by_domain, by_label
 from retgen.results.page import Section
 from retgen.search.collection import Collection
 
@@ -45,10 +45,6 @@ class NeedlesInHaystacks(Task[SystemCells]):
 
     def sections(self, results: Sequence[SystemResult[SystemCells]]) -> Iterable[Section]:
         return sections(results)
-
-    def samples(self, results: Sequence[SystemResult[SystemCells]]) -> Iterable[Sample]:
-        """A value a question."""
-        return samples(results)
 
     def sentences(self, results: Sequence[SystemResult[SystemCells]]) -> Sequence[str]:
         return sentences(by_label(results))

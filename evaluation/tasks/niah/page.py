@@ -8,7 +8,6 @@ from retgen.evaluation.tasks.niah.cells import SystemCells, too_few
 from retgen.evaluation.tasks.niah.compare import CHUNKS
 from retgen.evaluation.tasks.niah.panels import (
     DIFFERENCES,
-    ORDERED,
     HaystackRow,
     by_category,
     by_length,
@@ -27,7 +26,7 @@ from retgen.evaluation.tasks.niah.panels import (
 )
 from retgen.evaluation.tasks.niah.sentences import caption, near_notes, not_drawn, of_controls
 from retgen.evaluation.tasks.niah.summary import NoEffectiveLength, effective
-from retgen.evaluation.tasks.task import Sample, SystemResult, by_label
+from retgen.evaluation.tasks.task import SystemResult, by_label
 from retgen.results.page import Fold, Section
 from retgen.results.panel import Panel
 from retgen.results.pictures import CHANCE, HeatMap, Level, Line, Lines
@@ -71,21 +70,6 @@ def sections(results: Sequence[SystemResult[SystemCells]]) -> Iterable[Section]:
         yield from _wordings(scored)
         yield _orders_and_categories(scored)
         yield _cards(scored)
-
-
-def samples(results: Sequence[SystemResult[SystemCells]]) -> Iterable[Sample]:
-    """Measures of all haystacks and of each order, question by question."""
-    rows = rows_of(by_label(results))
-    for row in (*rows, *wordings(rows)):
-        for cell, values in row.cells.values.items():
-            if (cell.query, cell.variant) != (row.query, row.variant):
-                continue
-            if not cell.part:
-                yield Sample(row.measured(cell.measure, cell.length), values)
-            elif cell.measure in ORDERED:
-                by = {"of": cell.measure, "order": cell.part}
-                one = row.measured(cell.measure, cell.length, cell.part, **by)
-                yield Sample(one._replace(measure="value"), values)
 
 
 def _by_length(rows: Sequence[HaystackRow]) -> Section:
