@@ -73,8 +73,7 @@ HEADER = "the header has purpose, a sentence, and variables, a list of names of 
         (
             "---\n[\n---\n## User\nHello",
             "the header, line 1: is not YAML: expected the node content, but found "
-            "the end of the file. It begins in line 1: '['. Look for a comma, a bracket or a quote "
-            "that is missing",
+            "the end of the file, while parsing a flow node that begins in line 1",
         ),
         (
             "---\npurpose: x\nvariables: [a, A]\n---\n## User\n{{a}}",
