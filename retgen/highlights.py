@@ -2,20 +2,18 @@
 
 Spans are (start, end, kind) in characters. What a kind looks like is the page's business; it knows
 `query` (a word of the query), `found` (what the query asks for), `span` (what the metadata points
-at) and `changed` (`was`: what stood there before).
+at), `changed` (`was`: what stood there before) and `code`.
 """
 
 from __future__ import annotations
 
-import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from difflib import SequenceMatcher
 from typing import Any, NamedTuple
 
-from retgen.tokenizer import MARKS, STOPWORDS, WORD, content_stems, is_unspaced, laid_out
+from retgen.tokenizer import STOPWORDS, WORD, content_stems, is_unspaced, laid_out
 
 Span = tuple[int, int, str]
-Marked = list[tuple[str, bool]]  # a text cut up: (segment, whether it is highlighted)
 _TEXT = 900  # characters of a document shown
 _FEWEST = 2  # characters of a phrase in a script without spaces; one alone stands everywhere
 
@@ -42,16 +40,12 @@ def highlight_segments(text: str, spans: Iterable[Span]) -> list[Segment]:
     return [piece for piece in (*result, Segment(text[at:])) if piece.text]
 
 
-def query_word_spans(query: str, text: str) -> list[Span]:
-    """Where the content words of a query stand in a text, in any inflection.
+def query_word_spans(query: str, text: str, but: frozenset[str] = frozenset()) -> Iterator[Span]:
+    """Where the content words of a query stand in a text, in any inflection, but for some stems.
 
     Of scripts without spaces: the longest stretches of the query.
     """
-    stems = content_stems(query)
-    return list(_query_words(query, stems, text))
-
-
-def _query_words(query: str, stems: frozenset[str], text: str) -> Iterator[Span]:
+    stems = content_stems(query) - but
     known: dict[str, bool] = {}
     for match in WORD.finditer(text):
         word = match[0].casefold()
@@ -81,47 +75,30 @@ def _stretches(query: str, text: str) -> Iterator[tuple[int, int]]:
 
 
 def changed_segments(before: str, after: str) -> list[Segment]:
-    """All of `after` in pieces; of words that differ, with what stood there in `before`."""
-    from rapidfuzz.distance import Levenshtein
+    """All of `after` in pieces; of words that differ, with what stood there in `before`.
 
-    old, new = (re.findall(r"\s*\S+", text) for text in (before, after))
+    White space at the end of a text is left out.
+    """
+    old, new = laid_out(before), laid_out(after)
     result: list[Segment] = []
-    for step in Levenshtein.opcodes(old, new):
-        words = "".join(new[step.dest_start : step.dest_end])
-        was = "".join(old[step.src_start : step.src_end])
-        if step.tag == "equal":
+    for kind, i, j, k, m in SequenceMatcher(None, old, new, autojunk=False).get_opcodes():
+        was, words = "".join(old[i:j]), "".join(new[k:m])
+        if kind == "equal":
             result.append(Segment(words))
             continue
-        space = words[: len(words) - len(words.lstrip())] or (" " if not words else "")
-        if result and result[-1].kind:  # neighbours are one change
-            last = result.pop()
-            result.append(Segment(last.text + words, "changed", (last.was + was).strip()))
-        else:
-            result += [Segment(space), Segment(words[len(space) :], "changed", was.strip())]
+        longer = words or was
+        result.append(Segment(longer[: len(longer) - len(longer.lstrip())]))
+        result.append(Segment(words.lstrip(), "changed", was.lstrip()))
     return [piece for piece in result if piece.text or piece.was]
 
 
-# --- texts of a report, marked or not ----------------------------------------------------------
-
-
-def text_differences(a: str, b: str) -> tuple[Marked, Marked]:
-    """Both texts cut up by words, special where the other has something else."""
-    return mark_differences(laid_out(a), laid_out(b))
-
-
-def mark_differences(before: Sequence[str], after: Sequence[str]) -> tuple[Marked, Marked]:
-    """The same of texts that are words already, each with the white space before it."""
-    pieces: tuple[Marked, Marked] = ([], [])
-    matcher = SequenceMatcher(None, before, after, autojunk=False)
-    for kind, i, j, k, m in matcher.get_opcodes():
-        for side, words in zip(pieces, (before[i:j], after[k:m]), strict=True):
-            text = "".join(words)
-            space = len(text) - len(text.lstrip())
-            if kind == "equal" or not text:
-                side.append((text, False))
-            else:
-                side.extend([(text[:space], False), (text[space:], True)])
-    return pieces
+def both_sides(changed: Iterable[Segment]) -> tuple[list[Segment], list[Segment]]:
+    """The text before and the text after, of what `changed_segments` gave."""
+    before, after = [], []
+    for piece in changed:
+        before.append(Segment(piece.was if piece.kind else piece.text, piece.kind))
+        after.append(Segment(piece.text, piece.kind))
+    return before, after
 
 
 def query_examples(samples: Mapping[str, Any]) -> dict[str, Any]:
@@ -129,68 +106,33 @@ def query_examples(samples: Mapping[str, Any]) -> dict[str, Any]:
 
     `literal`: whether every relevant document shown holds words that its query asks for.
     """
-    queries = samples.get("queries") or []
-    documents = samples.get("documents") or []
+    queries, documents = samples.get("queries") or [], samples.get("documents") or []
     texts = [text for query in queries for text in query["relevant"]] + list(documents)
     # words that stand in every text ("likes") are no part of what a query asks for
-    everywhere = set.intersection(*(_words(text) for text in texts)) if len(texts) > 1 else set()
-    shown = []
-    literal = bool(queries)
+    everywhere = frozenset[str]()
+    if len(texts) > 1:
+        everywhere = frozenset.intersection(*map(content_stems, texts))
+    shown, literal = [], bool(texts) and bool(queries)
     for query in queries:
-        asked: list[str] = []
         relevant = []
         for text in query["relevant"]:
-            phrases = _query_phrases(query["query"], text, everywhere)
-            literal = literal and bool(phrases)
-            asked += phrases
-            relevant.append(_highlight(text, phrases))
-        shown.append({"query": _highlight(query["query"], asked), "relevant": relevant})
+            spans = [*query_word_spans(query["query"], text, everywhere)]
+            literal = literal and bool(spans)
+            relevant.append(_excerpt(text, spans))
+        asked = query_word_spans(" ".join(query["relevant"]), query["query"], everywhere)
+        shown.append({"query": highlight_segments(query["query"], asked), "relevant": relevant})
     return {
         "queries": shown,
-        "documents": [_highlight(text, []) for text in documents],
+        "documents": [_excerpt(text, []) for text in documents],
         "literal": literal and any(query["relevant"] for query in queries),
     }
 
 
-def _words(text: str) -> set[str]:
-    return {word.casefold() for word in WORD.findall(text)}
-
-
-def _query_phrases(query: str, text: str, everywhere: set[str]) -> list[str]:
-    """The longest phrases of a query, begun and ended by content words, that stand in a text."""
-    words = list(WORD.finditer(query))[:100]
-    content = [
-        word[0].casefold() not in STOPWORDS and word[0].casefold() not in everywhere
-        for word in words
-    ]
-    result = []
-    i = 0
-    while i < len(words):
-        for j in range(len(words) - 1, i - 1, -1):
-            phrase = query[words[i].start() : words[j].end()]
-            if content[i] and content[j] and _pattern([phrase]).search(text):
-                result.append(phrase)
-                i = j
-                break
-        i += 1
-    return result
-
-
-def _pattern(phrases: Iterable[str]) -> re.Pattern[str]:
-    longest_first = sorted(set(phrases), key=len, reverse=True)
-    words = "|".join(map(re.escape, longest_first))
-    return re.compile(rf"(?<![\w{MARKS}])(?:{words})(?![\w{MARKS}])", re.IGNORECASE)
-
-
-def _highlight(text: str, phrases: Sequence[str]) -> Marked:
-    """A text cut at its phrases, and shortened around the first of them."""
-    spans = [match.span() for match in _pattern(phrases).finditer(text)] if phrases else []
+def _excerpt(text: str, spans: list[Span]) -> list[Segment]:
+    """A text cut at its spans, and shortened around the first of them."""
     start = max(0, min(spans[0][0] - _TEXT // 3, len(text) - _TEXT)) if spans else 0
     stop = start + _TEXT
-    pieces = [("… ", False)] if start else []
-    for low, high in spans:
-        if low >= start and high <= stop:
-            pieces += [(text[start:low], False), (text[low:high], True)]
-            start = high
-    pieces.append((text[start:stop] + (" …" if stop < len(text) else ""), False))
-    return [piece for piece in pieces if piece[0]]
+    shown = [(low - start, high - start, kind) for low, high, kind in spans]
+    result = highlight_segments(text[start:stop], shown)
+    before, behind = Segment("… " * (start > 0)), Segment(" …" * (stop < len(text)))
+    return [piece for piece in (before, *result, behind) if piece.text]

@@ -6,7 +6,6 @@ import contextlib
 import hashlib
 import platform
 import shutil
-import sqlite3
 from collections.abc import Iterator, Mapping
 from datetime import UTC, datetime
 from pathlib import Path
@@ -16,10 +15,9 @@ import numpy as np
 import orjson
 
 from retgen.agents.models import model_description
-from retgen.errors import OutputError, RetgenError, RunDirectoryError
+from retgen.errors import OutputError, RunDirectoryError
 from retgen.generators.records import Records
 from retgen.recipe import Recipe, compare, load_recipe, written_out
-from retgen.validators.rule import Severity
 from retgen.validators.validation import Validation
 from retgen.version import __version__
 from retgen.write import (
@@ -57,8 +55,7 @@ _OWN = (
     "recipe.yaml",
 )
 LOCK, REJECTED = ".lock", "rejected.jsonl"
-VERDICTS, REVIEW_LOCK = "verdicts.sqlite", ".review.lock"
-_REVIEW = (REVIEW_LOCK, "review.html")
+VERDICTS = "verdicts.sqlite"
 
 
 @contextlib.contextmanager
@@ -126,15 +123,10 @@ def open_or_resume(folder: Path, recipe: Recipe) -> dict[str, Any] | None:
     return manifest
 
 
-def clear_run(folder: Path, recipe: Recipe) -> Path | None:
-    """Remove what a run writes, and nothing else: reviewers' verdicts stay.
-
-    Verdicts stay where the same recipe makes the same data again; of another recipe's data they
-    would be on other texts, so they are moved aside; returns where.
-    """
+def clear_run(folder: Path, recipe: Recipe) -> None:
+    """Remove what a run writes, and nothing else: reviewers' verdicts stay."""
     if not (folder / "recipe.yaml").is_file():
-        return None  # not a run: `open_or_resume` decides
-    aside = None if _is_same_recipe(folder, recipe) else _put_aside(folder)
+        return  # not a run: `open_or_resume` decides
     (folder / "manifest.json").unlink(missing_ok=True)  # first: from here on it is not complete
     inputs = (folder / "inputs").resolve()
     reads = any(inputs in path.resolve().parents for path in written_out(recipe)[1].values())
@@ -146,47 +138,12 @@ def clear_run(folder: Path, recipe: Recipe) -> Path | None:
             shutil.rmtree(path)
         else:
             path.unlink(missing_ok=True)
-    return aside
 
 
 def _is_of_review(path: Path) -> bool:
     """Whether a file is of a review, which may outlive the run it is of."""
-    return path.name in _REVIEW or (path.name.startswith("verdicts") and ".sqlite" in path.name)
-
-
-def _is_same_recipe(folder: Path, recipe: Recipe) -> bool:
-    try:
-        old = written_out(load_recipe(folder / "recipe.yaml", finished=True))[0]
-    except RetgenError:
-        return False
-    return not compare(old, written_out(recipe)[0])
-
-
-def _put_aside(folder: Path) -> Path | None:
-    """Give the verdicts of a run another name; raises where somebody is judging."""
-    path = folder / VERDICTS
-    if not path.is_file():
-        return None
-    import filelock
-
-    lock = filelock.FileLock(folder / REVIEW_LOCK)
-    try:
-        with lock.acquire(blocking=False):
-            with contextlib.closing(sqlite3.connect(path)) as connection:
-                connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
-            number = 1
-            while (aside := folder / f"verdicts-{number}.sqlite").exists():
-                number += 1
-            path.rename(aside)
-            for left in ("-wal", "-shm"):
-                path.with_name(path.name + left).unlink(missing_ok=True)
-    except (filelock.Timeout, sqlite3.Error) as error:
-        raise RunDirectoryError(
-            f"{path} holds reviewers' verdicts on the data that --fresh would replace, and they "
-            f"cannot be moved aside ({str(error) or 'it is in use'}). Stop `gen review {folder}`, "
-            "or choose another --out"
-        ) from error
-    return aside
+    names = (".review.lock", "review.html")
+    return path.name in names or (path.name.startswith("verdicts") and ".sqlite" in path.name)
 
 
 def check_space(folder: Path, needed: int) -> None:
@@ -204,21 +161,20 @@ def _digest(path: Path) -> str:
     return hashlib.sha256(path.read_bytes()).hexdigest()
 
 
-def other_format(manifest: Mapping[str, Any]) -> tuple[Severity, str] | None:
-    """The finding for a run in another format, whose tables another version of retgen wrote.
-
-    A warning for an earlier format, an error for one that is unknown here.
-    """
-    stated = manifest.get("format_version")
-    if stated == FORMAT_VERSION:
-        return None
-    what = (
-        f"the run is in format {stated}, this version of retgen writes format {FORMAT_VERSION}: "
-        "the tables are not made again"
-    )
-    if type(stated) is int and 0 < stated < FORMAT_VERSION:
-        return "warning", what
-    return "error", f"{what}; check it with the version that made it"
+def figures_of_tables(recipe: Recipe, result: Validation) -> dict[str, Any]:
+    """What a manifest says of its tables in any version of retgen."""
+    return {
+        "name": recipe.name,
+        "family": recipe.family.name,
+        "seed": recipe.file.seed,
+        "counts": {name: result.statistics[name] for name in ("documents", "queries", "qrels")},
+        "evidence": {
+            "structural": result.proven,
+            "judged": result.judged,
+            "human": result.human,
+            **({"edited": result.edited} if result.reviewed else {}),
+        },
+    }
 
 
 def manifest_of(
@@ -234,34 +190,21 @@ def manifest_of(
     `files`: by path below the run; `records.rejected`: of agents and tables; `timings`: seconds by
     stage; `costs`: tokens and dollars are of all attempts at this run.
     """
-    counts, family = result.statistics, recipe.family
+    figures, family = figures_of_tables(recipe, result), recipe.family
+    figures["counts"]["rejected"] = len(records.rejected)
     models, prompts = models_and_prompts(recipe)
     return {
         "format_version": FORMAT_VERSION,
-        "name": recipe.name,
-        "family": family.name,
-        "seed": recipe.file.seed,
+        **figures,
         "created": datetime.now(UTC).isoformat(timespec="seconds"),
         "versions": {
             "retgen": __version__,
             "python": platform.python_version(),
             "numpy": np.__version__,
         },
-        "counts": {
-            "documents": counts["documents"],
-            "queries": counts["queries"],
-            "qrels": counts["qrels"],
-            "rejected": len(records.rejected),
-        },
         **({"source_documents": n} if (n := records.source_documents) is not None else {}),
         "complete": records.complete,
         **({"breakdown": list(records.breakdown)} if records.breakdown else {}),
-        "evidence": {
-            "structural": result.proven,
-            "judged": result.judged,
-            "human": result.human,
-            **({"edited": result.edited} if result.reviewed else {}),
-        },
         **({"lineage": recipe.reviewed_records().lineage} if result.reviewed else {}),
         "judges": result.judges,
         "structure": family.structure,

@@ -50,15 +50,11 @@ from retgen.write import dump_json, make_folder, write_file
 
 @dataclass(frozen=True)
 class RunResult:
-    """A finished run. `repeated`: it had been finished before, and nothing was done.
-
-    `aside`: where --fresh has put reviewers' verdicts on the replaced data.
-    """
+    """A finished run. `repeated`: it had been finished before, and nothing was done."""
 
     path: Path
     manifest: dict[str, Any] = field(repr=False)  # hundreds of lines
     repeated: bool = False
-    aside: Path | None = None
 
 
 def run(
@@ -84,7 +80,8 @@ def run(
     expected = _plan_or_refuse(recipe, folder)
     _check_models(recipe, model_options)
     with run_lock(folder):
-        aside = clear_run(folder, recipe) if fresh else None
+        if fresh:
+            clear_run(folder, recipe)
         finished = open_or_resume(folder, recipe)
         if finished is not None:
             if model_options.retry_refused:
@@ -97,8 +94,7 @@ def run(
         by = engine_named(engine, workers or usable_cores())
         if engine != "local":
             folder = folder.resolve()  # workers may stand elsewhere
-        result = _make(recipe.at(folder), folder, by, model_options, progress)
-        return replace(result, aside=aside)
+        return _make(recipe.at(folder), folder, by, model_options, progress)
 
 
 def run_upon(

@@ -95,7 +95,8 @@ HEAD = "name: x\nfamily: limit\n"
         ),
         (
             HEAD + "params: [1, 2\n",
-            "{path}, line 4: is not YAML: expected ',' or ']', but got the end of the file. It begins in line 3: 'params: [1, 2'. Look for a comma, a bracket or a quote that is missing",
+            "{path}, line 4: is not YAML: expected ',' or ']', but got the end of the file, "
+            "while parsing a flow sequence that begins in line 3",
         ),
         ("name: a\nname: b\n", '{path}, line 2: is not YAML: found duplicate key "name"'),
         (

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -12,7 +12,7 @@ from typing import Any
 from retgen.changes.records import NONE, Example, LabelChanges, TextChanges
 from retgen.changes.runs import KeyDifferences, ScoreChange
 from retgen.evaluation.scoring.panels import p_value, signed_interval
-from retgen.highlights import Marked, mark_differences
+from retgen.highlights import Segment, both_sides, changed_segments
 from retgen.results.page import MarkedRecord, Page, Section
 from retgen.results.tables import TableView
 from retgen.tokenizer import laid_out
@@ -171,18 +171,18 @@ def _title(example: Example) -> str:
     return f"{what} {example['what']}: {example['id']}{was}"
 
 
-def example_sides(example: Example) -> list[tuple[str, Marked | None, Marked | None]]:
+def example_sides(example: Example) -> list[tuple[str, list[Segment] | None, list[Segment] | None]]:
     """(part, before, after) of an example, cut where they differ, long texts shortened."""
     if "split" in example:
         return [
             (part, None, _plain(example[part])) for part in ("query", "document") if part in example
         ]
     before, after = example.get("before") or {}, example.get("after") or {}
-    result: list[tuple[str, Marked | None, Marked | None]] = []
+    result: list[tuple[str, list[Segment] | None, list[Segment] | None]] = []
     for part in {**before, **after}:
         if example["what"] == "changed":
             pieces = excerpts(*(_text(side.get(part)) for side in (before, after)))
-            marks = any(piece.strip() for side in pieces for piece, special in side if special)
+            marks = any(piece.text.strip() for side in pieces for piece in side if piece.kind)
             result.append((part if marks else f"{part}, white space alone", *pieces))
         else:
             old, new = (
@@ -198,12 +198,12 @@ def _text(value: Any) -> str:
     return "" if value is None else json.dumps(value, ensure_ascii=False, default=str)
 
 
-def _plain(text: str) -> Marked:
+def _plain(text: str) -> list[Segment]:
     words = laid_out(text)
-    return [("".join(words[:_OPENING]) + (" …" if len(words) > _OPENING else ""), False)]
+    return [Segment("".join(words[:_OPENING]) + (" …" if len(words) > _OPENING else ""))]
 
 
-def excerpts(a: str, b: str) -> tuple[Marked, Marked]:
+def excerpts(a: str, b: str) -> tuple[list[Segment], list[Segment]]:
     """Both texts around what differs, marked there. White space at the end is not shown.
 
     Of the words from the first that differs to the last, no more than 80 are shown.
@@ -215,10 +215,11 @@ def excerpts(a: str, b: str) -> tuple[Marked, Marked]:
     stops = [
         min(len(words) - tail + _AROUND, len(words), same + _WORDS) for words in (before, after)
     ]
-    marked = mark_differences(before[start : stops[0]], after[start : stops[1]])
+    texts = ("".join(words[start:stop]) for words, stop in zip((before, after), stops, strict=True))
+    marked = both_sides(changed_segments(*texts))
     for pieces, words, stop in zip(marked, (before, after), stops, strict=True):
-        pieces[:0] = [("…", False)] if start else []
-        pieces += [(" …", False)] if stop < len(words) else []
+        pieces[:0] = [Segment("…")] if start else []
+        pieces += [Segment(" …")] if stop < len(words) else []
     return marked
 
 
@@ -262,11 +263,11 @@ def _lines(example: Example) -> list[str]:
     return result
 
 
-def _with_signs(pieces: Marked, sign: str) -> str:
+def _with_signs(pieces: Iterable[Segment], sign: str) -> str:
     return "".join(
-        f"[{sign}{printable(piece)}{sign}]" if special else printable(piece)
-        for piece, special in pieces
-        if piece
+        f"[{sign}{printable(text)}{sign}]" if kind else printable(text)
+        for text, kind, _ in pieces
+        if text
     )
 
 
@@ -296,7 +297,7 @@ def diff_page(diff: Diff) -> Page:
     )
 
 
-def _texts(example: Example) -> list[tuple[str, bool, Marked]]:
+def _texts(example: Example) -> list[tuple[str, bool, list[Segment]]]:
     result = []
     for part, before, after in example_sides(example):
         # the texts of a qrel are not what changed

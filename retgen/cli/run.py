@@ -295,6 +295,4 @@ def _summary(result: Any) -> str:
     if any(name.startswith("training/") for name in manifest["files"]):
         lines.append(f"  training    {path}/training")
     lines += [f"  data        {path}/dataset", f"  report      {path}/report.html"]
-    if result.aside is not None:
-        lines.append(f"  verdicts    those of the data before are kept in {result.aside}")
     return "\n".join(lines)

@@ -9,7 +9,7 @@ from retgen.diagnosis.choices import LONG
 from retgen.diagnosis.result import Diagnosis
 from retgen.diagnosis.scores import CHANCE, SMALL, AbilityScores, Verdict
 from retgen.evaluation.retrievers import table
-from retgen.highlights import text_differences
+from retgen.highlights import both_sides, changed_segments
 from retgen.results.measurements import Measure, Measurement, write_measurements
 from retgen.results.page import Box, Fold, MarkedRecord, Page, Section
 from retgen.results.panel import Column, Panel
@@ -300,7 +300,8 @@ def _examples(result: Diagnosis) -> Section:
     for ability in result.abilities:
         one = of.get(ability.name)
         for choice in one.worst(_EXAMPLES) if one else ():
-            right, wrong = text_differences(choice.right[:_LONGEST], choice.wrong[0][:_LONGEST])
+            texts = choice.right[:_LONGEST], choice.wrong[0][:_LONGEST]
+            right, wrong = both_sides(changed_segments(*texts))
             title = f"{ability.title}: {choice.query[:_LONGEST]}"
             records.append(
                 MarkedRecord(

@@ -12,7 +12,7 @@ from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
-from retgen.highlights import Marked
+from retgen.highlights import Segment
 from retgen.markdown import code_spans, escape_markdown
 from retgen.results.tables import TableView
 from retgen.write import write_file
@@ -53,8 +53,8 @@ class Fold:
 class MarkedRecord:
     """A record and its texts: (what it is, whether it is one before a change, text)."""
 
-    title: str | Marked
-    texts: Sequence[tuple[str, bool, Marked]]
+    title: str | Sequence[Segment]
+    texts: Sequence[tuple[str, bool, Sequence[Segment]]]
 
 
 @dataclass(frozen=True)
@@ -215,6 +215,6 @@ def _template() -> jinja2.Template:
     return environment.get_template("page.html")
 
 
-def code_cut(text: str) -> Marked:
+def code_cut(text: str) -> list[Segment]:
     """A text cut at its `code`, which is marked."""
-    return [(piece, i % 2 == 1) for i, piece in enumerate(_CODE.split(text)) if piece]
+    return [Segment(one, "code" * (i % 2)) for i, one in enumerate(_CODE.split(text)) if one]

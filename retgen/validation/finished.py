@@ -19,7 +19,7 @@ from retgen.agents.report import CallReport, Rejection, Rejections, rejection_li
 from retgen.errors import EndpointFailed, RetgenError
 from retgen.generate import BLOCK, generate_with_agents, lines_by_table, lines_of, table_files
 from retgen.generators.records import Records
-from retgen.manifest import manifest_of, other_format, recipe_files
+from retgen.manifest import FORMAT_VERSION, figures_of_tables, manifest_of, recipe_files
 from retgen.progress import Progress
 from retgen.recipe import SOURCES, Recipe
 from retgen.validators.rule import Finding, Severity
@@ -89,11 +89,12 @@ def check_finished(
     rules = {finding.rule for finding in (*changed, *result.findings)}
     if "word-lists" in rules:
         return []
+    if other := _of_another_version(manifest):
+        return [other, *_figures(manifest, recipe, result)]
+    again: list[Finding] = []
     sources = _present(run, SOURCES)
-    again = [*_of_another_version(manifest)]
-    same = not again
     rejected = None if recipe.needs_sources else Rejections()
-    if same and rejected is None and not recipe.live and recipe.family.repeatable(recipe.job):
+    if rejected is None and not recipe.live and recipe.family.repeatable(recipe.job):
         try:
             again, rejected, sources = _repeat_agents(
                 run, recipe, scratch / "again", engine, progress
@@ -106,17 +107,15 @@ def check_finished(
         return again
     try:
         records = recipe.records()
-        if same and (lists := _changed_lists(manifest["word_lists"], records.word_lists)):
-            same = False
+        if lists := _changed_lists(manifest["word_lists"], records.word_lists):
             why = f"the list of {' and '.join(lists)} has changed since"
-            again = [_not_again(f"{why}, and with it the rows it gives", "warning")]
-        elif same:
-            again += _compare_tables(run, recipe, records, engine, progress)
+            other = _not_again(f"{why}, and with it the rows it gives", "warning")
+            return [other, *_figures(manifest, recipe, result)]
+        again += _compare_tables(run, recipe, records, engine, progress)
     except (RetgenError, *DAMAGED) as error:
-        level = "error" if same else "warning"
-        return [*again, _not_again(f"{UNFIT}: {error!r}", level)]
+        return [*again, _not_again(f"{UNFIT}: {error!r}", "error")]
     try:
-        if rejected is None or not same:  # what agents rejected, only their models know
+        if rejected is None:  # what agents rejected, only their models know
             lines = (run / "rejected.jsonl").read_bytes().splitlines()
             of_agents = lines[: max(0, len(lines) - len(records.rejected))]
             rejected = Rejections(Rejection(**orjson.loads(line)) for line in of_agents)
@@ -125,29 +124,34 @@ def check_finished(
         again += _compare_lines(run, "rejected.jsonl", map(rejection_line, rejected))
     except DAMAGED as error:
         again.append(_differs("rejected.jsonl", f"cannot be read: {error}"))
-    if same:
-        tables = (one.name for some in table_files(recipe, records) for one in some)
-        cards = ["dataset/README.md", *(["training/README.md"] if records.training else [])]
-        names = {*tables, *sources, *cards, "rejected.jsonl", *recipe_files(recipe, run)}
-        for name in sorted(manifest["files"].keys() ^ names):
-            what = "is missing in the manifest: the recipe makes this file"
-            if name not in names:
-                what = "is in the manifest, but the recipe makes no such file"
-            again.append(_of_file(name, what))
-    if result.ok and not any(one.severity == "error" for one in again):
-        right = manifest_of(recipe, result, records, {}, {}, CallReport().costs())
-        again += _figures(manifest, orjson.loads(dump_json(right)), same)
+    tables = (one.name for some in table_files(recipe, records) for one in some)
+    cards = ["dataset/README.md", *(["training/README.md"] if records.training else [])]
+    names = {*tables, *sources, *cards, "rejected.jsonl", *recipe_files(recipe, run)}
+    for name in sorted(manifest["files"].keys() ^ names):
+        what = "is missing in the manifest: the recipe makes this file"
+        if name not in names:
+            what = "is in the manifest, but the recipe makes no such file"
+        again.append(_of_file(name, what))
+    if not any(one.severity == "error" for one in again):
+        again += _figures(manifest, recipe, result, records)
     return again
 
 
-def _of_another_version(manifest: Mapping[str, Any]) -> Iterator[Finding]:
+def _of_another_version(manifest: Mapping[str, Any]) -> Finding | None:
     """That this version of retgen did not make the run, if so."""
-    version = manifest["versions"]["retgen"]
-    if other := other_format(manifest):
-        severity, what = other
-        yield Finding("manifest", severity, ["manifest.json"], f"manifest.json: {what}")
-    elif version != __version__:
-        yield _not_again(f"it was made with retgen {version}, this is {__version__}", "warning")
+    stated, version = manifest.get("format_version"), manifest["versions"]["retgen"]
+    if stated == FORMAT_VERSION:
+        if version == __version__:
+            return None
+        return _not_again(f"it was made with retgen {version}, this is {__version__}", "warning")
+    what = (
+        f"manifest.json: the run is in format {stated}, this version of retgen writes format "
+        f"{FORMAT_VERSION}: the tables are not made again"
+    )
+    if type(stated) is int and 0 < stated < FORMAT_VERSION:
+        return Finding("manifest", "warning", ["manifest.json"], what)
+    what += "; check it with the version that made it"
+    return Finding("manifest", "error", ["manifest.json"], what)
 
 
 def _changed_lists(stated: Mapping[str, str], lists: Mapping[str, str]) -> list[str]:
@@ -337,26 +341,39 @@ def quote(value: Any, other: Any = None) -> str:
 
 # --- figures ------------------------------------------------------------------------------------
 
-# what any version of retgen gives for the same tables
-_SETTLED = frozenset({"name", "family", "seed", "counts", "complete", "evidence"})
 # what neither recipe nor tables tell: the files, the circumstances of the run, and its costs
 _OF_RUN = {"files", "format_version", "created", "versions", "timings", "models", "answers"}
 
 
 def _figures(
-    manifest: Mapping[str, Any], right: Mapping[str, Any], same: bool
+    manifest: Mapping[str, Any],
+    recipe: Recipe,
+    result: Validation,
+    records: Records | None = None,
 ) -> Iterator[Finding]:
     """Figures of the manifest that recipe and tables do not give.
 
-    `same`: this version of retgen wrote it; else only what any version gives is compared, where it
-    is stated.
+    `records`: None where other rows may have been made; then only what any version of retgen says
+    of the same tables is compared.
     """
-    of_run = {*_OF_RUN, *CallReport().costs()}
-    stated, expected = (
-        {key: one[key] for key in one if key not in of_run and (same or key in _SETTLED)}
-        for one in (manifest, right)
-    )
-    for key, what in differences(stated, expected):
-        if same or not what.startswith("is missing"):
-            ids = [f"manifest.json:{key}"]
-            yield Finding("manifest", "error", ids, f"manifest.json: {key} {what}")
+    if not result.ok:
+        return
+    if records is None:
+        right = figures_of_tables(recipe, result)
+        stated = _only(manifest, right)
+    else:
+        costs = CallReport().costs()
+        right = orjson.loads(dump_json(manifest_of(recipe, result, records, {}, {}, costs)))
+        of_run = {*_OF_RUN, *costs}
+        stated, right = (
+            {key: one[key] for key in one if key not in of_run} for one in (manifest, right)
+        )
+    for key, what in differences(stated, right):
+        yield Finding("manifest", "error", [f"manifest.json:{key}"], f"manifest.json: {key} {what}")
+
+
+def _only(stated: Any, right: Any) -> Any:
+    """What `stated` says under the keys of `right`; a key that it lacks is as it is there."""
+    if not isinstance(stated, Mapping) or not isinstance(right, Mapping):
+        return stated
+    return {key: _only(stated.get(key, value), value) for key, value in right.items()}

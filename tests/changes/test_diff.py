@@ -17,6 +17,7 @@ from retgen.changes.records import HashedTable
 from retgen.changes.report import example_sides, excerpts, printable
 from retgen.data import open_dataset
 from retgen.errors import DatasetError, UsageError
+from retgen.highlights import Segment
 from retgen.progress import no_progress
 from tests.conftest import Gen, Write, read_jsonl, restate
 
@@ -306,21 +307,21 @@ def test_a_long_text_is_shown_around_its_change() -> None:
     a, b = " ".join(words), " ".join([*words[:4000], "new", *words[4001:]])
     before, after = excerpts(a, b)
     around = [" ".join(words[3988:4000]), " ".join(words[4001:4013])]
-    assert "".join(piece for piece, _ in before) == f"… {around[0]} w4000 {around[1]} …"
-    assert [[p for p, special in side if special and p] for side in (before, after)] == [
+    assert "".join(piece.text for piece in before) == f"… {around[0]} w4000 {around[1]} …"
+    assert [[piece.text for piece in side if piece.kind] for side in (before, after)] == [
         ["w4000"],
         ["new"],
     ]
     # a change of everything is cut
     a, b = (" ".join(f"{name}{i}" for i in range(8000)) for name in "ab")
     before, _ = excerpts(a, b)
-    assert [piece for piece, special in before if special] == [" ".join(f"a{i}" for i in range(80))]
-    assert before[-1] == (" …", False)
+    assert [piece.text for piece in before if piece.kind] == [" ".join(f"a{i}" for i in range(80))]
+    assert before[-1] == Segment(" …")
 
 
 def test_scripts_without_spaces_are_cut_by_characters() -> None:
     assert excerpts("更衣柜在左边", "更衣柜在右边") == tuple(
-        [("更衣柜在", False), ("", False), (side, True), ("边", False)] for side in "左右"
+        [Segment("更衣柜在"), Segment(side, "changed"), Segment("边")] for side in "左右"
     )
 
 

@@ -13,6 +13,7 @@ import orjson
 import pytest
 
 from retgen.errors import DatasetError
+from retgen.highlights import Segment
 from retgen.recipe import load_recipe
 from retgen.reporting.report import collect_report, report, write_report
 from retgen.reporting.view import run_page
@@ -216,7 +217,7 @@ def test_the_page_asks_for_nothing(tmp_path: Path, content: dict[str, Any]) -> N
 def test_the_asked_words_are_highlighted(tmp_path: Path, content: dict[str, Any]) -> None:
     page = Page(render(tmp_path, content))
     # "likes" stands in every document, so it is no part of what the query asks for
-    assert page.marked == ["Walks in the Park", "walks in the park", "Walks in the Park"]
+    assert page.marked == ["Walks", "Park", "walks", "park", "Parks", "Walks", "Park"]
     assert "In every example below the asked words stand literally" in page.text
 
 
@@ -239,23 +240,27 @@ def box(content: dict[str, Any], title: str) -> Sequence[tuple[str, str]]:
     return next(one.statements for one in run_page(content).boxes if one.title == title)
 
 
+def asked(word: str) -> Segment:
+    return Segment(word, "query")
+
+
 def test_several_asked_attributes_are_found_apart(content: dict[str, Any]) -> None:
     content["samples"]["queries"] = [
         {"query": "Who likes Tea and Jam?", "relevant": ["A likes Jam, Rye and Tea."]}
     ]
     content["samples"]["documents"] = ["B likes Rye and Oats."]
     assert examples(content)[0] == MarkedRecord(
-        [("Who likes ", False), ("Tea", True), (" and ", False), ("Jam", True), ("?", False)],
+        [Segment("Who likes "), asked("Tea"), Segment(" and "), asked("Jam"), Segment("?")],
         [
             (
                 "",
                 False,
                 [
-                    ("A likes ", False),
-                    ("Jam", True),
-                    (", Rye and ", False),
-                    ("Tea", True),
-                    (".", False),
+                    Segment("A likes "),
+                    asked("Jam"),
+                    Segment(", Rye and "),
+                    asked("Tea"),
+                    Segment("."),
                 ],
             )
         ],
@@ -269,10 +274,10 @@ def test_a_long_document_is_cut_around_what_is_asked(content: dict[str, Any]) ->
         "documents": ["short"],
     }
     ((_, _, pieces),) = examples(content)[0].texts
-    assert pieces[0] == ("… ", False)
-    assert [piece for piece, hit in pieces if hit] == ["Quokkas"]
-    assert pieces[-1][0].endswith(" …")
-    assert sum(len(piece) for piece, _ in pieces) == 900 + len("… ") + len(" …")
+    assert pieces[0] == Segment("… ")
+    assert [piece.text for piece in pieces if piece.kind] == ["Quokkas"]
+    assert pieces[-1].text.endswith(" …")
+    assert sum(len(piece.text) for piece in pieces) == 900 + len("… ") + len(" …")
 
 
 def test_everything_is_escaped(tmp_path: Path, content: dict[str, Any]) -> None:
@@ -310,7 +315,7 @@ def test_everything_is_escaped(tmp_path: Path, content: dict[str, Any]) -> None:
     assert "<script" not in html.lower()
     assert "script" not in page.tags
     assert page.text.count("<script>") > 50
-    assert page.marked == ["script>alert('x')</script"] * 3
+    assert page.marked == ["script", "alert", "x", "script"] * 3
 
 
 def test_a_failed_run_claims_nothing(tmp_path: Path, content: dict[str, Any]) -> None:

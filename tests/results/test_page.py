@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from pathlib import Path
 
+from retgen.highlights import Segment
 from retgen.results.page import Box, Fold, MarkedRecord, Page, Section, Tile, Verdict
 from retgen.results.pictures import Bars
 from retgen.results.tables import TableView, best_places
@@ -72,7 +73,7 @@ def test_a_page_of_results(tmp_path: Path) -> None:
 
 def test_what_a_page_may_have() -> None:
     """First a verdict, counts and statements; code between backticks, and marks of either kind."""
-    marked = [("a ", False), ("<b>", True)]
+    marked = [Segment("a "), Segment("<b>", "query")]
     section = Section(
         "One: two",
         ["Run `gen x` ` now."],

@@ -341,13 +341,9 @@ def test_what_cannot_be_applied_is_refused(parent: Path, tmp_path: Path) -> None
 
 def test_fresh_never_removes_what_people_said(parent: Path) -> None:
     path = reviewed_by(parent, {pairs_of(parent)[0]: both("1", 1)})
-    same = run(parent / "recipe.yaml", out=parent, fresh=True)
-    assert same.aside is None
-    assert len(Store(path).verdicts()) == 2
-    other = run(parent / "recipe.yaml", out=parent, overrides={"seed": 7}, fresh=True)
-    assert other.aside == parent / "verdicts-1.sqlite"
-    assert not path.exists()
-    assert len(Store(parent / "verdicts-1.sqlite").verdicts()) == 2
+    for seed in (42, 7):
+        run(parent / "recipe.yaml", out=parent, overrides={"seed": seed}, fresh=True)
+        assert len(Store(path).verdicts()) == 2
 
 
 def test_the_digest_of_a_decision_is_that_of_what_was_shown() -> None:
