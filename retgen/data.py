@@ -7,10 +7,8 @@ one by one, by several processes where there are several.
 
 from __future__ import annotations
 
-import errno
 import os
 import re
-import stat
 import sys
 from codecs import BOM_UTF8
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -181,7 +179,7 @@ class TableFiles:
             lines.pop()
         if self.format == "tsv":
             return self._tsv_rows(chunk, lines)
-        return json_rows(data, lines)
+        return json_rows(lines)
 
     def __iter__(self) -> Iterator[Any]:
         """Every row in order, as `rows` has it."""
@@ -439,8 +437,6 @@ def open_dataset(path: Path | str, *, checked: bool = True) -> Dataset:
         )
     run = path if (path / "dataset").is_dir() and (path / "recipe.yaml").is_file() else None
     root = path / "dataset" if run else path
-    if run:
-        _refuse_pipes(run)
     if run and checked:
         check_files(run, "dataset/", "tables/")
     tables: dict[str, TableFiles] = {}
@@ -489,18 +485,6 @@ def check_files(run: Path, *folders: str) -> None:
                 f"make the run again with --fresh. To use the tables as they are, copy "
                 f"{run / 'dataset'} to another folder"
             )
-
-
-def _refuse_pipes(run: Path) -> None:
-    """Raise `DatasetError` for what would be read for ever: pipes, devices, links in a circle."""
-    for folder, _, names in os.walk(run):
-        for path in (Path(folder, name) for name in names):
-            try:
-                regular = stat.S_ISREG(path.stat().st_mode)
-            except OSError as error:
-                regular = error.errno != errno.ELOOP  # what else is wrong is told by who reads it
-            if not regular:
-                raise DatasetError(f"{path} is no file: a pipe, a device or a link in a circle")
 
 
 def _lists_positives(queries: TableFiles) -> bool:

@@ -27,7 +27,7 @@ from retgen.generators.records import Records, Rows
 from retgen.progress import Progress, no_progress
 from retgen.recipe import SOURCES, Recipe
 from retgen.rows import reads_as_times
-from retgen.work import Engine, Result
+from retgen.work import Engine
 from retgen.write import (
     ArrowBuffer,
     AtomicFile,
@@ -183,7 +183,7 @@ class Lines(NamedTuple):
     """JSON Lines of a table up to the row before `stop`: whole blocks, unless they are the last."""
 
     stop: int
-    data: Result
+    data: bytes
 
 
 def lines_of(table: TableFile) -> Iterator[Lines]:
@@ -201,7 +201,7 @@ def lines_by_table(
         yield from ((one, lines_of(one)) for one in corpus)
         return
     pieces = _pieces_of(corpus)
-    made = engine.map_in_order(_make_piece, _Corpus(recipe, run), pieces)
+    made = engine.map(_make_piece, _Corpus(recipe, run), pieces.items())
 
     def taken(table: TableFile) -> Iterator[Lines]:
         at = table.start

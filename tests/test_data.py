@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import shutil
 from collections.abc import Callable
 from pathlib import Path
@@ -365,27 +364,6 @@ def test_no_data_set(tmp_path: Path, make: Callable[[Path], None], expected: str
     assert str(error.value) == expected.format(p=tmp_path)
 
 
-@pytest.mark.parametrize("name", ["manifest.json", "report.json", "dataset/README.md"])
-@pytest.mark.parametrize("target", [None, "/dev/zero", "itself"])
-def test_a_run_of_pipes_devices_and_circles(
-    limit_run: Path, tmp_path: Path, name: str, target: str | None
-) -> None:
-    run = tmp_path / "run"
-    shutil.copytree(limit_run, run)
-    path = run / name
-    path.unlink()
-    if target is None:
-        os.mkfifo(path)
-    else:
-        path.symlink_to(path if target == "itself" else target)
-    for read in (validate, open_dataset):
-        with pytest.raises(DatasetError) as error:
-            read(run)
-        assert str(error.value) == f"{path} is no file: a pipe, a device or a link in a circle"
-    if name.startswith("dataset/"):
-        assert len(open_dataset(run / "dataset").read_queries()[0]) == 100  # the card is left out
-
-
 def test_positives_that_are_none(tmp_path: Path) -> None:
     jsonl(
         tmp_path / "candidates.jsonl",
@@ -446,29 +424,6 @@ def test_a_card_cannot_lead_out_of_its_folder(tmp_path: Path) -> None:
     card.write_text(card.read_text().replace("a/*.jsonl", "../secret.jsonl"))
     with pytest.raises(DatasetError, match="holds no corpus table"):
         open_dataset(folder)
-
-
-@pytest.mark.parametrize(
-    ("line", "key"),
-    [
-        ('{"_id": "x", "text": "one", "title": "", "text": "two"}', "text"),
-        ('{"_id": "x", "text": "one", "_id": "y"}', "_id"),
-        ('{"_id": "x", "text": "one", "metadata": {"a": 1, "a": 2}, "year": 1, "year": 2}', "a"),
-        ('{"_id": "x", "text": "one", "te\\u0078t": "two"}', "text"),
-    ],
-)
-def test_a_key_that_stands_twice(tmp_path: Path, line: str, key: str) -> None:
-    mteb(tmp_path, DOCUMENTS, QUERIES, QRELS)
-    corpus = tmp_path / "corpus.jsonl"
-    first, rest = corpus.read_text().split("\n", 1)
-    # "year" is a column of the first row, so that it is looked for
-    row = {**json.loads(first), "year": 3, "metadata": {"text": 'a "text" of "_id"'}}
-    corpus.write_text(json.dumps(row) + "\n" + rest + line + "\n")
-    validation = validate(tmp_path)
-    assert [(f.rule, f.ids, f.message) for f in validation.findings] == [
-        ("schema", ["corpus.jsonl:31"], f"corpus.jsonl, line 31: has the key {key!r} twice")
-    ]
-    assert validation.statistics["documents"] == 30
 
 
 def test_queries_that_no_rule_took_from_a_document_have_no_caution() -> None:

@@ -286,7 +286,7 @@ def query_blind_rankings(
     if not engine.pays(sum(one.bytes for one in spool.batches) / _PER_SECOND):
         engine = Local(1)
     tops: dict[str, _Top] = {}
-    groups = {str(number): group for number, group in enumerate(_groups(spool.batches))}
+    groups = ((str(number), group) for number, group in enumerate(_groups(spool.batches)))
     for _, result in engine.map(_tops, (_Scores(spool, queries), depth), groups):
         for name, top in pickle.loads(result).items():
             tops[name] = heapq.nlargest(depth, [*tops.get(name, []), *top])

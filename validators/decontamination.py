@@ -108,10 +108,11 @@ def drop_overlapping(
         by, step = engine or Local(1), PART
         if not by.pays(len(left) * len(others) * _A_PAIR):
             by, step = Local(1), max(1, len(left))
-        parts = {
-            str(i): [texts[name] for name in left[i : i + step]] for i in range(0, len(left), step)
-        }
-        for first, pairs in by.map_in_order(_overlapping, held, parts):
+        parts = (
+            (str(i), [texts[name] for name in left[i : i + step]])
+            for i in range(0, len(left), step)
+        )
+        for first, pairs in by.map(_overlapping, held, parts):
             for text, (other, f1) in pickle.loads(pairs).items():
                 name = left[int(first) + text]
                 drops[name] = Drop(test_set.name, others[other][0], others[other][1], f1)

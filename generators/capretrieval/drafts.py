@@ -52,7 +52,7 @@ from retgen.generators.capretrieval.topics import topic_of, with_topic
 from retgen.on_disk import DiskList, MappedList, disk_arrays, mapped_arrays
 from retgen.sources import Block, SourceDocument
 from retgen.tokenizer import FULL_STOPS, sequence
-from retgen.work import Local, Result, Tasks
+from retgen.work import Local
 
 if TYPE_CHECKING:
     from retgen.agents.context import Context
@@ -306,9 +306,7 @@ async def draft_in_processes(
     batches = list(_batches(len(one.text) for one in documents))
     engine = context.engine if context.engine.pays(len(batches) * _SECONDS) else Local(1)
     counts = CorpusCounts()
-    part_of = {str(part.start): part for part in batches}
-    named = Tasks(part_of, lambda name: documents[part_of[name]])
-    surveyed = engine.map_in_order(_survey, None, named)
+    surveyed = engine.map(_survey, None, ((str(one.start), documents[one]) for one in batches))
     async for part in _steps(surveyed, "documents counted", batches, context):
         counts.merge(part)
     counts = counts.without_rare_words()
@@ -318,8 +316,7 @@ async def draft_in_processes(
     first = np.searchsorted(document_of, np.arange(len(documents) + 1)).tolist()
     incoming = incoming_links(documents, counts)
 
-    def task(name: str) -> list[DraftTask]:
-        part = part_of[name]
+    def task(part: slice) -> list[DraftTask]:
         return [
             DraftTask(
                 one, tuple(passages[first[i] : first[i + 1]]), incoming[i], splits[i] != "train"
@@ -330,7 +327,7 @@ async def draft_in_processes(
     queries, lists = DiskList[PassageQuery](), list[bool]()
     words, stems = disk_arrays(), disk_arrays()
     number = 0
-    drafted = engine.map_in_order(_draft, settings, Tasks(part_of, task))
+    drafted = engine.map(_draft, settings, ((str(one.start), task(one)) for one in batches))
     async for drafts in _steps(drafted, "documents", batches, context):
         for one in drafts:
             own = range(first[number], first[number + 1])
@@ -351,7 +348,7 @@ def _draft(settings: DraftSettings, tasks: Sequence[DraftTask]) -> bytes:
 
 
 async def _steps(
-    made: Generator[tuple[str, Result]], name: str, batches: Sequence[slice], context: Context
+    made: Generator[tuple[str, bytes]], name: str, batches: Sequence[slice], context: Context
 ) -> AsyncIterator[Any]:
     """What is made, while others may stop this work and progress is shown."""
     with closing(made):

@@ -23,7 +23,7 @@ from retgen.search.base import names_embedder
 from retgen.search.embedders.options import Options
 from retgen.search.lexical import BM25Index, stem_all
 from retgen.search.rankings import best
-from retgen.work import Engine, Local, Result, Tasks
+from retgen.work import Engine, Local
 from retgen.write import cache_folder
 
 if TYPE_CHECKING:
@@ -176,33 +176,34 @@ def _by_bm25(
     progress: Progress,
 ) -> Iterator[_Candidates]:
     one = engine if engine.pays(sum(map(len, documents)) * _A_CHARACTER) else Local(1)
-    parts = Tasks(
-        map(str, range(0, len(documents), TEXTS)),
-        lambda name: documents[int(name) : int(name) + TEXTS],
-    )
-    cut = one.map_in_order(_cut, None, parts)
+    parts = ((str(i), documents[i : i + TEXTS]) for i in range(0, len(documents), TEXTS))
+    cut = one.map(_cut, None, parts)
     stage = "mining by bm25: documents"
     index = BM25Index(map(pickle.loads, _shown(cut, len(documents), TEXTS, stage, progress)))
 
     one = engine if engine.pays(len(queries) * len(documents) * _A_PAIR) else Local(1)
     step = max(1, min(QUERIES, _CELLS // (depth + max(map(len, positives)))))
 
-    def group(name: str) -> list[_Asked]:
-        some = slice(int(name), int(name) + step)
-        return [
-            _Asked(terms, list(known), depth + len(known))
-            for terms, known in zip(index.terms(list(queries[some])), positives[some], strict=True)
-        ]
+    def groups() -> Iterator[tuple[str, list[_Asked]]]:
+        for start in range(0, len(queries), step):
+            some = slice(start, start + step)
+            terms = index.terms(list(queries[some]))
+            yield (
+                str(start),
+                [
+                    _Asked(own, list(known), depth + len(known))
+                    for own, known in zip(terms, positives[some], strict=True)
+                ],
+            )
 
-    groups = Tasks(map(str, range(0, len(queries), step)), group)
-    ranked = one.map_in_order(_rank, (index, len(documents)), groups)
+    ranked = one.map(_rank, (index, len(documents)), groups())
     for some in _shown(ranked, len(queries), step, "mining by bm25: queries", progress):
         yield from pickle.loads(some)
 
 
 def _shown(
-    results: Generator[tuple[str, Result]], total: int, step: int, stage: str, progress: Progress
-) -> Iterator[Result]:
+    results: Generator[tuple[str, bytes]], total: int, step: int, stage: str, progress: Progress
+) -> Iterator[bytes]:
     """The results of tasks of `step` each."""
     with closing(results):
         for number, (_, result) in enumerate(results, start=1):

@@ -26,8 +26,7 @@ _ENGINE = (
     RuleListing(
         "schema",
         "error",
-        "rows that are not JSON or not a document, query or qrel, and rows with a key twice, of "
-        "which parsers keep the last in silence (ids are `table:row`)",
+        "rows that are not JSON or not a document, query or qrel (ids are `table:row`)",
     ),
     RuleListing("byte-order-mark", "warning", "files that begin with U+FEFF, which is read past"),
     RuleListing(

@@ -130,7 +130,7 @@ def scan(scanner: Scanner, engine: Engine, progress: Progress) -> tuple[int, lis
     states: list[RuleState] = []
     problems: list[Problem] = []
     documents = lines = done = 0
-    with contextlib.closing(engine.map_in_order(_scan_part, scanner, tasks)) as scanned:
+    with contextlib.closing(engine.map(_scan_part, scanner, tasks.items())) as scanned:
         for name, packed in scanned:
             # states grow with the corpus, so their arrays lie in files
             of_part, documents_there, lines_there, bad = unpacked_on_disk(packed, scanner.scratch)

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from retgen.errors import UsageError
-from retgen.work.engine import Engine, Result, Tasks
+from retgen.work.engine import Engine
 from retgen.work.local import Local
 
 NAMES = ("local", "ray", "auto", "ray://HOST:PORT", "HOST:PORT")
 
-__all__ = ["NAMES", "Engine", "Local", "Result", "Tasks", "engine_named"]
+__all__ = ["NAMES", "Engine", "Local", "engine_named"]
 
 
 def engine_named(name: str, workers: int) -> Engine:

@@ -3,25 +3,25 @@
 from __future__ import annotations
 
 import contextlib
-import mmap
 import multiprocessing
 import os
 import signal
 import sys
 import tempfile
 import threading
-from collections.abc import Callable, Generator, Iterator, Mapping
-from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
+from collections import deque
+from collections.abc import Callable, Generator, Iterable, Iterator
+from concurrent.futures import ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
-from multiprocessing.connection import Connection
-from multiprocessing.connection import wait as wait_for
+from itertools import islice
+from multiprocessing.connection import Connection, wait
+from pathlib import Path
 from typing import Any
 
 from retgen.errors import WorkerLost
-from retgen.work.engine import RETRIES, Context, Engine, Result, Task, Window, Work
+from retgen.work.engine import RETRIES, Context, Engine, Task, Work
 
 SPAWN = multiprocessing.get_context("spawn")  # a fork would copy the locks of other threads
-_PR_SET_PDEATHSIG = 1  # linux/prctl.h
 
 
 @contextlib.contextmanager
@@ -39,7 +39,7 @@ def process_pool(
         workers,
         mp_context=SPAWN,
         initializer=_start,
-        initargs=(watched, os.getpid(), initializer, initargs),
+        initargs=(watched, initializer, initargs),
     )
     try:
         with pool:
@@ -80,55 +80,38 @@ class Local(Engine):
         self.workers = workers
 
     def map(
-        self, work: Work[Context, Task], context: Context, tasks: Mapping[str, Task]
-    ) -> Generator[tuple[str, Result]]:
-        if self.workers <= 1 or len(tasks) <= 1:
-            for name, task in tasks.items():
+        self, work: Work[Context, Task], context: Context, tasks: Iterable[tuple[str, Task]]
+    ) -> Generator[tuple[str, bytes]]:
+        left = iter(tasks)
+        if self.workers <= 1:
+            for name, task in left:
                 yield name, work(context, task)
             return
-        left = dict.fromkeys(tasks)
+        begun = deque(islice(left, self.ahead))
         lost = 0
-        while left:
-            before = len(left)
+        while begun:
             try:
-                yield from self._in_pool(work, context, tasks, left)
+                with (
+                    tempfile.TemporaryDirectory(prefix="retgen-") as folder,
+                    process_pool(
+                        min(self.workers, len(begun)), _set_work, (work, context, folder)
+                    ) as pool,
+                ):
+                    results = deque(pool.submit(_do, task) for _, task in begun)
+                    while begun:
+                        result = _received(results.popleft().result())
+                        yield begun.popleft()[0], result
+                        lost = 0
+                        for further in islice(left, 1):
+                            begun.append(further)
+                            results.append(pool.submit(_do, further[1]))
             except WorkerLost:
-                lost = lost + 1 if len(left) == before else 1
+                lost += 1
                 if lost > RETRIES:
                     raise
 
-    def _in_pool(
-        self,
-        work: Work[Context, Task],
-        context: Context,
-        tasks: Mapping[str, Task],
-        left: dict[str, None],
-    ) -> Generator[tuple[str, Result]]:
-        """Those that end, of the tasks named in `left`, until all have ended or a worker is lost;
-        they leave `left`.
-        """
-        workers = min(self.workers, len(left))
-        window = Window(left, self.ahead)
-        with (
-            tempfile.TemporaryDirectory(prefix="retgen-") as folder,
-            process_pool(workers, _set_work, (work, context, folder)) as pool,
-        ):
-            under_way: dict[Future[bytes | str], str] = {}
-            while left:
-                under_way |= {pool.submit(_do, tasks[name]): name for name in window.begin()}
-                for future in wait(under_way, return_when=FIRST_COMPLETED).done:
-                    name = under_way.pop(future)
-                    result = future.result()
-                    del left[name]
-                    window.end(name)
-                    yield name, result if isinstance(result, bytes) else _received(result)
 
-
-# bytes; a larger result is handed over as a file: that costs a quarter of a pipe, and a pipe takes
-# less than 4,096 at once (PIPE_BUF), so no worker can be killed with half a result in it, for which
-# all others would wait
-_LARGE = 2048
-_work: tuple[Work[Any, Any], Any, str]  # in a process of the pool; a folder for large results
+_work: tuple[Work[Any, Any], Any, str]  # in a process of the pool; a folder for results
 
 
 def _set_work(work: Work[Context, Task], context: Context, folder: str) -> None:
@@ -136,48 +119,37 @@ def _set_work(work: Work[Context, Task], context: Context, folder: str) -> None:
     _work = work, context, folder
 
 
-def _do(task: Any) -> bytes | str:
-    """The result of a task, or the name of its file."""
+def _do(task: Any) -> str:
+    """Write the result of a task, and return the name of its file.
+
+    A pipe takes less than 4,096 bytes at once (PIPE_BUF): a worker that is killed with half a
+    result in one would have all others wait for the rest.
+    """
     work, context, folder = _work
-    result = work(context, task)
-    if len(result) < _LARGE:
-        return result
     handle, path = tempfile.mkstemp(dir=folder)
-    with open(handle, "wb", buffering=0) as file:
-        view = memoryview(result)
-        while view:
-            view = view[file.write(view) :]
+    with open(handle, "wb") as file:
+        file.write(work(context, task))
     return path
 
 
-def _received(path: str) -> memoryview:
-    with open(path, "rb") as file:
-        view = memoryview(mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ))
+def _received(path: str) -> bytes:
+    result = Path(path).read_bytes()
     os.unlink(path)
-    return view
+    return result
 
 
-def _start(
-    watched: Connection, parent: int, initializer: Callable[..., None] | None, initargs: Any
-) -> None:
+def _start(watched: Connection, initializer: Callable[..., None] | None, initargs: Any) -> None:
     """First thing in a worker: see to it that it ends with its parent."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C reaches the whole group: one answers
     if hasattr(signal, "pthread_sigmask"):
         signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGINT})
     threading.Thread(target=_end_with, args=(watched,), daemon=True).start()
-    if sys.platform == "linux":
-        import ctypes
-
-        # the kernel's word is heard at once, also while a long call holds the interpreter
-        ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
-        if os.getppid() != parent:  # it was gone before that was asked for
-            os._exit(1)
     if initializer is not None:
         initializer(*initargs)
 
 
 def _end_with(watched: Connection) -> None:
-    wait_for([watched])  # nothing is ever sent: it is the end of the other side
+    wait([watched])  # nothing is ever sent: it is the end of the other side
     os._exit(1)
 
 

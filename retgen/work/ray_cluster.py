@@ -7,16 +7,15 @@ import os
 import pickle
 import socket
 import uuid
-from collections.abc import Generator, Mapping
+from collections import deque
+from collections.abc import Generator, Iterable
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-from numpy.typing import NDArray
-
 from retgen.errors import DatasetError, DatasetMissing, EndpointFailed, UsageError, WorkerLost
 from retgen.version import __version__
-from retgen.work.engine import RETRIES, Context, Engine, Result, Task, Window, Work
+from retgen.work.engine import RETRIES, Context, Engine, Task, Work
 
 
 class RayCluster(Engine):
@@ -71,39 +70,42 @@ class RayCluster(Engine):
         return True
 
     def map(
-        self, work: Work[Context, Task], context: Context, tasks: Mapping[str, Task]
-    ) -> Generator[tuple[str, Result]]:
+        self, work: Work[Context, Task], context: Context, tasks: Iterable[tuple[str, Task]]
+    ) -> Generator[tuple[str, bytes]]:
         ray = self._ray
         shared = uuid.uuid4().hex, ray.put(_dump((work, context)))
         begin = ray.remote(num_cpus=1, max_retries=RETRIES)(_do)
-        window = Window(tasks, self.ahead)
-        under_way: dict[Any, str] = {}
-        idle = 0
+        left = iter(tasks)
+        under_way: deque[tuple[str, Any]] = deque()
         try:
             while True:
-                for name in window.begin():
-                    under_way[begin.remote(__version__, [shared], _dump(tasks[name]))] = name
+                for name, task in islice(left, max(0, self.ahead - len(under_way))):
+                    under_way.append((name, begin.remote(__version__, [shared], _dump(task))))
                 if not under_way:
                     return
-                ended, _ = ray.wait(list(under_way), timeout=_LOOK)
-                idle = 0 if ended or ray.cluster_resources().get("CPU") else idle + 1
-                if idle * _LOOK >= _PATIENCE:
-                    raise WorkerLost(
-                        f"the Ray cluster has had no CPU for {_PATIENCE} seconds: all its nodes "
-                        "are gone, or have none. What is finished is kept: the same command goes on"
-                    )
-                for one in ended:
-                    name = under_way.pop(one)
-                    window.end(name)
-                    yield name, self._result(one)
+                name, first = under_way[0]
+                self._wait_for(first)
+                result = self._result(first)
+                under_way.popleft()
+                yield name, result
         finally:
-            for one in under_way:
+            for _, one in under_way:
                 ray.cancel(one, force=True)
 
-    def _result(self, reference: Any) -> Result:
+    def _wait_for(self, reference: Any) -> None:
+        idle = 0
+        while not self._ray.wait([reference], timeout=_LOOK)[0]:
+            idle = 0 if self._ray.cluster_resources().get("CPU") else idle + 1
+            if idle * _LOOK >= _PATIENCE:
+                raise WorkerLost(
+                    f"the Ray cluster has had no CPU for {_PATIENCE} seconds: all its nodes are "
+                    "gone, or have none. What is finished is kept: the same command goes on"
+                )
+
+    def _result(self, reference: Any) -> bytes:
         errors = self._ray.exceptions
         try:
-            result = memoryview(self._ray.get(reference))
+            return bytes(self._ray.get(reference))
         except errors.RayTaskError as error:
             if isinstance(error.cause, FileNotFoundError | DatasetMissing):
                 raise DatasetError(
@@ -118,7 +120,6 @@ class RayCluster(Engine):
                 f"{' '.join(str(error).split())[:500]}. What is finished is kept: the same command "
                 "again goes on"
             ) from error
-        return result
 
 
 def _check_answers(address: str) -> None:
@@ -169,11 +170,8 @@ def _dump(value: Any) -> bytes:
 _shared: tuple[str, Any] = "", None  # in a worker of the cluster: key, (work, context)
 
 
-def _do(version: str, shared: list[tuple[str, Any]], task: bytes) -> NDArray[np.uint8]:
-    """In a worker: one task, whose result is an array, since Ray would copy bytes where it is read.
-
-    The context of a map is fetched once, and kept until the next map.
-    """
+def _do(version: str, shared: list[tuple[str, Any]], task: bytes) -> bytes:
+    """In a worker: one task. The context of a map is fetched once, and kept until the next map."""
     global _shared
     if version != __version__:
         raise UsageError(
@@ -186,4 +184,5 @@ def _do(version: str, shared: list[tuple[str, Any]], task: bytes) -> NDArray[np.
 
         _shared = key, pickle.loads(ray.get(reference))
     work, context = _shared[1]
-    return np.frombuffer(work(context, pickle.loads(task)), np.uint8)
+    result: bytes = work(context, pickle.loads(task))
+    return result

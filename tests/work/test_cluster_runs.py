@@ -107,7 +107,7 @@ def test_paths_are_those_of_each_node(shared_disk: Path, cluster: Any) -> None:
     nodes = {str(shared_disk / name / "runs") for name in ("node0", "node1")}
     for path in (shared_disk / "head" / "runs", shared_disk / "disk" / "runs"):
         tasks = {str(i): i for i in range(6)}
-        seen = {result.tobytes().decode() for _, result in engine.map(where, path, tasks)}
+        seen = {result.decode() for _, result in engine.map(where, path, tasks.items())}
         assert {one.partition(" ")[2] for one in seen} <= nodes
 
 
