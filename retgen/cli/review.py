@@ -29,25 +29,17 @@ _STATIC = 100  # looks of an annotator that are written at a time
     "gen review outputs/capretrieval --goal 'wrong <= 2% at 95%'",
     "gen review outputs/capretrieval --report",
     "gen review ~/beir/scifact --pool bm25,minilm",
-    "gen review --sheet trust",
 )
 def review_command(
     path: Annotated[
-        Path | None,
+        Path,
         typer.Argument(
             parser=given_path,
             metavar="PATH",
             show_default=False,
             help="A run directory, or any data set in MTEB, BEIR or Hub layout.",
         ),
-    ] = None,
-    sheet: Annotated[
-        str | None,
-        typer.Option(
-            metavar="NAME",
-            help="A bundled sheet instead of PATH. trust: 300 pairs of all families, an hour.",
-        ),
-    ] = None,
+    ],
     annotators: Annotated[
         str | None, typer.Option(metavar="NAME,...", help="Annotators; default me.")
     ] = None,
@@ -108,7 +100,7 @@ def review_command(
     ] = False,
     export: Annotated[
         str | None,
-        typer.Option(metavar="FORMAT", help="csv, label-studio, quepid, argilla or qrels."),
+        typer.Option(metavar="FORMAT", help="csv, label-studio or qrels."),
     ] = None,
     to: Annotated[
         Path | None, typer.Option(parser=given_path, metavar="FILE", help="Output of --export.")
@@ -138,14 +130,7 @@ def review_command(
         raise UsageError("--to is about --export")
     from retgen.review import open_review
     from retgen.review.begin import check_begun
-    from retgen.review.sheet import SETTINGS, sheet_folder
 
-    if (path is None) == (sheet is None):
-        raise UsageError("give a data set, as gen review outputs/kb, or --sheet trust")
-    chosen: dict[str, Any] = {}
-    if sheet is not None:
-        path, chosen = sheet_folder(sheet), dict(SETTINGS)
-    assert path is not None
     if report:
         require_modules("statsmodels", "krippendorff")
         check_begun(path, out)
@@ -164,7 +149,7 @@ def review_command(
             seed=seed,
             out=out,
             progress=progress,
-            **chosen | _given(plants=plants, pool=_names(pool), looks=looks),
+            **_given(plants=plants, pool=_names(pool), looks=looks),
         )
     if report:
         _report(review, json, quiet)

@@ -19,7 +19,6 @@ labels two questions are asked, because a data set without any label would pass 
 | `certificates` `report` `report_page` | what the verdicts show: rates, certificates |
 | `web/` | the page; the page to take away |
 | `exchange/` | what other tools take and give back |
-| `sheet` | bundled pairs of all families, for people who know none of them |
 | `apply` | what is settled, made a new version of the run |
 """
 

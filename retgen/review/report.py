@@ -28,7 +28,6 @@ from retgen.review.certificates import (
 )
 from retgen.review.records import Population, Verdict
 from retgen.review.review import Review
-from retgen.review.sheet import SHEETS, agreement_by_family
 from retgen.search.collection import manifest_of
 from retgen.statistics import plans, rates
 from retgen.statistics.agreement import agreement
@@ -80,7 +79,6 @@ def report(review: Review) -> dict[str, Any]:
         "with_oneself": _with_oneself(review, by),
         "rates": {name: _rates(one, judged) for name, one in of.items()},
         "strata": by_stratum,
-        "families": _families(review, by),
         "judge": _judge(review, of),
         "certificates": [one.to_json() for one in certificates],
         "plans": {
@@ -314,19 +312,6 @@ def _natural(text: str) -> tuple[float, str]:
     """Numbers in their order, before texts."""
     begin = text.split(" ")[0].split("-")[0]
     return (float(begin), text) if begin.isdigit() else (float("inf"), text)
-
-
-def _families(review: Review, by: By) -> list[dict[str, Any]]:
-    """Of a bundled sheet the agreement with the proven labels; none of other data sets."""
-    if review.path.parent != SHEETS:
-        return []
-    found = {
-        item.item_id: review.consensus(item, by[item.item_id])
-        for item in review.items
-        if by.get(item.item_id)
-    }
-    settled = {name: one for name, one in found.items() if one.state == "settled"}
-    return agreement_by_family(review.items, settled, LEVEL)
 
 
 def _judge(review: Review, of: Mapping[Population, PopulationResult]) -> dict[str, Any] | None:

@@ -10,7 +10,6 @@ from typing import Any
 from retgen.results.page import Fold, Page, Section
 from retgen.results.tables import TableView
 from retgen.review.certificates import in_words
-from retgen.review.sheet import agreement_table
 from retgen.write import write_file
 
 PAGE = "review.html"
@@ -30,7 +29,6 @@ def report_text(result: Mapping[str, Any], page: Path) -> str:
     """The report for a terminal."""
     parts = ["\n".join(summary(result)), _populations(result)[0].text()]
     parts += _controls(result)
-    parts += [table.text() for table in _families(result)]
     parts.append(_annotators(result).text())
     if result["agreement"] is not None:
         parts.append(_agreement(result).text())
@@ -90,10 +88,7 @@ def next_looks(result: Mapping[str, Any]) -> list[str]:
 
 
 def _begin(result: Mapping[str, Any]) -> str:
-    sheet = Path(result["dataset"]).name
-    return shlex.join(
-        ["gen", "review", *(["--sheet", sheet] if result["families"] else [result["dataset"]])]
-    )
+    return shlex.join(["gen", "review", result["dataset"]])
 
 
 def _populations(result: Mapping[str, Any]) -> list[TableView]:
@@ -189,10 +184,6 @@ def _measure(one: Mapping[str, Any]) -> tuple[str, str]:
     return f"{one['value']:.3f}", f"[{one['low']:.3f}, {one['high']:.3f}]"
 
 
-def _families(result: Mapping[str, Any]) -> list[TableView]:
-    return [agreement_table(result["families"])] if result["families"] else []
-
-
 def _strata(result: Mapping[str, Any]) -> Iterator[Fold]:
     head = ["value", "pairs", "looked at", "wrong", "rate", "95% interval"]
     for population, names in result["strata"].items():
@@ -282,7 +273,7 @@ def _page(name: str, result: Mapping[str, Any]) -> Page:
         Section(
             "Labels",
             [*_controls(result), *_judge(result)],
-            [*_populations(result), *_families(result)],
+            _populations(result),
             folded=list(_strata(result)),
         ),
         Section("Annotators", tables=tables),

@@ -2,9 +2,8 @@
 
 | module | format |
 |---|---|
-| `table` | `csv`, for spreadsheets; `quepid`: query, docid, rating |
+| `table` | `csv`, for spreadsheets |
 | `label_studio` | `label-studio`: tasks and a labelling configuration; its JSON export comes back |
-| `argilla` | `argilla`: a data set as `Dataset.to_disk` writes one |
 | `qrels` | `qrels`: what to change in the data set's qrels; does not come back |
 | `rows` | what all of them read and write: a verdict a row, checked |
 """
@@ -16,15 +15,13 @@ from pathlib import Path
 
 from retgen.errors import DatasetError, OutputError, UsageError
 from retgen.messages import did_you_mean
-from retgen.review.exchange import argilla, label_studio, qrels, table
+from retgen.review.exchange import label_studio, qrels, table
 from retgen.review.exchange.rows import ImportedRow, ImportResult, keep
 from retgen.review.review import Review
 
 _EXPORTS: dict[str, tuple[str, Callable[[Review, Path], None]]] = {
     "csv": ("review.csv", table.write),
     "label-studio": ("label_studio", label_studio.write),
-    "quepid": ("quepid.csv", table.write_ratings),
-    "argilla": ("argilla", argilla.write),
     "qrels": ("qrels_patch", qrels.write),
 }
 FORMATS = tuple(_EXPORTS)
@@ -66,8 +63,8 @@ def import_(review: Review, file: Path | str, annotator: str | None = None) -> I
         data = path.read_bytes()
     except IsADirectoryError as error:
         raise DatasetError(
-            f"{path} is a folder; name the file that came back: Argilla's records.json, Label "
-            "Studio's JSON export, or a table"
+            f"{path} is a folder; name the file that came back: Label Studio's JSON export, or a "
+            "table"
         ) from error
     except OSError as error:
         raise DatasetError(f"{path} cannot be read: {error.strerror}") from error
@@ -79,14 +76,8 @@ def import_(review: Review, file: Path | str, annotator: str | None = None) -> I
 
 def _read(review: Review, path: Path, data: bytes) -> list[ImportedRow]:
     if data.lstrip(b"\xef\xbb\xbf \t\r\n")[:1] in (b"[", b"{"):
-        rows = label_studio.rows_of(path, data)
-        if rows and argilla.is_record(rows[0]):
-            return argilla.read(review, path, rows)
-        return label_studio.read(review, path, rows)
-    head, rows_of_text = table.rows_of(path, data)
-    if table.is_ratings(head):
-        return table.read_ratings(review, path, head, rows_of_text)
-    return table.read(path, head, rows_of_text)
+        return label_studio.read(review, path, label_studio.rows_of(path, data))
+    return table.read(path, *table.rows_of(path, data))
 
 
 def _whose(review: Review, path: Path) -> str | None:

@@ -15,7 +15,6 @@ import pytest
 from retgen.errors import DatasetError, OutputError, UsageError
 from retgen.review import open_review
 from retgen.review.exchange import FORMATS, export, import_
-from retgen.review.exchange.argilla import user_id
 from retgen.review.exchange.table import escape_formula, unescape_formula
 from retgen.review.review import Review
 from tests.conftest import Write
@@ -94,7 +93,7 @@ def said(review: Review) -> set[tuple[Any, ...]]:
     }
 
 
-FILES = {"csv": "", "label-studio": "tasks.json", "argilla": "records.json"}
+FILES = {"csv": "", "label-studio": "tasks.json"}
 
 
 @pytest.mark.parametrize("format", FILES)
@@ -113,28 +112,6 @@ def test_what_goes_out_comes_back_and_twice_adds_nothing(
     assert import_(fresh, file) == (0, [], count)
     assert import_(review, file) == (0, [], count)
     assert len(fresh.store.verdicts()) == count
-
-
-def test_quepid_takes_what_is_settled_and_gives_grades(review: Review, place: Path) -> None:
-    for who in ("ann", "bob"):
-        for item in review.items:
-            review.record(who, item.item_id, "first", str(int(item.label or 0)), shown=item.shown)
-    path = export(review, "quepid")
-    rows = list(csv.DictReader(io.StringIO(path.read_text())))
-    assert list(rows[0]) == ["query", "docid", "rating"]
-    assert len(rows) == len(review.items)
-    assert {(r["query"], r["docid"]): r["rating"] for r in rows}["+formula", "d2"] == "1"
-    fresh = other_review(place)
-    assert import_(fresh, path, "bob").kept == len(rows)
-    assert {v.annotator for v in fresh.store.verdicts()} == {"bob"}
-    book = place / "book.csv"
-    book.write_text("query,docid,ann,bob\nred bus,d1,1,0\nred bus,d1,3,\nnowhere,d1,1,\n")
-    result = import_(other_review(place, "third"), book)
-    assert result.kept == 2
-    assert result.refused == [
-        (3, "the grade '3' is not on this review's scale: 0, 1"),
-        (4, "there is no item 'nowhere / d1' in this review"),
-    ]
 
 
 def windows(text: str) -> bytes:
@@ -268,7 +245,7 @@ def test_formulas_are_defused_and_given_back(review: Review) -> None:
 def test_nothing_that_goes_out_tells_planted_items_or_labels(review: Review) -> None:
     planted = [item for item in review.items if item.planted is not None]
     assert planted
-    for format in ("csv", "label-studio", "argilla"):
+    for format in ("csv", "label-studio"):
         path = export(review, format)
         text = "".join(p.read_text("utf-8") for p in ([path] if path.is_file() else path.iterdir()))
         assert "planted" not in text
@@ -310,31 +287,6 @@ def test_the_labelling_configuration_is_that_of_the_review(place: Path) -> None:
     path.write_text(json.dumps(tasks))
     assert import_(review, path) == (1, [], 0)
     assert review.store.verdicts()[0].decision == "reject"
-
-
-def test_argilla_knows_people_by_an_id(review: Review, place: Path) -> None:
-    judge(review)
-    folder = export(review, "argilla")
-    records = json.loads((folder / "records.json").read_text())
-    users = {one["user_id"] for row in records for one in row["responses"].get("verdict", [])}
-    assert users == {user_id("ann"), user_id("bob")}
-    settings = json.loads((folder / "settings.json").read_text())
-    assert [one["name"] for one in settings["fields"]] == ["query", "title", "text"]
-    strange = [
-        row | {"responses": {"verdict": [{"value": "1", "user_id": "5"}]}} for row in records[:1]
-    ]
-    path = place / "records.json"
-    path.write_text(json.dumps(strange))
-    fresh = other_review(place)
-    assert len(import_(fresh, path).refused) == 1
-    assert import_(fresh, path, "ann").kept == 1
-
-
-def test_records_that_are_none_are_named(review: Review, place: Path) -> None:
-    path = place / "records.json"
-    for row in ({"responses": [1]}, {"responses": {}, "metadata": 7}):
-        path.write_text(json.dumps([{"fields": {}, **row}]))
-        assert import_(review, path) == (0, [(1, "its metadata and responses are no objects")], 0)
 
 
 def test_a_patch_of_qrels(review: Review, place: Path) -> None:
@@ -388,6 +340,6 @@ def test_a_patch_of_ids_with_white_space(dataset: Write, tmp_path: Path) -> None
 def test_a_patch_needs_something_settled_and_a_known_format(review: Review) -> None:
     with pytest.raises(UsageError, match="nothing is settled yet"):
         export(review, "qrels")
-    with pytest.raises(UsageError, match=r"no such format.*did you mean quepid"):
-        export(review, "quepit")
-    assert FORMATS == ("csv", "label-studio", "quepid", "argilla", "qrels")
+    with pytest.raises(UsageError, match=r"no such format.*did you mean qrels"):
+        export(review, "qrel")
+    assert FORMATS == ("csv", "label-studio", "qrels")

@@ -54,8 +54,8 @@ def test_a_folder_holds_no_verdicts(asked: tuple[str | Path, ...], gen: Gen) -> 
     done = gen(*asked, "--import", "sent")
     assert (done.returncode, done.stderr) == (
         2,
-        "gen: sent is a folder; name the file that came back: Argilla's records.json, Label "
-        "Studio's JSON export, or a table\n",
+        "gen: sent is a folder; name the file that came back: Label Studio's JSON export, or a "
+        "table\n",
     )
 
 
