@@ -98,7 +98,7 @@ def evaluate(
     folder = Path(out) if out is not None else output_folder(paths)
     opened = {one: open_dataset(one) for one in paths}
     analyses = analyses or Analyses()
-    analyses.check(opened, models)
+    analyses.check(opened)
     held = [task_of(opened[one]) for one in paths]
     for name in models:
         if None in held and not ranks_a_corpus(name):
@@ -306,7 +306,7 @@ def _score(
         },
         notes,
         task=of_task,
-        parts=analysis.finish(scores, units, folder),
+        parts=analysis.finish(scores, units),
     )
 
 
@@ -331,7 +331,6 @@ def _systems(
             if result is not None:
                 yield from rank_corpus(result, collection, depth, progress)
                 notes += _unread(name, result, collection)
-                analysis.classify(name, result, progress)
             if of_task is not None:
                 of_task.measure(name, result, options, folder, progress)
         except Exception as error:  # whatever libraries raise: it is this system's alone

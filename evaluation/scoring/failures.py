@@ -13,20 +13,20 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from retgen.evaluation.scoring.misses import relevant_documents
 from retgen.evaluation.scoring.scores import Score
 from retgen.results.page import Fold, Section
 from retgen.results.tables import TableView
 from retgen.search.collection import Collection
 
+DEPTH = 10  # documents of a ranking that are looked at
 WORST = 20  # queries of a system
 _RELEVANT, _FIRST, _CHARACTERS = 3, 3, 160  # documents shown of a query, and of a text
 
-Top = NDArray[np.int64]  # (queries, depth) documents, -1 where fewer were ranked
+Top = NDArray[np.int64]  # (queries, DEPTH) documents, -1 where fewer were ranked
 
 
 class Failure(NamedTuple):
-    """A query. `relevant`: (document, rank; None beyond `depth`), those that are missed first.
+    """A query. `relevant`: (document, rank; None beyond `DEPTH`), those that are missed first.
 
     `first`: what was ranked first, at most three documents, the relevant ones left out.
     """
@@ -44,7 +44,6 @@ class Failures(NamedTuple):
     texts: Mapping[int, str]
     collection: Collection
     measure: str
-    depth: int
 
     def to_json(self) -> list[dict[str, Any]]:
         """The key `worst` of eval.json: ids, without texts."""
@@ -89,7 +88,7 @@ class Failures(NamedTuple):
 
     def _rows(self, one: Failure) -> list[list[str]]:
         shown = [
-            (doc, f"{self.depth + 1}+" if rank is None else str(rank), "relevant")
+            (doc, f"{DEPTH + 1}+" if rank is None else str(rank), "relevant")
             for doc, rank in one.relevant
         ]
         shown += [(doc, str(rank), "") for doc, rank in one.first]
@@ -106,10 +105,21 @@ def _cut(text: str) -> str:
     return text if len(text) <= _CHARACTERS else f"{text[: _CHARACTERS - 1]}…"
 
 
-def failures(
-    collection: Collection, tops: Sequence[tuple[Score, Top]], measure: str, depth: int
-) -> Failures:
-    """Of all systems, whose first `depth` documents are given."""
+def relevant_documents(collection: Collection) -> list[list[int]]:
+    """Of each query, its relevant documents that the corpus holds."""
+    place = collection.places(doc for docs in collection.qrels.values() for doc in docs)
+    return [
+        [
+            place[doc]
+            for doc, r in collection.qrels[query.query_id].items()
+            if r > 0 and doc in place
+        ]
+        for query in collection.queries
+    ]
+
+
+def failures(collection: Collection, tops: Sequence[tuple[Score, Top]], measure: str) -> Failures:
+    """Of all systems, whose first `DEPTH` documents are given."""
     relevant = relevant_documents(collection)
     systems = []
     for score, top in tops:
@@ -124,7 +134,7 @@ def failures(
         doc for _, worst, _ in systems for one in worst for doc, _ in (*one.relevant, *one.first)
     }
     texts = collection.texts(np.array(sorted(shown), np.int64))
-    return Failures(systems, texts, collection, measure, depth)
+    return Failures(systems, texts, collection, measure)
 
 
 def _failure(row: int, value: float, relevant: list[int], top: list[int]) -> Failure | None:

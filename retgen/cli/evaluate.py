@@ -88,15 +88,12 @@ def eval_command(
             "losses against BM25. Repeatable.",
         ),
     ] = None,
-    threshold: Annotated[
-        str | None,
+    worst: Annotated[
+        bool,
         typer.Option(
-            metavar="X|best",
-            help="Precision, recall, F1 and F2 of embedders at this cosine, and at the best one.",
+            "--worst",
+            help="Show the worst queries of each system, and what it ranks first instead.",
         ),
-    ] = None,
-    misses: Annotated[
-        bool, typer.Option("--misses", help="List missed and irrelevant documents in the first 10.")
     ] = False,
     complete: Annotated[
         bool,
@@ -173,8 +170,7 @@ def eval_command(
     if sealed:
         unfit = {
             "--by": by,
-            "--misses": misses,
-            "--threshold": threshold,
+            "--worst": worst,
             "--seeds": seeds,
             "the study": study,
             "the second PATH": paths[1:],
@@ -204,8 +200,7 @@ def eval_command(
     model_options = model_options_of(str(paths[0]), max_usd, price, None, ledger)
     asked = {
         "--by": by,
-        "--threshold": threshold,
-        "--misses": misses,
+        "--worst": worst,
         "--complete": complete,
     }
     if study is not None and (unused := [name for name, value in asked.items() if value]):
@@ -221,9 +216,7 @@ def eval_command(
         attn_implementation=attn_implementation,
         trust_remote_code=trust_remote_code,
     )
-    analyses = Analyses(
-        tuple(dict.fromkeys(by or ())), _threshold(threshold), misses=misses, complete=complete
-    )
+    analyses = Analyses(tuple(dict.fromkeys(by or ())), worst=worst, complete=complete)
     cut = parse_numbers("--dims", dims)
     result: Any
     with shown_progress(quiet, json) as progress:
@@ -282,20 +275,6 @@ def eval_command(
     else:
         print_result(result, lambda: _text(result), json, quiet)
     fail_of_systems(result.failures, 2 if study is not None else result.exit_code)
-
-
-def _threshold(given: str | None) -> Any:
-    """A cosine, or "best"."""
-
-    if given is None or given == "best":
-        return given
-    try:
-        value = float(given)
-    except ValueError:
-        value = 2.0
-    if not -1 <= value <= 1:
-        raise UsageError(f"--threshold {given}: is a cosine from -1 to 1, or best")
-    return value
 
 
 def _text(result: Any) -> str:

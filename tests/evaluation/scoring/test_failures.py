@@ -46,7 +46,7 @@ def test_the_worst_first(dataset: Write, trec: Trec, tmp_path: Path) -> None:
         runs=[trec("mine", RANKED)],
         metrics=["MRR@10"],
         out=tmp_path / "out",
-        analyses=Analyses(misses=True),
+        analyses=Analyses(worst=True),
     )
     (of_mine,) = result.to_json()["worst"]
     assert (of_mine["model"], of_mine["failures"]) == ("mine", 4)
@@ -82,9 +82,7 @@ def test_the_worst_first(dataset: Write, trec: Trec, tmp_path: Path) -> None:
 def test_no_failure(dataset: Write, trec: Trec, tmp_path: Path, gen: Gen) -> None:
     path = dataset(CORPUS, {"right": "all right"}, [("right", "d00", 1)])
     run = trec("mine", {"right": "d00 d01"})
-    done = gen(
-        "eval", path, "--run", run, "--metric", "MRR@10", "--misses", "--out", tmp_path / "o"
-    )
+    done = gen("eval", path, "--run", run, "--metric", "MRR@10", "--worst", "--out", tmp_path / "o")
     assert done.returncode == 0, done.stderr
     stored = json.loads((tmp_path / "o/eval.json").read_text())["worst"]
     assert stored == [{"model": "mine", "dim": None, "failures": 0, "worst": []}]
@@ -96,7 +94,7 @@ def test_twenty_at_most(dataset: Write, trec: Trec, tmp_path: Path) -> None:
     path = dataset(CORPUS, queries, [(query, "d00", 1) for query in queries])
     run = trec("mine", dict.fromkeys(queries, "d01 d00"))
     result = evaluate(
-        path, runs=[run], metrics=["MRR@10"], out=tmp_path / "out", analyses=Analyses(misses=True)
+        path, runs=[run], metrics=["MRR@10"], out=tmp_path / "out", analyses=Analyses(worst=True)
     )
     (of_mine,) = result.to_json()["worst"]
     assert of_mine["failures"] == 30
