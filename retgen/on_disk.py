@@ -19,7 +19,7 @@ import numpy as np
 import orjson
 from numpy.typing import NDArray
 
-from retgen.write import full_disk
+from retgen.write import os_errors
 
 T = TypeVar("T")
 S = TypeVar("S")
@@ -111,7 +111,7 @@ class DiskList(StoredList[T]):
         return start, len(data)
 
     def _write(self) -> None:
-        with full_disk(Path(tempfile.gettempdir())):
+        with os_errors(Path(tempfile.gettempdir()), only_room=True):
             self._file.seek(self._written)
             left = memoryview(self._waiting)
             while left:
@@ -232,7 +232,7 @@ def pack(value: Any) -> bytes:
 def unpacked_on_disk(data: bytes | memoryview, folder: str | None = None) -> Any:
     """What was packed; its arrays lie in a file without a name, mapped into memory, read-only."""
     with tempfile.TemporaryFile(prefix="retgen-", dir=folder) as file:
-        with full_disk(Path(folder or tempfile.gettempdir())):
+        with os_errors(Path(folder or tempfile.gettempdir()), only_room=True):
             file.write(data)
             file.flush()
         view = memoryview(mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ))
@@ -255,7 +255,7 @@ def joined(
     memory. It is read-only.
     """
     with tempfile.TemporaryFile(prefix="retgen-", dir=folder) as file:
-        with full_disk(Path(folder or tempfile.gettempdir())):
+        with os_errors(Path(folder or tempfile.gettempdir()), only_room=True):
             size = sum(file.write(np.ascontiguousarray(one, kind).data) for one in parts)
             file.seek(0)
         count = size // np.dtype(kind).itemsize

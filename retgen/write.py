@@ -26,8 +26,8 @@ import orjson
 
 from retgen.errors import OutputError, RunDirectoryError
 
-_TEMPORARY = ".partial"
-_STALE = 3600.0  # seconds: a temporary file that old was left by a process that was killed
+TEMPORARY = ".partial"
+_STALE = 24 * 3600.0  # seconds: what is that old was left by a process that was killed
 _PIECE = 1 << 20
 
 
@@ -47,15 +47,13 @@ class AtomicFile:
 
     def __init__(self, path: Path) -> None:
         self.path = path
-        start = _temporary_prefix(path)
-        own = f"{os.getpid()}-{secrets.token_hex(4)}"
-        self._temporary = path.with_name(f"{start}{own}{_TEMPORARY}")
+        self._temporary = _temporary(path)
         self._hash = hashlib.sha256()
         self._size = 0
 
     def __enter__(self) -> AtomicFile:
         with os_errors(self.path):
-            _remove_stale(self.path)
+            remove_partial(self.path.parent, _prefix(self.path), _STALE)
             self._file = open(self._temporary, "xb", buffering=0)
         return self
 
@@ -166,140 +164,73 @@ def make_folder(path: Path) -> None:
 
 
 @contextlib.contextmanager
-def whole_folder(path: Path, *, replace: bool = False) -> Iterator[Path]:
+def whole_folder(path: Path) -> Iterator[Path]:
     """A folder that appears under its name only when all of it is written. Yields where to write.
 
-    What a killed process left of the same folder is removed. `replace`: what stands there makes
-    room for it at the end: it is renamed, the new folder takes its name, then it is removed.
-    Raises `OutputError` where the folder holds anything already and is not to be replaced, or
-    another process writes it.
+    Raises `OutputError` where the folder holds anything already, or the disk is full, whatever is
+    written in the block.
     """
     if path.is_file():
         raise OutputError(f"{path} is a file; choose a folder with --out")
-    if path.exists() and not replace and any(path.iterdir()):
+    if path.exists() and any(path.iterdir()):
         raise OutputError(f"{path} is not empty; choose another folder with --out")
-    final, beside, before = _folders(path)
-    make_folder(final.parent)
-    if not settle_folder(path):
-        raise OutputError(
-            f"{path} is being written by another process: wait for it, or choose another folder "
-            "with --out"
-        )
-    with contextlib.ExitStack() as stack:
-        with os_errors(path):
-            new = stack.enter_context(scratch_folder(beside, final.parent)) / final.name
-            new.mkdir()
-        yield new
-        with os_errors(path):
-            if replace and final.exists():
-                os.replace(final, before)
-            elif final.exists():
-                final.rmdir()
-            try:
-                os.replace(new, final)
-            except OSError:
-                if before.exists():
-                    os.replace(before, final)
-                raise
-    shutil.rmtree(before, ignore_errors=True)
-
-
-def settle_folder(path: Path) -> bool:
-    """End what a killed `whole_folder` that replaced `path` began; False while a living one writes.
-
-    The old folder has its name back if the kill came before the new one had it, and nothing of
-    either is left beside it.
-    """
-    final, beside, before = _folders(path)
-    _remove_left(final.parent, beside)
-    if any(final.parent.glob(f"{glob.escape(beside)}*")):
-        return False
-    if before.exists():
-        with os_errors(path):
-            shutil.rmtree(before) if final.exists() else os.replace(before, final)
-    return True
-
-
-def _folders(path: Path) -> tuple[Path, str, Path]:
-    """A folder, how names begin where the new one is written, and where the old one goes."""
     final = Path(os.path.realpath(path))
-    start = _temporary_prefix(final)
-    return final, f"{start}unfinished-", final.with_name(f"{start}replaced")
+    new = _temporary(final)
+    make_folder(final.parent)
+    with os_errors(path):
+        remove_partial(final.parent, _prefix(final), _STALE)
+        new.mkdir()
+    try:
+        with os_errors(path, only_room=True):
+            yield new
+        with os_errors(path):
+            if final.exists():
+                final.rmdir()
+            os.replace(new, final)
+    finally:
+        shutil.rmtree(new, ignore_errors=True)
 
 
 @contextlib.contextmanager
 def scratch_folder(prefix: str, inside: Path | None = None) -> Iterator[Path]:
     """A temporary folder, by default where the system has them.
 
-    Those of the same prefix that killed processes left go first. Raises `OutputError` where the
-    disk is full, whatever is written in the block.
+    Raises `OutputError` where the disk is full, whatever is written in the block.
     """
     try:
         room = inside or Path(tempfile.gettempdir())
     except FileNotFoundError as error:  # it has tried to write into each
         what = "free some space, or name a folder with TMPDIR, and run the same command again."
         raise OutputError(f"no folder for temporary files can be written: {what}") from error
-    with full_disk(room):
-        _remove_left(room, prefix)
-        folder, held = None, None
-        while folder is None or not folder.exists():  # taken for one that was left
-            folder = Path(tempfile.mkdtemp(prefix=prefix, dir=room))
-            held = _lock(folder)
-        try:
-            yield folder
-        finally:
-            shutil.rmtree(folder, ignore_errors=True)
-            if held is not None:
-                os.close(held)
+    with os_errors(room, only_room=True):
+        if inside:
+            remove_partial(inside, prefix, _STALE)
+        with tempfile.TemporaryDirectory(
+            prefix=prefix, suffix=TEMPORARY, dir=room, ignore_cleanup_errors=True
+        ) as folder:
+            yield Path(folder)
 
 
-def _remove_left(room: Path, prefix: str) -> None:
-    """Remove the scratch folders of killed processes; those of living ones are locked."""
-    for left in room.glob(f"{glob.escape(prefix)}*"):
-        if (held := _lock(left)) is not None:
-            shutil.rmtree(left, ignore_errors=True)
-            os.close(held)
+def remove_partial(folder: Path, prefix: str = ".", age: float = 0.0) -> None:
+    """Remove the temporary files and folders that killed processes left in a folder.
 
-
-def _lock(folder: Path) -> int | None:
-    """Hold a folder until the descriptor is closed, or its process ends.
-
-    None where another process holds it, and where folders cannot be locked.
+    `age`: seconds for which they have not changed; 0 where no other process writes there.
     """
-    try:
-        import fcntl
-
-        held = os.open(folder, os.O_RDONLY)
-    except (ModuleNotFoundError, OSError):  # Windows; gone, or another user's
-        return None
-    try:
-        fcntl.flock(held, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except OSError:
-        os.close(held)
-        return None
-    return held
-
-
-def remove_partial(folder: Path) -> None:
-    """Remove the temporary files of killed processes in a folder that no other one writes into."""
-    for path in folder.glob(f".*{_TEMPORARY}"):
-        path.unlink(missing_ok=True)
-
-
-def _remove_stale(path: Path) -> None:
-    """Remove temporary files of `path` to which nobody has written for so long."""
-    for left in path.parent.glob(f"{glob.escape(_temporary_prefix(path))}*{_TEMPORARY}"):
+    for left in folder.glob(f"{glob.escape(prefix)}*{TEMPORARY}"):
         with contextlib.suppress(FileNotFoundError, PermissionError):  # another process's
-            if time.time() - left.lstat().st_mtime > _STALE:
-                left.unlink()
+            if time.time() - left.lstat().st_mtime >= age:
+                shutil.rmtree(left) if left.is_dir() else left.unlink()
 
 
-def _temporary_prefix(path: Path) -> str:
-    """How the names of a file's temporary files begin; a name has its limit, 255 bytes."""
+def _temporary(path: Path) -> Path:
+    """A name of this writer's own beside a path."""
+    own = f"{os.getpid()}-{secrets.token_hex(4)}"
+    return path.with_name(f"{_prefix(path)}{own}{TEMPORARY}")
+
+
+def _prefix(path: Path) -> str:
+    """How the names of a path's temporary files begin; a name has its limit, 255 bytes."""
     return f".{path.name[:40]}."
-
-
-_NO_LOCKS = "its file system has no file locks (some network drives), which keep two runs apart"
 
 
 def size_text(number: float) -> str:
@@ -309,21 +240,6 @@ def size_text(number: float) -> str:
             return f"{number:.1f} {unit}" if unit != "B" else f"{number:.0f} B"
         number /= 1000
     return f"{number:,.1f} TB"
-
-
-@contextlib.contextmanager
-def full_disk(path: Path) -> Iterator[None]:
-    """`os_errors` for a block that does more than write: only a lack of room is turned."""
-    try:
-        yield
-    except OSError as error:
-        if error.errno not in _NO_ROOM:
-            raise
-        with os_errors(path):
-            raise
-
-
-_NO_ROOM = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 
 
 @contextlib.contextmanager
@@ -355,32 +271,26 @@ def lock_file(path: Path, taken: str) -> Iterator[Callable[[str], None]]:
         lock.release()
 
 
+_REMEDIES = {
+    errno.ENOSPC: "free some space",
+    errno.EDQUOT: "free some space",
+    errno.EFBIG: "raise the limit (ulimit -f)",
+}
+
+
 @contextlib.contextmanager
-def os_errors(path: Path) -> Iterator[None]:
-    """Turn what the system refuses while `path` is written into an `OutputError`."""
+def os_errors(path: Path, *, only_room: bool = False) -> Iterator[None]:
+    """Turn what the system refuses while `path` is written into an `OutputError`.
+
+    `only_room`: of a block that does more than write, nothing but a lack of room.
+    """
     try:
         yield
     except OSError as error:
-        what = {
-            errno.ENOSPC: "the disk is full",
-            errno.EDQUOT: "the disk quota is used up",
-            errno.EFBIG: "the file would be larger than this system allows",
-            errno.EACCES: "permission denied",
-            errno.EPERM: "permission denied",
-            errno.EROFS: "the file system is read-only",
-            errno.ENOLCK: _NO_LOCKS,
-            errno.EOPNOTSUPP: _NO_LOCKS,
-        }.get(error.errno or 0, error.strerror or str(error))
-        if isinstance(error, FileExistsError | NotADirectoryError):
-            file = next((one for one in (path, *path.parents) if one.is_file()), path)
-            what = f"{'it' if file == path else file} is a file, not a folder"
-        remedy = (
-            "free some space"
-            if error.errno in _NO_ROOM
-            else "raise the limit (ulimit -f)"
-            if error.errno == errno.EFBIG
-            else "choose another folder with --out"
-        )
+        if only_room and error.errno not in _REMEDIES:
+            raise
+        what = os.strerror(error.errno) if error.errno else str(error)
+        remedy = _REMEDIES.get(error.errno or 0, "choose another folder with --out")
         raise OutputError(
             f"cannot write {path}: {what}. What was finished before is kept: "
             f"{remedy} and run the same command again."

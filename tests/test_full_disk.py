@@ -116,7 +116,7 @@ def test_while_documents_are_written(tmp_path: Path, form: str, workers: int) ->
     text, left = fill(tmp_path, "out/dataset", size, form, workers)
     names = [f"corpus-{number:05}-of-00004.{form}" for number in range(4)]
     assert text in [
-        f"gen: cannot write out/dataset/{name}: the disk is full. What was finished before is "
+        f"gen: cannot write out/dataset/{name}: No space left on device. What was finished before is "
         "kept: free some space and run the same command again.\n"
         for name in names
     ]
@@ -205,7 +205,7 @@ def test_while_a_list_grows(tmp_path: Path) -> None:
         capture_output=True,
         text=True,
     ).stdout
-    assert said.startswith(f"cannot write {tmp_path}/small: the disk is full.")
+    assert said.startswith(f"cannot write {tmp_path}/small: No space left on device.")
 
 
 @pytest.mark.slow
@@ -214,8 +214,8 @@ def test_while_parquet_is_exported(tmp_path: Path) -> None:
     words = ("export", made, "--to", "parquet", "--out")
     message = twice(tmp_path, "180k", *words, "small/kb")
     assert re.fullmatch(
-        rf"gen: cannot write {tmp_path}/small/\.kb\.unfinished-\w+/kb/corpus/"
-        r"corpus-00000-of-00001\.parquet: the disk is full\. What was finished before is kept: free "
+        rf"gen: cannot write {tmp_path}/small/\.kb\.[\w-]+\.partial/corpus/"
+        r"corpus-00000-of-00001\.parquet: No space left on device\. What was finished before is kept: free "
         r"some space and run the same command again\.\n",
         message,
     )
@@ -228,7 +228,7 @@ def test_while_a_checkpoint_is_written(tmp_path: Path) -> None:
     settings = ("--set", "max_steps=2", "--set", "batch_size=8")
     words = ("train", made, "--model", "static:minilm", *settings, "--out", "small/out", "-q")
     assert twice(tmp_path, "60m", *words) == (
-        "gen: cannot write small/out/checkpoints: the disk is full. What was finished before is "
+        "gen: cannot write small/out/checkpoints: No space left on device. What was finished before is "
         "kept: free some space and run the same command again.\n"
     )
     assert not (tmp_path / "saved" / "out" / "checkpoints").exists()

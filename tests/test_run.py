@@ -237,9 +237,8 @@ def test_a_full_disk(small: Path, whole: Path, tmp_path: Path, gen: Gen, gen_pro
     result = gen_process("run", small, "--out", "out", preexec_fn=little_room)
     assert result.returncode == 2
     assert result.stderr == (
-        "gen: cannot write out/dataset/corpus.jsonl: the file would be larger than this system "
-        "allows. What was finished before is kept: free some space and run the same command "
-        "again.\n"
+        "gen: cannot write out/dataset/corpus.jsonl: File too large. What was finished before is "
+        "kept: raise the limit (ulimit -f) and run the same command again.\n"
     )
     assert [p.name for p in (tmp_path / "out" / "dataset").iterdir()] == []
     assert gen("run", small, "--out", "out").returncode == 0
@@ -263,7 +262,7 @@ def test_a_read_only_directory(small: Path, gen: Gen, out: str) -> None:
     result = gen("run", small, "--out", out)
     assert result.returncode == 2
     assert re.fullmatch(
-        rf"gen: cannot write {out}(/\.lock)?: (permission denied|the file system is read-only)\. "
+        rf"gen: cannot write {out}(/\.lock)?: (Permission denied|Operation not permitted|Read-only file system)\. "
         r"What was finished before is kept: choose another folder with --out and run the same "
         r"command again\.\n",
         result.stderr,

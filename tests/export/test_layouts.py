@@ -14,9 +14,8 @@ from ir_datasets.util import LocalDownload
 
 from retgen import export
 from retgen.dataset_files import card_header
-from retgen.errors import DatasetError, OutputError, UsageError
+from retgen.errors import DatasetError, UsageError
 from retgen.export import layouts, write_export
-from retgen.write import whole_folder
 from tests.conftest import Gen, Write, read_jsonl
 
 NAMES = (
@@ -304,25 +303,6 @@ def test_an_unfinished_run(limit_run: Path, tmp_path: Path) -> None:
         f"{run} is unfinished: it has no manifest.json, which is written last. "
         f"`gen run {run}/recipe.yaml --out {run}` ends it"
     )
-
-
-def test_what_a_killed_export_left_goes_and_two_never_meet(judged: Path, tmp_path: Path) -> None:
-    out = tmp_path / "out"
-    left = tmp_path / ".out.unfinished-1"
-    (left / "qrels").mkdir(parents=True)
-    (left / "old.jsonl").write_text("half")
-    with whole_folder(out) as folder:
-        assert not left.exists()
-        with pytest.raises(OutputError) as error:
-            export(judged, "beir", out)
-        assert str(error.value) == (
-            f"{out} is being written by another process: wait for it, or choose another folder "
-            "with --out"
-        )
-        assert folder.is_dir()
-    assert list(out.iterdir()) == []
-    export(judged, "beir", out)  # an empty folder is no obstacle
-    assert "corpus.jsonl" in files(out)
 
 
 TOY = """

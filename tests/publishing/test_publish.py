@@ -284,7 +284,7 @@ def test_a_folder_that_cannot_be_written(kb: Path, tmp_path: Path, gen: Gen) -> 
     done = gen("publish", kb, f"file:{tmp_path / 'file' / 'out'}")
     assert (done.returncode, done.stderr) == (
         2,
-        f"gen: cannot write {tmp_path / 'file'}: it is a file, not a folder. What was finished "
+        f"gen: cannot write {tmp_path / 'file' / 'out'}: Not a directory. What was finished "
         "before is kept: choose another folder and run the same command again.\n",
     )
 

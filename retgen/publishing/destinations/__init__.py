@@ -173,7 +173,8 @@ class Destination(ABC):
 
     @abstractmethod
     def put(self, tree: Tree, standing: Standing, changes: list[FileChange], message: str) -> str:
-        """Put a tree there, all of it or nothing; where it can be looked at.
+        """Put a tree there, and say where it can be looked at: all of it or nothing, but of a
+        folder of this machine, which the next publish completes.
 
         Raises `EndpointFailed` where somebody else has put something there since `standing`, or
         the network fails: the same again completes it.

@@ -1,4 +1,4 @@
-"""A folder of this machine, or of a drive that it sees; it is replaced as a whole."""
+"""A folder of this machine, or of a drive that it sees."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ from retgen.publishing.destinations import (
     read_listing,
     stored_file,
 )
-from retgen.write import AtomicFile, make_folder, os_errors, settle_folder, whole_folder
+from retgen.write import TEMPORARY, AtomicFile, make_folder, os_errors, remove_partial
 
 
 class File(Destination):
-    about = "a folder, replaced as a whole; one that holds anything else is refused"
+    about = "a folder; one that holds anything else is refused"
     example = "file:PATH"
 
     def __init__(self, address: str) -> None:
@@ -39,8 +39,6 @@ class File(Destination):
         """The files of the folder, each read. Raises `UsageError` for one of anything else."""
         folder = self._folder
         with _without_out(), os_errors(folder):
-            if writing:
-                settle_folder(folder)
             if folder.exists() and not folder.is_dir():
                 raise UsageError(f"{folder} is a file; name a folder")
             if next(_files(folder), None) is None:
@@ -71,17 +69,31 @@ class File(Destination):
         return files
 
     def put(self, tree: Tree, standing: Standing, changes: list[FileChange], message: str) -> str:
-        """Write a folder beside it, and let it take its place."""
-        with _without_out(), whole_folder(self._folder, replace=True) as folder:
-            for path in tree.files:
-                make_folder((folder / path).parent)
-                with open(tree.folder / path, "rb") as file, AtomicFile(folder / path) as copy:
+        """Take away what goes, then write the listing, then the files that it names.
+
+        So whatever stands there when this is killed is known to the next publish, which ends it.
+        """
+        kinds = {one.path: one.kind for one in changes}
+        with _without_out(), os_errors(self._folder):
+            for path in (path for path, kind in kinds.items() if kind == "removed"):
+                (self._folder / path).unlink(missing_ok=True)
+            for one in {(self._folder / path).parent for path in tree.files}:
+                remove_partial(one)
+            written = [path for path in tree.files if kinds[path] in ("added", "changed")]
+            for path in sorted(written, key=lambda one: one != LISTING):
+                make_folder((self._folder / path).parent)
+                with (
+                    open(tree.folder / path, "rb") as file,
+                    AtomicFile(self._folder / path) as copy,
+                ):
                     shutil.copyfileobj(file, copy)
         return str(self._folder)
 
 
 def _files(folder: Path) -> Iterator[Path]:
-    return (path for path in folder.rglob("*") if path.is_symlink() or not path.is_dir())
+    for path in folder.rglob("*"):
+        if (path.is_symlink() or not path.is_dir()) and path.suffix != TEMPORARY:
+            yield path
 
 
 @contextlib.contextmanager
