@@ -5,7 +5,6 @@
 | `published_run` | the run: what it states, and what keeps it from being published |
 | `tree` | the folder that is published: all tables, and the review without names |
 | `card` | its README.md: header for the Hub, what the run says of itself, scores of `gen eval` |
-| `croissant` | its croissant.json, with the responsible-AI fields |
 | `published_model` | a trained model instead: its files, its scores, its card |
 | `destinations/` | what a destination is, and what changes there; a file each |
 """
@@ -108,12 +107,7 @@ def publish(
         if isinstance(source, PublishedModel):
             tree = write_model_tree(source, target.loaded_as, scratch / "tree")
         else:
-            tree = write_tree(
-                source,
-                target.loaded_as,
-                scratch / "tree",
-                with_croissant=not target.makes_croissant,
-            )
+            tree = write_tree(source, target.loaded_as, scratch / "tree")
         listed = tree_changes(tree.folder, tree.files, standing)
         result = PublishResult(to, tree.name, listed, refused, gates=tree.gates)
         if dry_run or result.is_unchanged:

@@ -24,7 +24,6 @@ from retgen.export.files import jsonl_to_parquet, write_parquet
 from retgen.export.mteb import write_mteb
 from retgen.plan import NOT_STATED
 from retgen.publishing.card import SCORES, card, evaluation_page
-from retgen.publishing.croissant import CROISSANT, croissant
 from retgen.publishing.destinations import LISTING, Tree
 from retgen.publishing.published_run import LICENCE, PublishedRun
 from retgen.write import dump_json, file_info, write_file
@@ -34,17 +33,9 @@ REVIEW = "review.json"
 _PRIVATE = ("base_url", "api_key_env")  # of models, in a recipe; `endpoint` in a manifest
 
 
-def write_tree(
-    run: PublishedRun,
-    loaded_as: str,
-    folder: Path,
-    *,
-    with_croissant: bool = True,
-) -> Tree:
-    """Write what is published of a run.
+def write_tree(run: PublishedRun, loaded_as: str, folder: Path) -> Tree:
+    """Write what is published of a run. `loaded_as`: what `load_dataset` is given.
 
-    `loaded_as`: what `load_dataset` is given. `with_croissant`: False for a destination that makes
-    its own.
     Raises `DatasetError` for tables that cannot be read.
     """
     manifest = run.manifest
@@ -63,9 +54,6 @@ def write_tree(
     write_file(folder / "README.md", text)
     paths = sorted(p.relative_to(folder).as_posix() for p in folder.rglob("*") if p.is_file())
     files = {path: file_info(folder / path) for path in paths}
-    if with_croissant:
-        files[CROISSANT] = write_file(folder / CROISSANT, croissant(run, folder, files))
-        files = dict(sorted(files.items()))
     listing = {"name": manifest["name"], "files": {p: one._asdict() for p, one in files.items()}}
     files[LISTING] = write_file(folder / LISTING, dump_json(listing))
     return Tree(manifest["name"], folder, files, gates)

@@ -15,13 +15,11 @@ from retgen.errors import EndpointFailed, UsageError
 from tests.conftest import Gen
 from tests.project import ROOT
 from tests.publishing.hub_server import READER, TOKEN, Fault, State
-from tests.publishing.test_publish import FILES as TREE
-from tests.publishing.test_publish import files
+from tests.publishing.test_publish import FILES, files
 
 # the library's own way to send a file
 pytestmark = pytest.mark.filterwarnings("ignore:Use 'content=:DeprecationWarning")
 REPO = "me/kb"
-FILES = [path for path in TREE if path != "croissant.json"]  # which the Hub makes itself
 # of a first publish, in order; the same path may be asked for twice
 FIRST = [
     "GET /api/datasets/me/kb",

@@ -22,7 +22,6 @@ from tests.conftest import Gen
 FILES = [
     "README.md",
     "corpus/corpus-00000-of-00001.parquet",
-    "croissant.json",
     "eval.yaml",
     "manifest.json",
     "mteb/descriptive_stats/Retrieval/LimitSmallRetrieval.json",

@@ -112,13 +112,11 @@ class Destination(ABC):
     """Where a tree can be put, in a module of its own under `destinations`, which names it.
 
     `address`: what stands behind the colon of `hub:me/kb`. The initialiser raises `UsageError`
-    for one that cannot be; it asks nobody. `about`: for the docs. `makes_croissant`: it describes
-    a tree in Croissant itself, so the tree carries no croissant.json.
+    for one that cannot be; it asks nobody. `about`: for the docs.
     """
 
     about: ClassVar[str] = ""
     example: ClassVar[str] = ""
-    makes_croissant: ClassVar[bool] = False
 
     def __init__(self, address: str) -> None:
         self.address = address

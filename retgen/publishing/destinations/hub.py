@@ -38,7 +38,6 @@ class Hub(Destination):
         "commit"
     )
     example = "hub:OWNER/NAME"
-    makes_croissant = True
 
     def __init__(self, address: str) -> None:
         super().__init__(address)
