@@ -38,6 +38,8 @@ from retgen.cli.base import (
     shown_progress,
 )
 from retgen.errors import UsageError
+from retgen.progress import usable_cores
+from retgen.work import engine_named
 
 
 @command(
@@ -120,6 +122,13 @@ def eval_command(
         str | None,
         typer.Option(help="cpu, cuda, cuda:0, mps; several (cuda:0,cuda:1) share the encoding."),
     ] = None,
+    engine: Annotated[
+        str,
+        typer.Option(
+            metavar="ENGINE",
+            help="Whose workers encode for embedders, on GPUs if they have some; see gen run.",
+        ),
+    ] = "local",
     dtype: DtypeOption = None,
     batch_size: BatchSizeOption = None,
     max_length: MaxLengthOption = None,
@@ -207,6 +216,7 @@ def eval_command(
         raise UsageError(f"{', '.join(unused)}: about data sets; a study makes its own")
     options = Options(
         device=device,
+        engine=None if engine == "local" else engine_named(engine, usable_cores(), gpu=True),
         dtype=dtype,
         batch_size=batch_size,
         max_length=max_length,

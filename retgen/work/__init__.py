@@ -11,8 +11,8 @@ NAMES = ("local", "ray", "auto", "ray://HOST:PORT", "HOST:PORT")
 __all__ = ["NAMES", "Engine", "Local", "engine_named"]
 
 
-def engine_named(name: str, workers: int) -> Engine:
-    """The engine of `--engine`; `workers`: processes, of Ray tasks at a time.
+def engine_named(name: str, workers: int, *, gpu: bool = False) -> Engine:
+    """The engine of `--engine`; `workers`: processes, of Ray tasks at a time; `gpu`: see Ray's.
 
     Raises `UsageError` where there is none of this name, or where what it needs is missing.
     """
@@ -21,5 +21,5 @@ def engine_named(name: str, workers: int) -> Engine:
     if name in ("ray", "auto") or ":" in name:
         from retgen.work.ray_cluster import RayCluster
 
-        return RayCluster(name, workers)
+        return RayCluster(name, workers, gpu)
     raise UsageError(f"--engine {name}: there is none of this name; use {', '.join(NAMES)}")

@@ -19,7 +19,8 @@ from retgen.work.engine import RETRIES, Context, Engine, Task, Work
 
 
 class RayCluster(Engine):
-    """Tasks of one CPU each. Ray does a task again whose worker or node is lost.
+    """Tasks of one CPU each, and of one GPU where they want it (`gpu`) and the cluster has any. Ray
+    does a task again whose worker or node is lost.
 
     `address`: "ray" for the cluster that RAY_ADDRESS names, else one of `workers` CPUs that is
     started on this machine; "auto" for the one that runs on this machine, "ray://HOST:PORT" for
@@ -28,7 +29,7 @@ class RayCluster(Engine):
     Ray or Python.
     """
 
-    def __init__(self, address: str, workers: int) -> None:
+    def __init__(self, address: str, workers: int, gpu: bool = False) -> None:
         os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
         os.environ.setdefault("RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO", "0")
         try:
@@ -37,6 +38,7 @@ class RayCluster(Engine):
             message = f"--engine {address} needs the package ray: pip install 'retgen[cluster]'"
             raise UsageError(message) from None
         self._ray: Any = ray
+        self._gpu = gpu
         where = os.environ.get("RAY_ADDRESS") if address == "ray" else address
         if not ray.is_initialized():
             self._connect(where, workers)
@@ -74,7 +76,8 @@ class RayCluster(Engine):
     ) -> Generator[tuple[str, bytes]]:
         ray = self._ray
         shared = uuid.uuid4().hex, ray.put(_dump((work, context)))
-        begin = ray.remote(num_cpus=1, max_retries=RETRIES)(_do)
+        gpus = int(self._gpu and "GPU" in ray.cluster_resources())
+        begin = ray.remote(num_cpus=1, num_gpus=gpus, max_retries=RETRIES)(_do)
         left = iter(tasks)
         under_way: deque[tuple[str, Any]] = deque()
         try:

@@ -6,10 +6,12 @@ A model is loaded by `load_model` of `loading`, which stands here too.
 from __future__ import annotations
 
 import contextlib
+import pickle
 import re
 import weakref
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from functools import partial
+from dataclasses import replace
+from functools import lru_cache, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, Protocol
 
@@ -31,11 +33,14 @@ from retgen.search.embedders.loading import (
 )
 from retgen.search.embedders.options import Options
 from retgen.search.embedders.similarity import Similarity, similarity_of
+from retgen.work import Engine
 
 if TYPE_CHECKING:
     from sentence_transformers import SentenceTransformer
 
 
+_TASK = 512  # texts that a worker of an engine encodes at a time
+_BLOCK = 1 << 14  # texts that all workers share
 Kind = Literal["query", "document"]
 Report = Callable[[int], None]  # of how many texts are encoded
 
@@ -99,7 +104,8 @@ def fingerprint(module: nn.Module, *settings: object) -> str:
 class SentenceEmbedder:
     """A sentence-transformers model as an `Embedder`.
 
-    Where `options.device` names several devices, a process on each encodes a share of the texts.
+    Where `options.device` names several devices, a process on each encodes a share of the texts;
+    where there is `options.engine`, its workers do, on GPUs if they have some.
     """
 
     def __init__(self, name: str, model: SentenceTransformer, options: Options) -> None:
@@ -108,6 +114,7 @@ class SentenceEmbedder:
         self._devices = choose_devices(options.device) if options.device else [str(model.device)]
         self.device = self._devices[0] if len(self._devices) > 1 else str(model.device)
         self._pool: Any = None
+        self._options, self.step = options, _BLOCK if options.engine else None
         self._tf32 = options.dtype == "tf32"
         if options.max_length is not None:
             shorten(model, options.max_length, name)
@@ -154,7 +161,9 @@ class SentenceEmbedder:
     ) -> tuple[Tensor, list[int]]:
         lengths: dict[str, int] = {}
         with self._counting(lengths):
-            if self._processes():  # which share the texts among themselves
+            if self._options.engine is not None:
+                result = self._by_engine(self._options.engine, texts, kind, lengths, report)
+            elif self._processes():  # which share the texts among themselves
                 result = self._encode(texts, kind, self._batch)
             else:
                 run = partial(self._encode, kind=kind, size=self._batch)
@@ -190,6 +199,27 @@ class SentenceEmbedder:
             )
         assert isinstance(result, Tensor)
         return result.float().to(self.device)
+
+    def _by_engine(
+        self,
+        engine: Engine,
+        texts: Sequence[str],
+        kind: Kind,
+        lengths: dict[str, int],
+        report: Report,
+    ) -> Tensor:
+        starts = range(0, len(texts), _TASK)
+        tasks = ((str(start), (kind, texts[start : start + _TASK])) for start in starts)
+        # a cache and what APIs are asked with stay here
+        context = self.name, replace(self._options, engine=None, cache=None, calls=None)
+        rows = []
+        for start, data in engine.map(_encode_task, context, tasks):
+            vectors, counts = pickle.loads(data)
+            rows.append(torch.from_numpy(vectors))
+            part = texts[int(start) : int(start) + len(vectors)]
+            lengths.update(zip(part, counts, strict=False))  # none are counted without a limit
+            report(int(start) + len(vectors))
+        return torch.cat(rows).to(self.device)
 
     def _processes(self) -> Any:
         """A process a device, started when they are first needed; None for a single device."""
@@ -233,6 +263,18 @@ class SentenceEmbedder:
             return_token_type_ids=False,
         )["input_ids"]
         return [len(ids) for ids in result]
+
+
+def _encode_task(context: tuple[str, Options], task: tuple[Kind, Sequence[str]]) -> bytes:
+    """In a worker of an engine: the vectors of some texts, and their tokens."""
+    kind, texts = task
+    vectors, lengths = _embedder(*context).encode(texts, kind)
+    return pickle.dumps((vectors.cpu().numpy(), lengths), protocol=5)
+
+
+@lru_cache(1)
+def _embedder(name: str, options: Options) -> SentenceEmbedder:
+    return load_embedder(name, options)
 
 
 def _whole_length(encoding: Any) -> int:

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from retgen.agents.models import ModelOptions
+from retgen.work import Engine
 
 
 @dataclass(frozen=True)
@@ -30,7 +31,7 @@ class Options:
     `query_prompt`, `document_prompt`: put before the text. `cache`: folder of embeddings. `rerank`:
     documents a query that a re-ranker sees. `attn_implementation`: of transformers, for example
     flash_attention_2. `trust_remote_code`: run code that a model brings along. `calls`: how models
-    behind an API are asked.
+    behind an API are asked. `engine`: whose workers run sentence-transformers' embedders.
     """
 
     dims: tuple[int, ...] = ()
@@ -45,6 +46,7 @@ class Options:
     attn_implementation: str | None = None
     trust_remote_code: bool = False
     calls: ModelCalls | None = None
+    engine: Engine | None = None
 
     def settings(self) -> dict[str, Any]:
         """What changes a model's scores, by name; None where it was left to the model."""
