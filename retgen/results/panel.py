@@ -132,8 +132,6 @@ class Panel:
         if one.value is None:
             return one.note or MISSING
         text = column.measure.text(one.value)
-        if one.note.startswith("≥"):
-            return f"{one.note} {text}"
         if self.interval == "inside" and (
             span := column.measure.interval_text(one.span, self.between)
         ):

@@ -110,7 +110,7 @@ class Units:
         """Of the means of values (values, m), (m, 2); NaN where there is none."""
         if self.note:
             return np.full((values.shape[1], 2), np.nan)
-        return _interval(self._means(values), bounds, 0.95)
+        return _interval(self._means(values), bounds)
 
     def p_value(self, values: Floats) -> Floats:
         """Two-sided, that the mean of differences (values, m) is 0; NaN where there is none."""
@@ -151,15 +151,13 @@ def parts(left_out: Floats) -> Floats:
     return result
 
 
-def estimate(
-    value: float, parts: Floats, units: int, bounds: Bounds = SHARE, level: float = 0.95
-) -> Estimate:
+def estimate(value: float, parts: Floats, units: int, bounds: Bounds = SHARE) -> Estimate:
     """A number with its interval. `parts` (n,): what each unit adds; `units`: how many tell it."""
     if units < FEWEST:
         return Estimate(value)
     variance = np.array([parts @ parts])
     means = _Means(np.array([value]), variance, _skew(parts[:, None], variance), units, units - 1)
-    return Estimate.of(value, _interval(means, bounds, level)[0])
+    return Estimate.of(value, _interval(means, bounds)[0])
 
 
 def _skew(parts: Floats, variance: Floats) -> Floats:
@@ -167,11 +165,11 @@ def _skew(parts: Floats, variance: Floats) -> Floats:
     return result
 
 
-def _interval(of: _Means, bounds: Bounds, level: float) -> Floats:
+def _interval(of: _Means, bounds: Bounds) -> Floats:
     """(m, 2); NaN of differences that are all 0, and without bounds of all that are constant."""
     from scipy.special import stdtrit
 
-    quantile = float(stdtrit(of.freedom, (1 + level) / 2))
+    quantile = float(stdtrit(of.freedom, 0.975))
     value, error, none = of.value, np.sqrt(of.variance), of.constant
     hall = [value - error * _hall(of.skew, end) for end in (quantile, -quantile)]
     if bounds is None:

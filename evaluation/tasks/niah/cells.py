@@ -5,7 +5,7 @@ Haystacks of a question share needle and filler, so its rows do not vary by them
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
@@ -13,7 +13,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from retgen.evaluation.tasks.niah.haystacks import Composition, HaystackVariant
-from retgen.evaluation.tasks.niah.measures import detectable
 from retgen.statistics import clustered
 from retgen.statistics.clustered import CHANGE, FEWEST, SHARE, Estimate
 
@@ -25,7 +24,7 @@ def too_few(questions: int) -> str:
 
 
 class CellKey(NamedTuple):
-    """What a value is of. `part`: an order, a place or a third of the text, "" for all."""
+    """What a value is of. `part`: an order or a place of the needle, "" for all."""
 
     measure: str
     query: str
@@ -90,7 +89,7 @@ class SystemCells:
         return list(dict.fromkeys(cell.query for cell in self.values))
 
     def parts(self, measure: str, variant: HaystackVariant, length: int) -> list[str]:
-        """Orders, places or thirds that a measure is there for."""
+        """Orders or places that a measure is there for."""
         return [
             cell.part
             for cell in self.values
@@ -107,42 +106,35 @@ class SystemCells:
         there = values[~np.isnan(values)]
         return float(there.mean()) if len(there) else None
 
-    def estimate(self, cell: CellKey, level: float = 0.95) -> Estimate | None:
+    def estimate(self, cell: CellKey) -> Estimate | None:
         """The mean with its interval; None where no question has a value."""
         bounds = CHANGE if self.change else SHARE
-        return self.of([cell], lambda means: means[..., 0], level, bounds if _share(cell) else None)
+        return self._combined([cell], [1], bounds if _share(cell) else None)
 
     def difference(self, first: CellKey, second: CellKey) -> Estimate | None:
         """The mean of a cell less that of another."""
-        bounds = CHANGE if _share(first) else None
-        return self.of([first, second], lambda means: means[..., 0] - means[..., 1], bounds=bounds)
+        return self._combined([first, second], [1, -1], CHANGE if _share(first) else None)
 
-    def of(
-        self,
-        cells: Sequence[CellKey],
-        function: Callable[[NDArray[np.float64]], NDArray[np.float64]],
-        level: float = 0.95,
-        bounds: clustered.Bounds = None,
+    def _combined(
+        self, cells: Sequence[CellKey], weights: Sequence[int], bounds: clustered.Bounds
     ) -> Estimate | None:
-        """A function of means (..., cells), with its interval by leaving out a question at a time.
+        """A weighted sum of means, with its interval by leaving out a question at a time.
 
-        None where a cell is not there, or the function gives no number.
+        None where a cell is not there.
         """
-        value = float(function(self.means(cells)))
+        value = float(self._means(cells) @ weights)
         if np.isnan(value):
             return None
         known = int(min(np.count_nonzero(~np.isnan(self.values[cell])) for cell in cells))
-        replicates = function(self.left_out(cells))
-        if np.isnan(replicates).any():
-            return Estimate(value)
-        return clustered.estimate(value, clustered.parts(replicates), known, bounds, level)
+        replicates = self._left_out(cells) @ weights
+        return clustered.estimate(value, clustered.parts(replicates), known, bounds)
 
-    def means(self, cells: Sequence[CellKey]) -> NDArray[np.float64]:
+    def _means(self, cells: Sequence[CellKey]) -> NDArray[np.float64]:
         """(cells,), NaN where nothing is there."""
         means = [self.mean(cell) for cell in cells]
         return np.array([np.nan if mean is None else mean for mean in means])
 
-    def left_out(self, cells: Sequence[CellKey]) -> NDArray[np.float64]:
+    def _left_out(self, cells: Sequence[CellKey]) -> NDArray[np.float64]:
         """The means without each question, (questions, cells)."""
         none = np.full(len(self.questions), np.nan)
         values = np.stack([self.values.get(cell, none) for cell in cells], axis=1)
@@ -150,7 +142,7 @@ class SystemCells:
         values = np.where(known, values, 0.0)
         count = known.sum(axis=0) - known
         means = (values.sum(axis=0) - values) / np.maximum(count, 1)
-        return np.where(count > 0, means, self.means(cells))
+        return np.where(count > 0, means, self._means(cells))
 
     def paired(self, other: SystemCells) -> SystemCells:
         """Another system on the same questions less this one, question by question."""
@@ -160,10 +152,3 @@ class SystemCells:
             if cell in self.values
         }
         return replace(self, values=values, change=True)
-
-    def detectable(self, cell: CellKey) -> float | None:
-        """The smallest difference of the mean that so many questions would show; None: too few."""
-        if self.few:
-            return None
-        result = detectable(self.values[cell])
-        return None if np.isnan(result) else result

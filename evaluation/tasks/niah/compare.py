@@ -35,7 +35,6 @@ from retgen.search.collection import Collection
 
 _CONTROLS = 10  # texts without needle of an effect size, at least
 
-THIRDS = ("beginning", "middle", "end")
 CHUNKS = "best chunk"
 _NEEDLES = "needles"  # the corpus of the bare needles, so that none counts among the haystacks
 
@@ -239,12 +238,6 @@ class _OfQuestion:
             yield CellKey("auc by place", QUESTION, variant, length, str(place)), share[at].mean()
             here = self._own[rows][at].mean()
             yield CellKey("similarity by place", QUESTION, variant, length, str(place)), here
-        third = np.minimum((3 * depths).astype(int), 2)
-        for i in np.unique(third):
-            yield (
-                CellKey("auc by third", QUESTION, variant, length, THIRDS[i]),
-                share[third == i].mean(),
-            )
 
 
 def _rows_of(group: QuestionTexts) -> dict[tuple[HaystackVariant, int], NDArray[np.int64]]:

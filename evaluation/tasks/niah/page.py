@@ -14,18 +14,13 @@ from retgen.evaluation.tasks.niah.panels import (
     by_order,
     by_place,
     differences,
-    effective_text,
     has_values,
-    lengths_of,
     reading,
     rows_of,
-    sensitivity,
     side_by_side,
-    variant_words,
     wordings,
 )
 from retgen.evaluation.tasks.niah.sentences import caption, near_notes, not_drawn, of_controls
-from retgen.evaluation.tasks.niah.summary import NoEffectiveLength, effective
 from retgen.evaluation.tasks.task import SystemResult, by_label
 from retgen.results.page import Fold, Section
 from retgen.results.panel import Panel
@@ -58,18 +53,13 @@ def sections(results: Sequence[SystemResult[SystemCells]]) -> Iterable[Section]:
     if compared := differences(scored):
         yield Section(
             DIFFERENCES,
-            [
-                "Differences of a question weigh the same; the slope is that of the score from "
-                "first to last place, which compares where two systems score on one scale, as a "
-                "model before and after training does."
-            ],
+            ["Differences of a question weigh the same."],
             [compared],
         )
     if scored:
         yield _places(scored)
         yield from _wordings(scored)
         yield _orders_and_categories(scored)
-        yield _cards(scored)
 
 
 def _by_length(rows: Sequence[HaystackRow]) -> Section:
@@ -83,10 +73,6 @@ def _by_length(rows: Sequence[HaystackRow]) -> Section:
         "not measured",
     ] * cut
     notes += [
-        "effective length: the longest up to which a score keeps 85% of its best at 250, 500 or "
-        "1,000 tokens (the nearest lengths), of lengths read whole; ≥: of these none is longer. "
-        "There is none (–) where the best is not above chance by its interval, which is widened "
-        "for the choice among up to three, or where 85% of that interval reaches down to chance",
         *near_notes(rows),
     ]
     if any(_chunked(row) for row in rows):
@@ -189,20 +175,15 @@ def _places(rows: Sequence[HaystackRow]) -> Section:
                 caption="Place 1 is the beginning, the last the end; *: not read whole.",
             )
         )
-    index = sensitivity(rows)
     return Section(
         "The place of the needle",
         [
-            "Correlation and slope of the score with the needle's depth, within the question "
-            "(slope: the change of the score from first to last place), the AUC by thirds of the "
-            "text, and the position sensitivity index of these three, 1 - min / max: 0 where the "
-            "place does not matter. Since it takes extremes, noise alone makes it larger than 0.",
+            "The AUC by place, and the correlation and slope of the score with the needle's depth, "
+            "within the question (slope: the change of the score from first to last place)."
         ],
-        [] if index is None else [index],
-        pictures,
-        [not_drawn(rows[_MAPS:], "the folds below by thirds of the text, and in eval.json")]
-        * (len(rows) > _MAPS),
-        [Fold(row.name, [by_place(row)]) for row in rows],
+        pictures=pictures,
+        notes=[not_drawn(rows[_MAPS:], "eval.json")] * (len(rows) > _MAPS),
+        folded=[Fold(row.name, [by_place(row)]) for row in rows],
     )
 
 
@@ -264,44 +245,4 @@ def _categories(row: HaystackRow, *, others: bool) -> HeatMap:
         columns=_marked(row),
         values=[[cells.mean(row.cell("auc", n), one) for n in row.lengths] for one in names],
         caption=f"{text} All other rows stand in the folds below." if others else text,
-    )
-
-
-def _cards(rows: Sequence[HaystackRow]) -> Section:
-    """A picture for each model: its curve, and that of its chunks."""
-    pictures = []
-    by_name = {row.name: row for row in rows}
-    first = rows[0].cells.variants[0]
-    for row in rows:
-        label = row.name.split(" · ")[0]
-        if row.variant != first or _chunked(row):
-            continue
-        curves = [curve(row, "auc", "read as it is")]
-        if other := by_name.get(row.name.replace(label, f"{label}, {CHUNKS}", 1)):
-            curves.append(curve(other, "auc", CHUNKS))
-        reached = effective(row.cells, row.variant)
-        known = ""
-        if not isinstance(reached, NoEffectiveLength):
-            known = f" (effective length {effective_text(reached)})"
-        pictures.append(
-            Lines(
-                file=f"card_{slug(label)}",
-                title=f"{label}: needles found by length{known}",
-                curves=curves,
-                levels=[CHANCE],
-                x=_TOKENS,
-                y=_AUC,
-                log_x=True,
-                caption=f"For the card of {label}: figures/card_{slug(label)}.svg.",
-            )
-        )
-    words = " · ".join(variant_words(first, rows[0].cells.variants).values())
-    variant = f", on the first variant of haystacks ({words})" if words else ""
-    return Section(
-        "Pictures for model cards",
-        [
-            f"A picture a model, of {len(lengths_of(rows))} lengths{variant}; the files are in "
-            "figures/."
-        ],
-        pictures=pictures,
     )

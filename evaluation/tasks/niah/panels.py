@@ -9,9 +9,7 @@ from typing import NamedTuple
 import numpy as np
 
 from retgen.evaluation.tasks.niah.cells import CellKey, SystemCells
-from retgen.evaluation.tasks.niah.compare import THIRDS
 from retgen.evaluation.tasks.niah.haystacks import QUESTION, HaystackVariant, terms
-from retgen.evaluation.tasks.niah.summary import NoEffectiveLength, Reached, effective, psi
 from retgen.results.measurements import Measure, Measurement
 from retgen.results.panel import Column, Panel, columns_by
 from retgen.statistics.clustered import Estimate
@@ -41,8 +39,7 @@ SHOWN = {
 }
 ORDERED = ("auc", "ratio", "normalised")  # measures that stand by order of the needle too
 DIFFERENCES = "Less the first system, paired over questions, with 95% intervals"
-_EFFECTIVE = Measure("effective length", 0)
-_COMPARED = {"auc": "AUC", "ratio": "ratio", "slope": "slope by place"}
+_COMPARED = {"auc": "AUC", "ratio": "ratio"}
 _DIFFERENCE = Measure("difference", 3, signed=True)
 
 
@@ -130,45 +127,19 @@ def columns_of(rows: Sequence[HaystackRow], measure: Measure) -> list[Column]:
 
 
 def by_length(rows: Sequence[HaystackRow], name: str, title: str = "") -> Panel:
-    """A measure by length; AUC and ratio with effective length.
-
-    Below a ratio stands how far the fillers of haystack and control differ.
-    """
+    """A measure by length; below a ratio how far the fillers of haystack and control differ."""
     measure, head, words = SHOWN[name]
     measure = replace(measure, name=name)
-    measured = [one for row in rows for one in row.course(name)]
-    columns = columns_of(rows, measure)
-    if name in ("auc", "ratio"):
-        measured += [effective_length(row, name) for row in rows]
-        columns.append(Column("effective length", _EFFECTIVE, {"of": name}))
     kinds = {name.partition(", ")[2] or row.cells.kinds[0] for row in rows}
     return Panel(
         title or words.format(" or ".join(CONTROL[one] for one in sorted(kinds))),
-        measured,
-        columns,
+        [one for row in rows for one in row.course(name)],
+        columns_of(rows, measure),
         heads=[head],
         chance="chance" if measure.chance is not None else "",
         best=False,
         below=_differing(rows, name) if name.startswith("ratio") else [],
     )
-
-
-def effective_length(row: HaystackRow, name: str = "auc") -> Measurement:
-    """The longest length, "≥" where none longer was read whole, and its interval; or why not."""
-    reached = effective(row.cells, row.variant, row.query, name)
-    if isinstance(reached, NoEffectiveLength):
-        return Measurement(row.name, _EFFECTIVE.name, {"of": name}, None, note=f"– ({reached})")
-    low, high = (reached.low, reached.high) if reached.low < reached.high else (None, None)
-    open_end = "≥" if reached.plain.open else ""
-    by = {"of": name}
-    return Measurement(
-        row.name, _EFFECTIVE.name, by, reached.plain.length, low, high, note=open_end
-    )
-
-
-def effective_text(reached: Reached) -> str:
-    """The same in a title."""
-    return f"{'≥ ' if reached.plain.open else ''}{reached.plain.length:,}"
 
 
 def _differing(rows: Sequence[HaystackRow], name: str) -> list[list[str]]:
@@ -212,36 +183,8 @@ def reading(rows: Sequence[HaystackRow]) -> Panel | None:
     )
 
 
-def sensitivity(rows: Sequence[HaystackRow]) -> Panel | None:
-    """The position sensitivity index; None where it has no interval anywhere."""
-    measure = Measure("psi", 3)
-    measured = [
-        Measurement.of(
-            row.name,
-            measure.name,
-            psi(row.cells, row.variant, n),
-            {"length": f"{n:,}"},
-            note=row.mark(n),
-        )
-        for row in rows
-        for n in row.lengths
-    ]
-    if not any(one.span for one in measured):
-        return None
-    return Panel(
-        "Position sensitivity: 1 - min / max of the AUC over the thirds of the text",
-        measured,
-        columns_of(rows, measure),
-        heads=["PSI"],
-        best=False,
-    )
-
-
 def differences(rows: Sequence[HaystackRow]) -> Panel | None:
-    """Each system less the first on the same haystacks, in what compares; None for one system.
-
-    The slope is in scores: of a model before and after training it compares, of others hardly.
-    """
+    """Each system less the first on the same haystacks; None for one system."""
     measured = []
     for row in rows:
         first = next(one for one in rows if _comparable(one, row))
@@ -346,24 +289,12 @@ def wordings(rows: Sequence[HaystackRow]) -> list[HaystackRow]:
 
 
 def by_place(row: HaystackRow) -> Panel:
-    """Correlation and slope of the score with depth, PSI and AUC by thirds of the text."""
+    """Correlation and slope of the score with depth."""
     measured = []
     columns = []
-    for head, name in (("Pearson", "pearson"), ("Spearman", "spearman"), ("slope", "slope")):
+    for head, name in (("Pearson", "pearson"), ("slope", "slope")):
         columns.append(Column(head, Measure(name, 3)))
         measured += [row.measured(name, n)._replace(note="") for n in row.lengths]
-    columns.append(Column("PSI", Measure("psi", 3)))
-    measured += [
-        Measurement.of(row.name, "psi", psi(row.cells, row.variant, n), {"length": f"{n:,}"})
-        for n in row.lengths
-    ]
-    for third in THIRDS:
-        columns.append(Column(f"AUC: {third}", AUC, {"third": third}))
-        for n in row.lengths:
-            mean = row.cells.mean(row.cell("auc by third", n, third))
-            measured.append(
-                Measurement(row.name, "auc", {"third": third, "length": f"{n:,}"}, mean)
-            )
     return Panel("", measured, columns, ["length"], ["tokens"], interval="inside", best=False)
 
 

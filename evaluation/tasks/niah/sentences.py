@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from retgen.evaluation.tasks.niah.cells import CellKey, SystemCells, too_few
 from retgen.evaluation.tasks.niah.haystacks import QUESTION, HaystackVariant
 from retgen.evaluation.tasks.niah.panels import AUC, CONTROL, HaystackRow, variant_words
-from retgen.evaluation.tasks.niah.summary import NoEffectiveLength, effective, read_whole
+from retgen.evaluation.tasks.niah.summary import read_whole
 from retgen.evaluation.tasks.task import about_each
 
 
@@ -17,7 +17,7 @@ def sentences(systems: dict[str, SystemCells]) -> list[str]:
     warning = too_few(min(len(cells.questions) for cells in systems.values()))
     result = [f"{warning}."] if warning else []
     result += about_each(systems, _of_first_variant)
-    return [sentence for sentence in [*result, _detectable(systems)] if sentence]
+    return [sentence for sentence in result if sentence]
 
 
 def _of_first_variant(label: str, cells: SystemCells) -> tuple[str, str]:
@@ -27,11 +27,7 @@ def _of_first_variant(label: str, cells: SystemCells) -> tuple[str, str]:
 
 
 _NAMES = {"auc": "AUC within the question", "ratio": "comparative ratio"}
-_NOT = {
-    NoEffectiveLength.CHANCE: "its best at about 250 to 1,000 tokens is not clearly above chance",
-    NoEffectiveLength.NEAR: "it is too near chance for an effective length",
-    NoEffectiveLength.BELOW: "even at its best it is below chance",
-}
+_CHANCE = 0.5  # of both
 
 
 def _course(label: str, cells: SystemCells, variant: HaystackVariant) -> str:
@@ -54,13 +50,8 @@ def _course(label: str, cells: SystemCells, variant: HaystackVariant) -> str:
         return f"{begin}, and {end}."
     way = "does not clearly change"
     way = "falls" if change.above(0) else "rises" if change.below(0) else way
-    reached = effective(cells, variant, measure=known[0])
-    if isinstance(reached, NoEffectiveLength):
-        return f"{begin} and {way}: {end}{f'; {_NOT[reached]}' if reached in _NOT else ''}."
-    least = "at least " if reached.plain.open else ""
-    return (
-        f"{begin} and {way}: {end}; its effective length is {least}{reached.plain.length:,} tokens."
-    )
+    chance = "" if found[lengths[-1]].above(_CHANCE) else ", not clearly above chance"
+    return f"{begin} and {way}: {end}{chance}."
 
 
 def _unread(label: str, cells: SystemCells, variant: HaystackVariant) -> str:
@@ -74,23 +65,6 @@ def _unread(label: str, cells: SystemCells, variant: HaystackVariant) -> str:
     return (
         f"From {cut[0]:,} tokens on {label} does not read haystacks whole: at {cut[-1]:,} the "
         f"needle is in what it reads in {seen:.0%}, so a fall there is one of what is cut off."
-    )
-
-
-def _detectable(systems: dict[str, SystemCells]) -> str:
-    values = [
-        value
-        for cells in systems.values()
-        for cell in cells.values
-        if (cell.measure, cell.query, cell.part) == ("auc", QUESTION, "")
-        and (value := cells.detectable(cell))
-    ]
-    if not values:
-        return ""
-    questions = max(len(cells.questions) for cells in systems.values())
-    return (
-        f"With {questions} questions the smallest difference of an AUC from chance that would be "
-        f"seen is {min(values):.3f} to {max(values):.3f}, by system and length."
     )
 
 

@@ -11,13 +11,7 @@ from retgen.evaluation.tasks.niah.cells import CellKey, HaystackCoverage, System
 from retgen.evaluation.tasks.niah.haystacks import QUESTION, HaystackVariant, Surroundings
 from retgen.evaluation.tasks.niah.panels import by_length, differences, rows_of, side_by_side
 from retgen.evaluation.tasks.niah.sentences import sentences
-from retgen.evaluation.tasks.niah.summary import (
-    NoEffectiveLength,
-    Reached,
-    effective,
-    psi,
-    read_whole,
-)
+from retgen.evaluation.tasks.niah.summary import read_whole
 
 ARM = HaystackVariant("one_hop", Surroundings("shuffled", True, 0))
 COUNT = 20
@@ -69,51 +63,17 @@ def test_differences_are_paired() -> None:
     assert list(change) == pytest.approx([0.1, 0.0952, 0.1048], abs=1e-3)
 
 
-def test_effective_length_needs_a_base_above_chance_and_texts_read_whole() -> None:
-    by_length = {256: 0.9, 512: 0.8, 1024: 0.6}
-    values = {cell("auc", n): flat(value) for n, value in by_length.items()}
-    reached = effective(cells(values), ARM)
-    assert isinstance(reached, Reached)
-    assert reached.plain == (512, pytest.approx(0.9), 256, False)
-    assert (reached.low, reached.high) == (512, 512)
-    # 0.85 of the way above chance, 0.8, is more than 0.6
-    assert reached.over_chance.length == 256
-    cut = cells(values, {1024: 0.5})
-    assert read_whole(cut, ARM) == [256, 512]
-    of_cut = effective(cut, ARM)
-    assert isinstance(of_cut, Reached)
-    assert of_cut.plain == (512, pytest.approx(0.9), 256, True)
-    spread = np.array([0.3, 0.75] * (COUNT // 2))
-    assert effective(cells({cell("auc", 256): spread}), ARM) is NoEffectiveLength.CHANCE
-    assert effective(cells({cell("auc", 256): flat(0.4)}), ARM) is NoEffectiveLength.BELOW
-    # 85% of 0.58 is 0.493, so a score at chance would count as kept; of 0.65 +- 0.1 it may be
-    wavering = 0.65 + 0.22 * np.resize([1, -1], COUNT)
-    assert effective(cells({cell("auc", 256): wavering}), ARM) is NoEffectiveLength.NEAR
-    assert effective(cells({cell("auc", 256): flat(0.58)}), ARM) is NoEffectiveLength.NEAR
-    assert effective(cells(values, dict.fromkeys(by_length, 1.0)), ARM) is NoEffectiveLength.UNREAD
-    assert effective(cells(values), ARM, measure="ratio") is NoEffectiveLength.UNKNOWN
-
-
-def test_the_best_of_three_lengths_needs_a_wider_interval() -> None:
-    """Above chance by the interval of a single score, not by one of the best of three."""
-    best = 0.61 + 0.13 * np.resize([2, -2, 1, -1], COUNT)
-    values = {cell("ratio", n): np.full(COUNT, 0.5) for n in (512, 1024)}
-    made = cells(values | {cell("ratio", 256): best})
-    plain, wide = made.estimate(cell("ratio", 256)), made.estimate(cell("ratio", 256), 1 - 0.05 / 3)
-    assert plain is not None
-    assert wide is not None
-    assert (plain.above(0.5), wide.above(0.5)) == (True, False)
-    shifted = cells({one: each - 0.0 for one, each in made.values.items()})
-    assert effective(shifted, ARM, measure="ratio") is NoEffectiveLength.CHANCE
+def test_a_length_is_read_whole_unless_a_haystack_is_cut() -> None:
+    values = {cell("auc", n): flat(0.8) for n in (256, 512, 1024)}
+    assert read_whole(cells(values, {1024: 0.5}), ARM) == [256, 512]
 
 
 def test_few_questions_have_no_interval() -> None:
     values = np.where(np.arange(COUNT) < 11, np.arange(COUNT) / 20, np.nan)
     made = cells({cell("auc"): values})
     assert made.estimate(cell("auc")) == (pytest.approx(0.25), None, None)
-    assert effective(made, ARM) is NoEffectiveLength.FEW
     view = by_length(rows_of({"one": made}), "auc").table()
-    assert view.rows[0] == ["one", "0.250", "– (too few questions)"]
+    assert view.rows[0] == ["one", "0.250"]
     assert view.beside == {}
     assert too_few(12) == ""
     assert too_few(2) == (
@@ -128,18 +88,17 @@ def test_few_questions_have_no_interval() -> None:
         (
             (0.9, 0.8),
             "(95% interval 0.895 to 0.905) at 256 tokens and falls: 0.800 (95% interval "
-            "0.795 to 0.805) at 1,024; its effective length is at least 1,024 tokens.",
+            "0.795 to 0.805) at 1,024.",
         ),
         (
             (0.3, 0.2),
             "(95% interval 0.295 to 0.305) at 256 tokens and falls: 0.200 (95% interval "
-            "0.195 to 0.205) at 1,024; even at its best it is below chance.",
+            "0.195 to 0.205) at 1,024, not clearly above chance.",
         ),
         (
             (0.5, 0.5),
             "(95% interval 0.495 to 0.505) at 256 tokens and does not clearly change: "
-            "0.500 (95% interval 0.495 to 0.505) at 1,024; its best at about 250 to 1,000 tokens is "
-            "not clearly above chance.",
+            "0.500 (95% interval 0.495 to 0.505) at 1,024, not clearly above chance.",
         ),
     ],
 )
@@ -174,14 +133,6 @@ def test_the_summary_of_few_questions_claims_nothing() -> None:
         f"{too_few(4)}.",
         "one: the AUC within the question is 0.900 at 256 tokens, and 0.600 at 1,024.",
     ]
-    assert made.detectable(cell("auc", 256)) is None
-
-
-def test_position_sensitivity_is_taken_of_means() -> None:
-    thirds = {"beginning": 0.8, "middle": 0.4, "end": 0.6}
-    values = {cell("auc by third", 128, t): np.full(COUNT, v) for t, v in thirds.items()}
-    assert psi(cells(values), ARM, 128) == (0.5, None, None)  # all alike
-    assert psi(cells({cell("auc"): np.ones(COUNT)}), ARM, 128) is None
 
 
 def test_systems_are_compared_question_by_question() -> None:
