@@ -115,7 +115,7 @@ def publish_command(
     json: Json = False,
     quiet: Quiet = False,
 ) -> None:
-    """Publish a run (Parquet, card, manifest, MTEB's task and checks) or a trained model."""
+    """Publish a run (Parquet, card, manifest, MTEB's task) or a trained model."""
     from retgen.publishing import publish, sensitive_findings
 
     interruptible()
@@ -142,18 +142,10 @@ def _text(result: Any, dry_run: bool) -> str:
     if dry_run:
         there = [one.bytes for one in result.changes if one.kind != "removed"]
         lines.append(f"in all: {len(there)} files, {size_text(sum(there))}")
-    for one in result.gates:
-        if dry_run:
-            lines.append(f"mteb, {one.line}")
     for one in result.refused:
         lines.append(f"{'refused' if dry_run else 'in spite of this'}: {one}")
     if result.where:
         lines.append(f"published: {result.where}")
-        lines += [
-            f"note: MTEB would ask for more, {one.line}"
-            for one in result.gates
-            if one.status == "failed"
-        ]
     elif result.is_unchanged:
         lines.append(f"{result.destination} holds all of it already: nothing to do")
     return "\n".join(lines)

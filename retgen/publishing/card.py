@@ -13,7 +13,6 @@ from typing import Any
 
 from retgen.dataset_files import card_header
 from retgen.export.facts import evaluation_of, licence_header
-from retgen.export.mteb.gates import MtebGate
 from retgen.markdown import escape_markdown, front_matter, markdown_table
 from retgen.plan import NOT_STATED
 from retgen.publishing.published_run import PublishedRun
@@ -34,12 +33,11 @@ def card(
     tables: Sequence[Mapping[str, Any]],
     notes: Sequence[str],
     scored: str | None,
-    gates: Sequence[MtebGate],
 ) -> str:
     """The card of a tree. `folder`: with the tables, and the card that their layout has written.
 
     `tables`: configurations beside those of the layout. `notes`: on what the layout left out or
-    put apart. `scored`: what an evaluation says. `gates`: what MTEB's checks say of it.
+    put apart. `scored`: what an evaluation says.
     """
     header = _header(run, folder, tables)
     rows = _rows(folder, header)
@@ -65,16 +63,6 @@ def card(
         lines += ["## Review", ""]
         lines += [f"- {escape_markdown(in_words(one))}" for one in run.review["certificates"]]
         lines += ["", "[review.json](review.json) has all figures, without names.", ""]
-    if gates:
-        verdicts = [[one.name, one.status, one.message] for one in gates]
-        lines += [
-            "## What MTEB's checks say",
-            "",
-            markdown_table(["check", "", ""], verdicts, 3),
-            "[mteb/task.py](mteb/task.py) is the task that MTEB runs, "
-            "[mteb/gates.json](mteb/gates.json) has these checks for scripts.",
-            "",
-        ]
     lines += [
         "## What a score here does not show",
         "",
@@ -120,6 +108,8 @@ corpus, queries, qrels = loader.load("{split}")
 corpus = {{row["id"]: row for row in corpus}}
 queries = {{row["id"]: row["text"] for row in queries}}
 ```
+
+With MTEB: `python mteb/task.py MODEL` scores a model on [its task](mteb/task.py).
 """
 
 
