@@ -23,7 +23,6 @@ from retgen.validators.languages import code_of
 from retgen.write import file_info
 
 SCORES = "scores.md"
-_SIZES = ("n<1K", "1K<n<10K", "10K<n<100K", "100K<n<1M", "1M<n<10M", "10M<n<100M", "100M<n<1B")
 
 
 def card(
@@ -73,7 +72,7 @@ def card(
         "By [recipe.yaml](recipe.yaml): `gen run recipe.yaml` makes it again, with the sources "
         "that it names. [manifest.json](manifest.json) has seed, versions, evidence, models and "
         "the hashes of the run's own files, [published.json](published.json) those of the files "
-        f"here.{_not_here(run.path, folder)}",
+        "here. Files that this card names and that are not here stayed in the run.",
         "",
         "## Citation",
         "",
@@ -177,27 +176,6 @@ def _limits(run: PublishedRun) -> Iterator[tuple[str, str]]:
         yield "Warnings.", f"The checks warned {count:,} times of what they found."
 
 
-def _not_here(run: Path, folder: Path) -> str:
-    """The run's files that its card names and that are not published."""
-    text = (run / "dataset" / "README.md").read_text("utf-8")
-    known = (
-        "rejected.jsonl",
-        *(
-            f"{p.parent.name}/{p.name}"
-            for p in sorted(run.glob("*/*.json*"))
-            if p.parent.name in ("sources", "tables")
-        ),
-    )
-    gone = [
-        name
-        for name in known
-        if name in text and not (folder / name).with_suffix(".parquet").exists()
-    ]
-    if not gone:
-        return ""
-    return f" The run's own, and not here: {', '.join(f'`{name}`' for name in gone)}."
-
-
 def bibtex(manifest: Mapping[str, Any]) -> str:
     """An entry that cites a data set. Nobody is named: no run says who made it."""
     key = re.sub(r"\W+", "_", manifest["name"]).strip("_") or "dataset"
@@ -237,10 +215,7 @@ def _header(run: PublishedRun, folder: Path, tables: Sequence[Mapping[str, Any]]
     result["task_ids"] = ["document-retrieval"]
     result["tags"] = of_run.get("tags", header["tags"])
     configs = [*header["configs"], *_run_configs(of_run, header, folder), *tables]
-    (corpus,) = (one for one in configs if one["config_name"] == "corpus")
-    documents = sum(_row_count(folder, one["path"]) for one in corpus["data_files"])
-    size = min(max(len(str(documents)) - 3, 0), len(_SIZES) - 1)
-    result |= {"size_categories": [_SIZES[size]], "configs": configs}
+    result["configs"] = configs
     files = [*folder.rglob("*.parquet")]
     state = content_id({p.relative_to(folder).as_posix(): file_info(p).sha256 for p in files})
     result["dataset_info"] = [

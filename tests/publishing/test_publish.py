@@ -69,7 +69,6 @@ def test_the_card_says_what_the_run_says(kb_tree: Path) -> None:
     header = card_header(kb_tree)
     assert header["license"] == "apache-2.0"
     assert header["language"] == ["en"]
-    assert header["size_categories"] == ["n<1K"]
     assert header["tags"] == ["synthetic", "retgen", "limit"]
     text = (kb_tree / "README.md").read_text()
     heads = [line for line in text.splitlines() if line.startswith("## ")]
