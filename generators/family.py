@@ -22,7 +22,7 @@ from retgen.validators.rule import CorpusRule, Judgements
 
 if TYPE_CHECKING:  # it brings the ledger's library, which most runs do not need
     from retgen.agents.context import Context
-    from retgen.generators.source import PassageSize, SourceDescription
+    from retgen.generators.source import SourceDescription
 
 
 class CallEstimate(NamedTuple):
@@ -189,14 +189,6 @@ class Family(ABC, Generic[P]):
     @abstractmethod
     def generate(self, job: Job[P]) -> Records:
         """The records. Same job, same records, whoever asks and in whatever order."""
-
-    def rechunk(self, sources: Path, seed: int, size: PassageSize | None) -> Records | None:
-        """The records of a finished run, its source documents cut in another way (None: not cut).
-
-        `sources`, `seed`: the run's. Nothing but these is read, as the source itself may have
-        moved, and no agent is asked. None: the family cuts no documents.
-        """
-        return None
 
     def word_lists(self, job: Job[P]) -> Mapping[str, str]:
         """Lists that the proof reads again, name -> SHA-256, as `Records.word_lists` names them.

@@ -23,7 +23,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import orjson
 
-from retgen.errors import SourceRefused, UsageError
+from retgen.errors import SourceRefused
 from retgen.generators.capretrieval import card
 from retgen.generators.capretrieval.agents import ANNOTATE, WRITE_QUERIES
 from retgen.generators.capretrieval.judging import (
@@ -61,7 +61,7 @@ from retgen.generators.capretrieval.with_agents import MINED, agents_of, write_q
 from retgen.generators.family import Evidence, Family, Plan
 from retgen.generators.params import Job
 from retgen.generators.records import Records
-from retgen.generators.source import PassageSize, SourceDescription
+from retgen.generators.source import SourceDescription
 from retgen.sources import HUB, RefusedRow, refusals, whole_id
 from retgen.validators import capretrieval as proof
 from retgen.validators.capretrieval.wording import ALIKE
@@ -216,17 +216,6 @@ class CapRetrieval(Family[CapRetrievalParams]):
             languages=card.languages(tables),
             licences=card.licences(job),
             source_documents=card.cut_from(card.passages_of(tables)),
-        )
-
-    def rechunk(self, sources: Path, seed: int, size: PassageSize | None) -> Records:
-        if (sources / JUDGEMENTS).is_file():
-            raise UsageError(
-                "--passages: these labels are a judge's, of the passages as they were cut; run the "
-                "recipe again with other params.passages"
-            )
-        tables = QueryTables(sources, seed).rechunk(size)
-        return Records(
-            tables.corpus(), tables.query_rows(), tables.qrels(), card=card.rechunk_card(size)
         )
 
     def checks(self, job: Job[CapRetrievalParams], judgements: Judgements) -> Sequence[CorpusRule]:

@@ -21,7 +21,7 @@ from retgen.generators.capretrieval.tables import SPLITS, QueryTables
 from retgen.generators.capretrieval.two_documents import TWO_DOCUMENT_AGENTS, judge_of_questions
 from retgen.generators.params import Job
 from retgen.generators.records import MODEL_TERMS, Example
-from retgen.generators.source import LargestDocument, PassageSize
+from retgen.generators.source import LargestDocument
 from retgen.sources import whole_id
 from retgen.tokenizer import length
 from retgen.validators.capretrieval.wording import ALIKE
@@ -211,22 +211,6 @@ def _shared(mined: Mapping[str, Any]) -> str:
         f"so many documents share {ALIKE:.0%} of their words (filled-in templates) that only those "
         f"that share {more} stay on one side: held-out documents resemble training documents"
     )
-
-
-def rechunk_card(size: PassageSize | None) -> list[str]:
-    cutting = (
-        "Its documents are whole."
-        if size is None
-        else f"Its documents are cut into passages of {size.tokens:,} words, of which "
-        f"{size.overlap:,} stand in the passage before as well."
-    )
-    return [
-        f"{cutting} The qrels were made again for this cutting, without any model. A query's "
-        "evidence is characters of its document (`source`, `span`): a passage is relevant that "
-        "holds them whole; where none does, those that lie in them by more than half of "
-        "themselves, or else the one that overlaps them most. To keywords and phrases passages "
-        "of the same split are relevant that hold them. Other pairs are not judged."
-    ]
 
 
 def _lines(mined: Mapping[str, Any]) -> dict[str, str]:

@@ -10,8 +10,6 @@ import re
 import sys
 from array import array
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from copy import copy
-from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -21,24 +19,16 @@ import orjson
 
 from retgen.agents.judge import Calibration
 from retgen.generators.capretrieval.judging import GIVEN, JUDGED, JUDGEMENTS, agreement_text
-from retgen.generators.capretrieval.language import words_of
 from retgen.generators.capretrieval.passages import (
-    Holders,
     Passage,
-    PassageLabels,
-    Whole,
-    cut_passages,
     numbered_sources,
     shown_text,
-    term_codes,
 )
 from retgen.generators.capretrieval.queries import FOUND, TWO, PassageQuery
 from retgen.generators.capretrieval.reading import DOCUMENTS, PASSAGES, QUERIES
 from retgen.generators.records import Rows, rows_of
-from retgen.generators.source import PassageSize
 from retgen.generators.tables import Ids, iterate_rows, read_rows
 from retgen.on_disk import DiskList, JSONLines, MappedList
-from retgen.sources import Block
 from retgen.streams import Permutation, Stream
 from retgen.tokenizer import length
 from retgen.validators.capretrieval.words import bare
@@ -109,44 +99,6 @@ class QueryTables:
             self.facts.append(kinds.setdefault(facts, facts))
             self.passage_of.append(one.passage)
             self._negatives.append(len(one.negatives))
-
-    def rechunk(self, size: PassageSize | None) -> QueryTables:
-        """The same queries over the same documents, cut in another way; without negatives.
-
-        `Labels` has the rule by which the positives are found again. Queries keep their splits.
-        """
-        of_document = {
-            number: (split, sys.intern(one.language))
-            for number, split, one in zip(self.document_of, self.split, self.passages, strict=True)
-        }
-
-        def whole(number: int) -> Whole:
-            row = self.documents[number]
-            blocks = tuple(Block(*block) for block in row["blocks"])
-            return Whole(row["id"], row["title"], row["text"], of_document[number][1], blocks)
-
-        result = copy(self)
-        wholes = MappedList(whole, range(len(self.documents)))
-        result.passages = DiskList(cut_passages(wholes, size))
-        result.document_of = numbered_sources(result.passages)
-        result.split = [of_document[number][0] for number in result.document_of]
-        phrases = MappedList(PassageQuery.phrase, self.queries)
-        words = (term_codes(words_of(shown_text(one))) for one in result.passages)
-        held = Holders(words, (phrase for phrase in phrases if phrase is not None))
-        labels = PassageLabels(result.passages, held)
-
-        def labelled(one: PassageQuery) -> PassageQuery:
-            relevant = labels.relevant(one.phrase(), one.rests_on)
-            return replace(
-                one,
-                passage=labels.holding(one.rests_on[0])[0],
-                negatives=[],
-                positives=sorted(j for j in relevant if result.split[j] == one.split),
-            )
-
-        result.queries = DiskList(map(labelled, self.queries))
-        result._count_queries()
-        return result
 
     def _id(self, query: int) -> str:
         return bytes(self._ids[query]).decode()

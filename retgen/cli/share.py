@@ -25,7 +25,6 @@ from retgen.cli.base import (
     "gen export outputs/limit_dense --to beir",
     "gen export outputs/limit_dense --to mteb --out ~/limit",
     "gen export outputs/kb --to sentence-transformers",
-    "gen export outputs/kb --to beir --passages tokens=128,overlap=16",
 )
 def export_command(
     run: RunArgument,
@@ -34,14 +33,6 @@ def export_command(
         Path | None,
         typer.Option(
             parser=given_path, help="Folder; default RUN/exports/TO, else outputs/export_NAME_TO."
-        ),
-    ] = None,
-    passages: Annotated[
-        str | None,
-        typer.Option(
-            metavar="SIZE",
-            help="Re-chunk the source documents, with their qrels: tokens=256,overlap=32 or none "
-            "(whole documents).",
         ),
     ] = None,
     split: Annotated[
@@ -53,7 +44,7 @@ def export_command(
     """Write a data set in another layout."""
     from retgen.export import write_export
 
-    folder, notes = write_export(run, to, out, passages, split or ())
+    folder, notes = write_export(run, to, out, split or ())
     files = sorted(str(p.relative_to(folder)) for p in folder.rglob("*") if p.is_file())
     shown = {"path": str(folder), "to": to, "files": files, "notes": notes}
     print_result(shown, lambda: str(folder), json)
@@ -115,7 +106,7 @@ def publish_command(
     json: Json = False,
     quiet: Quiet = False,
 ) -> None:
-    """Publish a run (Parquet, card, manifest, MTEB's task and checks) or a trained model."""
+    """Publish a run (Parquet, card, manifest, MTEB's task) or a trained model."""
     from retgen.publishing import publish, sensitive_findings
 
     interruptible()
@@ -142,18 +133,10 @@ def _text(result: Any, dry_run: bool) -> str:
     if dry_run:
         there = [one.bytes for one in result.changes if one.kind != "removed"]
         lines.append(f"in all: {len(there)} files, {size_text(sum(there))}")
-    for one in result.gates:
-        if dry_run:
-            lines.append(f"mteb, {one.line}")
     for one in result.refused:
         lines.append(f"{'refused' if dry_run else 'in spite of this'}: {one}")
     if result.where:
         lines.append(f"published: {result.where}")
-        lines += [
-            f"note: MTEB would ask for more, {one.line}"
-            for one in result.gates
-            if one.status == "failed"
-        ]
     elif result.is_unchanged:
         lines.append(f"{result.destination} holds all of it already: nothing to do")
     return "\n".join(lines)

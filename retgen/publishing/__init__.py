@@ -11,13 +11,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 from retgen.errors import ChecksFailed
-from retgen.export.mteb.gates import MtebGate
 from retgen.publishing.destinations import FileChange, destination, tree_changes
 from retgen.publishing.published_model import (
     PublishedModel,
@@ -35,7 +33,6 @@ class PublishResult:
     """What was published, or would be. `where`: it can be looked at, "" if nothing was put there.
 
     `refused`: what keeps it from being published, or what it was published in spite of.
-    `gates`: what MTEB's checks say; none of them refuses anything.
     """
 
     destination: str
@@ -43,7 +40,6 @@ class PublishResult:
     changes: list[FileChange]
     refused: list[str]
     where: str = ""
-    gates: Sequence[MtebGate] = ()
 
     @property
     def is_unchanged(self) -> bool:
@@ -58,7 +54,6 @@ class PublishResult:
             "where": self.where,
             "unchanged": self.is_unchanged,
             "refused": self.refused,
-            "gates": [one.to_json() for one in self.gates],
             "files": [one._asdict() for one in self.changes],
         }
 
@@ -109,7 +104,7 @@ def publish(
         else:
             tree = write_tree(source, target.loaded_as, scratch / "tree")
         listed = tree_changes(tree.folder, tree.files, standing)
-        result = PublishResult(to, tree.name, listed, refused, gates=tree.gates)
+        result = PublishResult(to, tree.name, listed, refused)
         if dry_run or result.is_unchanged:
             return result
         where = target.put(tree, standing, listed, f"{tree.name}, made with retgen")

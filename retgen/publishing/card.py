@@ -13,7 +13,6 @@ from typing import Any
 
 from retgen.dataset_files import card_header
 from retgen.export.facts import evaluation_of, licence_header
-from retgen.export.mteb.gates import MtebGate
 from retgen.markdown import escape_markdown, front_matter, markdown_table
 from retgen.plan import NOT_STATED
 from retgen.publishing.published_run import PublishedRun
@@ -24,7 +23,6 @@ from retgen.validators.languages import code_of
 from retgen.write import file_info
 
 SCORES = "scores.md"
-_SIZES = ("n<1K", "1K<n<10K", "10K<n<100K", "100K<n<1M", "1M<n<10M", "10M<n<100M", "100M<n<1B")
 
 
 def card(
@@ -34,12 +32,11 @@ def card(
     tables: Sequence[Mapping[str, Any]],
     notes: Sequence[str],
     scored: str | None,
-    gates: Sequence[MtebGate],
 ) -> str:
     """The card of a tree. `folder`: with the tables, and the card that their layout has written.
 
     `tables`: configurations beside those of the layout. `notes`: on what the layout left out or
-    put apart. `scored`: what an evaluation says. `gates`: what MTEB's checks say of it.
+    put apart. `scored`: what an evaluation says.
     """
     header = _header(run, folder, tables)
     rows = _rows(folder, header)
@@ -65,16 +62,6 @@ def card(
         lines += ["## Review", ""]
         lines += [f"- {escape_markdown(in_words(one))}" for one in run.review["certificates"]]
         lines += ["", "[review.json](review.json) has all figures, without names.", ""]
-    if gates:
-        verdicts = [[one.name, one.status, one.message] for one in gates]
-        lines += [
-            "## What MTEB's checks say",
-            "",
-            markdown_table(["check", "", ""], verdicts, 3),
-            "[mteb/task.py](mteb/task.py) is the task that MTEB runs, "
-            "[mteb/gates.json](mteb/gates.json) has these checks for scripts.",
-            "",
-        ]
     lines += [
         "## What a score here does not show",
         "",
@@ -85,7 +72,7 @@ def card(
         "By [recipe.yaml](recipe.yaml): `gen run recipe.yaml` makes it again, with the sources "
         "that it names. [manifest.json](manifest.json) has seed, versions, evidence, models and "
         "the hashes of the run's own files, [published.json](published.json) those of the files "
-        f"here.{_not_here(run.path, folder)}",
+        "here. Files that this card names and that are not here stayed in the run.",
         "",
         "## Citation",
         "",
@@ -120,6 +107,8 @@ corpus, queries, qrels = loader.load("{split}")
 corpus = {{row["id"]: row for row in corpus}}
 queries = {{row["id"]: row["text"] for row in queries}}
 ```
+
+With MTEB: `python mteb/task.py MODEL` scores a model on [its task](mteb/task.py).
 """
 
 
@@ -187,27 +176,6 @@ def _limits(run: PublishedRun) -> Iterator[tuple[str, str]]:
         yield "Warnings.", f"The checks warned {count:,} times of what they found."
 
 
-def _not_here(run: Path, folder: Path) -> str:
-    """The run's files that its card names and that are not published."""
-    text = (run / "dataset" / "README.md").read_text("utf-8")
-    known = (
-        "rejected.jsonl",
-        *(
-            f"{p.parent.name}/{p.name}"
-            for p in sorted(run.glob("*/*.json*"))
-            if p.parent.name in ("sources", "tables")
-        ),
-    )
-    gone = [
-        name
-        for name in known
-        if name in text and not (folder / name).with_suffix(".parquet").exists()
-    ]
-    if not gone:
-        return ""
-    return f" The run's own, and not here: {', '.join(f'`{name}`' for name in gone)}."
-
-
 def bibtex(manifest: Mapping[str, Any]) -> str:
     """An entry that cites a data set. Nobody is named: no run says who made it."""
     key = re.sub(r"\W+", "_", manifest["name"]).strip("_") or "dataset"
@@ -247,10 +215,7 @@ def _header(run: PublishedRun, folder: Path, tables: Sequence[Mapping[str, Any]]
     result["task_ids"] = ["document-retrieval"]
     result["tags"] = of_run.get("tags", header["tags"])
     configs = [*header["configs"], *_run_configs(of_run, header, folder), *tables]
-    (corpus,) = (one for one in configs if one["config_name"] == "corpus")
-    documents = sum(_row_count(folder, one["path"]) for one in corpus["data_files"])
-    size = min(max(len(str(documents)) - 3, 0), len(_SIZES) - 1)
-    result |= {"size_categories": [_SIZES[size]], "configs": configs}
+    result["configs"] = configs
     files = [*folder.rglob("*.parquet")]
     state = content_id({p.relative_to(folder).as_posix(): file_info(p).sha256 for p in files})
     result["dataset_info"] = [

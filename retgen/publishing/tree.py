@@ -46,17 +46,17 @@ def write_tree(run: PublishedRun, loaded_as: str, folder: Path) -> Tree:
     if run.review is not None:
         write_file(folder / REVIEW, dump_json(run.review))
     facts = facts_from_manifest(manifest, manifest["name"])
-    gates = write_mteb(folder, "mteb", facts, run.path, loaded_as=loaded_as)
+    write_mteb(folder, "mteb", facts, run.path, loaded_as=loaded_as)
     scored = evaluation_page(run)
     if scored is not None:
         write_file(folder / SCORES, f"# Scores\n\n{scored}")
-    text = card(run, loaded_as, folder, tables, exported.notes, scored, gates)
+    text = card(run, loaded_as, folder, tables, exported.notes, scored)
     write_file(folder / "README.md", text)
     paths = sorted(p.relative_to(folder).as_posix() for p in folder.rglob("*") if p.is_file())
     files = {path: file_info(folder / path) for path in paths}
     listing = {"name": manifest["name"], "files": {p: one._asdict() for p, one in files.items()}}
     files[LISTING] = write_file(folder / LISTING, dump_json(listing))
-    return Tree(manifest["name"], folder, files, gates)
+    return Tree(manifest["name"], folder, files)
 
 
 def _recipe(run: PublishedRun) -> str:

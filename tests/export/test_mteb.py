@@ -1,9 +1,10 @@
-"""What MTEB is given of a data set: metadata, statistics, gates on planted faults, eval.yaml."""
+"""What MTEB is given of a data set: its task with metadata, and eval.yaml."""
 
 from __future__ import annotations
 
 import ast
 import json
+import runpy
 import shutil
 import subprocess
 import sys
@@ -17,22 +18,9 @@ from retgen import evaluate, export, run
 from retgen.data import open_dataset
 from retgen.errors import UsageError
 from retgen.export.facts import facts_of
-from retgen.export.mteb.gates import MtebGate, mteb_gates
-from retgen.export.mteb.survey import Survey, survey
-from retgen.export.mteb.task import task_of
+from retgen.export.mteb import module, task_of
 from tests.conftest import Write
 from tests.project import ROOT
-
-CORPUS = {f"d{i}": f"document {i} on a thing of its own" for i in range(6)}
-QUERIES = {f"q{i}": f"which one is on {i}?" for i in range(4)}
-QRELS = [(f"q{i}", f"d{i}", 1.0) for i in range(4)]
-
-
-def asked(path: Path, measured: dict[str, Any] | None = None) -> tuple[dict[str, MtebGate], Survey]:
-    """The gates of a data set as it stands, by name."""
-    found = survey(open_dataset(path), path)
-    task = task_of(found, facts_of(open_dataset(path), path.name), None)
-    return {one.name: one for one in mteb_gates(task, found, measured)}, found
 
 
 def keywords(path: Path) -> dict[str, Any]:
@@ -46,152 +34,6 @@ def keywords(path: Path) -> dict[str, Any]:
     return {
         str(one.arg): ast.literal_eval(one.value) for one in call.keywords if one.arg != "dataset"
     }
-
-
-def test_a_sound_data_set_passes(dataset: Write) -> None:
-    found, _ = asked(dataset(CORPUS, QUERIES, QRELS))
-    assert {name: one.status for name, one in found.items()} == {
-        "metadata": "failed",
-        "short texts": "passed",
-        "duplicates": "passed",
-        "positives": "passed",
-        "leaks": "passed",
-        "scores": "not run",
-    }
-    assert found["metadata"].message == (
-        "unknown: reference, date, domains, task_subtypes, annotations_creators, sample_creation, "
-        "bibtex_citation, eval_langs; write them in mteb.yaml in the run"
-    )
-    assert found["short texts"].message == (
-        "the shortest document has 32 characters, the shortest query 18"
-    )
-    assert found["positives"].message == "each of 4 queries has a relevant document, 1 on average"
-
-
-@pytest.mark.parametrize(
-    ("corpus", "queries", "qrels", "name", "message", "ids"),
-    [
-        (
-            {"d5": "one", "d6": "   a  "},
-            {"q3": "who"},
-            [],
-            "short texts",
-            "2 documents of 3 characters or fewer (d5, d6); 1 query of 3 characters or fewer (q3)",
-            ("d5", "d6", "q3"),
-        ),
-        (
-            {"d5": CORPUS["d0"], "d6": CORPUS["d0"]},
-            {},
-            [],
-            "duplicates",
-            "2 of 7 documents repeat another (d5, d6); MTEB lets 1% repeat",
-            ("d5", "d6"),
-        ),
-        (
-            {},
-            {"q3": QUERIES["q1"]},
-            [],
-            "duplicates",
-            "1 of 4 queries repeats another (q3); MTEB lets 1% repeat",
-            ("q3",),
-        ),
-        (
-            {},
-            {"q4": "nobody knows?", "q5": "judged in vain?"},
-            [("q5", "d1", 0.0)],
-            "positives",
-            "test: 2 queries without a relevant document (q4, q5)",
-            ("q4", "q5"),
-        ),
-        (
-            {},
-            {},
-            [("gone", "d1", 1.0), ("q0", "lost", 1.0)],
-            "positives",
-            "test: 1 query named by qrels and not there (gone); "
-            "test: 1 document named by qrels and not there (lost)",
-            ("gone", "lost"),
-        ),
-        (
-            {"d5": f" {QUERIES['q2']}\n"},
-            {},
-            [],
-            "leaks",
-            "test: 1 query is the text of a document (q2 = d5)",
-            ("q2", "d5"),
-        ),
-    ],
-)
-def test_a_planted_fault_fails_its_gate_and_is_named(
-    dataset: Write,
-    corpus: dict[str, str],
-    queries: dict[str, str],
-    qrels: list[tuple[str, str, float]],
-    name: str,
-    message: str,
-    ids: tuple[str, ...],
-) -> None:
-    found, _ = asked(dataset(CORPUS | corpus, QUERIES | queries, QRELS + qrels))
-    assert found[name] == MtebGate(name, "failed", message, ids)
-    others = {one for one in found if found[one].status == "failed"} - {name, "metadata"}
-    assert not others
-
-
-def test_a_query_of_train_in_test_is_a_leak(dataset: Write) -> None:
-    path = dataset(CORPUS, QUERIES | {"t1": " which one is on 1? "}, QRELS)
-    rows = [{"query-id": "t1", "corpus-id": "d1", "score": 1}]
-    (path / "qrels.train.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
-    found, read = asked(path)
-    assert found["leaks"] == MtebGate(
-        "leaks", "failed", "test: 1 query is a query of train as well (q1 = t1)", ("q1", "t1")
-    )
-    # the other split is nobody's fault, and no split to score
-    assert found["positives"].status == "passed"
-    assert list(read.statistics(["test"])) == ["test"]
-
-
-def test_few_duplicates_are_within_what_mteb_allows(dataset: Write) -> None:
-    corpus = {f"d{i}": f"document {i} on a thing of its own" for i in range(200)}
-    path = dataset(corpus | {"d7": corpus["d3"]}, QUERIES, QRELS)
-    assert asked(path)[0]["duplicates"] == MtebGate(
-        "duplicates",
-        "passed",
-        "1 of 200 documents repeats another (d7), within MTEB's 1%",
-        ("d7",),
-    )
-
-
-@pytest.mark.parametrize(
-    ("minilm", "interval", "status", "words"),
-    [
-        (0.5, (0.4, 0.6), "passed", "neither trivial nor noise"),
-        (
-            0.95,
-            (0.9, 1.0),
-            "failed",
-            "trivial: a small model is near perfect, so good ones cannot be told apart",
-        ),
-        (0.18, (0.08, 0.28), "failed", "noise to a small model: it is not surely above random"),
-        (0.5, None, "passed", "neither trivial nor noise"),
-    ],
-)
-def test_scores_are_read_in_words(
-    dataset: Write, minilm: float, interval: tuple[float, float] | None, status: str, words: str
-) -> None:
-    path, name = dataset(CORPUS, QUERIES, QRELS), "nDCG@10"
-    row = {"model": "minilm", "metrics": {name: minilm}, "intervals": {name: interval}}
-    measured = {"split": "test", "results": [row], "floors": {"random": {name: 0.1}}}
-    low, high = interval or (minilm, minilm)
-    assert asked(path, measured)[0]["scores"] == MtebGate(
-        "scores",
-        status,  # type: ignore[arg-type]
-        f"test: nDCG@10 0.1000 of a random ranking, {minilm:.4f} ({low:.4f} to {high:.4f}) of "
-        f"minilm: {words}",
-    )
-    for other in ({"split": "train"}, {"results": []}, {"floors": {}}):
-        assert asked(path, measured | other)[0]["scores"].message == (
-            "minilm was not scored: `gen eval RUN --model minilm --metric nDCG@10` does"
-        )
 
 
 def test_metadata_of_a_run_are_what_it_knows(limit_run: Path, tmp_path: Path) -> None:
@@ -245,12 +87,6 @@ def test_metadata_of_a_run_are_what_it_knows(limit_run: Path, tmp_path: Path) ->
         "k_values = tuple(sorted({*AbsTaskRetrieval.k_values, 7}))"
         in (folder / "task.py").read_text()
     )
-    assert json.loads((folder / "gates.json").read_text())["gates"][0] == {
-        "gate": "metadata",
-        "status": "passed",
-        "message": "every field of TaskMetadata is filled",
-        "ids": [],
-    }
 
 
 @pytest.mark.parametrize(
@@ -377,9 +213,9 @@ kept = Path(tempfile.mkdtemp()) / "stats.json"
 TaskMetadata.descriptive_stat_path = property(lambda self: kept)
 names = runpy.run_path(sys.argv[1])
 task = names[sys.argv[2]]()
-task.calculate_descriptive_statistics(overwrite_results=True)
 print(json.dumps({
-    "stats": kept.read_text(), "eval": task._create_task_hf_config().to_yaml(),
+    "stats": task.calculate_descriptive_statistics(),
+    "eval": task._create_task_hf_config().to_yaml(),
     "filled": task.metadata.is_filled(),
 }))
 """
@@ -387,7 +223,7 @@ print(json.dumps({
 
 @pytest.mark.slow  # mteb as a whole
 @pytest.mark.parametrize("which", ["judged", "limit"])
-def test_statistics_and_eval_yaml_are_those_of_mteb(
+def test_mteb_takes_its_statistics_and_eval_yaml_is_its_own(
     judged: Path, limit_run: Path, tmp_path: Path, which: str
 ) -> None:
     path = judged if which == "judged" else limit_run
@@ -402,8 +238,9 @@ def test_statistics_and_eval_yaml_are_those_of_mteb(
     )
     assert done.returncode == 0, done.stderr
     theirs = json.loads(done.stdout.splitlines()[-1])
-    ours = (folder / "descriptive_stats" / "Retrieval" / f"{name}.json").read_text()
-    assert ours == theirs["stats"]
+    counts = (2, 4) if which == "judged" else (100, 15)
+    stats = theirs["stats"]["test"]
+    assert (stats["num_queries"], stats["num_documents"]) == counts
     assert yaml.safe_load((folder / "eval.yaml").read_text()) == yaml.safe_load(theirs["eval"])
     assert theirs["filled"] is False  # nobody has said what documents it
 
@@ -466,3 +303,23 @@ def test_mteb_leaves_out_what_gen_eval_leaves_out(
     )
     text = (export(path, "mteb", tmp_path / "out") / "task.py").read_text()
     assert ("    ignore_identical_ids = True\n" in text) == left_out
+
+
+def test_the_module_of_the_hub_names_its_repository(limit_run: Path, tmp_path: Path) -> None:
+    """A copy of the repository is read where it lies; the module alone reads the Hub."""
+    dataset = open_dataset(limit_run)
+    task = task_of(dataset, limit_run, facts_of(dataset, "kb"), limit_run, "me/kb")
+    assert task.fields["reference"] == "https://huggingface.co/datasets/me/kb"
+    head = module(task, 1).partition("\n\n\nclass ")[0].partition("HERE")
+    found = {}
+    for folder in ("alone", "copy"):
+        path = tmp_path / folder / "mteb" / "task.py"
+        path.parent.mkdir(parents=True)
+        path.write_text(f"from pathlib import Path\n{head[1]}{head[2]}\n")
+        if folder == "copy":
+            (tmp_path / "copy" / "qrels").mkdir()
+        found[folder] = runpy.run_path(str(path))["DATASET"]
+    assert found == {
+        "alone": {"path": "me/kb", "revision": "main"},
+        "copy": {"path": str(tmp_path / "copy"), "revision": "local"},
+    }

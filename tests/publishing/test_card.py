@@ -48,7 +48,6 @@ def test_the_header_is_one_that_the_hub_knows(kb_tree: Path) -> None:
         "task_categories": ["text-retrieval"],
         "task_ids": ["document-retrieval"],
         "tags": ["synthetic", "retgen", "limit"],
-        "size_categories": ["n<1K"],
     }
     names = ["default", "corpus", "queries", "corpus_metadata", "queries_metadata"]
     found = MetadataConfigs.from_dataset_card_data(DatasetCardData(configs=configs))
@@ -108,7 +107,7 @@ def test_queries_without_positives_and_what_was_judged_of_them(tmp_path: Path) -
     queries = pq.read_table(folder / "queries_without_positives" / "queries.parquet")["_id"]
     rows = read_jsonl(run / "dataset" / "qrels.no_positives.jsonl")
     assert set(queries.to_pylist()) == {row["query-id"] for row in rows}
-    assert "The run's own, and not here: `rejected.jsonl`." in text
+    assert "Files that this card names and that are not here stayed in the run." in text
 
 
 @pytest.mark.parametrize(

@@ -65,7 +65,7 @@ def test_one_commit_and_the_same_tree_as_a_folder(kb: Path, tmp_path: Path, hub:
     local, remote = files(tmp_path / "out"), dict(hub.head(REPO).files)
     assert sorted(remote) == [".gitattributes", *FILES]
     same = [path for path in FILES if remote[path] == local[path]]
-    of_the_place = ("README.md", "mteb/gates.json", "mteb/task.py", "published.json")
+    of_the_place = ("README.md", "mteb/task.py", "published.json")
     assert same == [path for path in FILES if path not in of_the_place]
     assert f'load_dataset("{REPO}", "corpus", split="corpus")' in remote["README.md"].decode()
 
@@ -281,8 +281,6 @@ def test_no_token_is_enough_to_look(
     done = gen("publish", kb, f"hub:{REPO}", "--dry-run")
     lines = done.stdout.splitlines()
     assert [line.split()[:2] for line in lines[: len(FILES)]] == [["added", p] for p in FILES]
-    # the repository is what documents it
-    assert "mteb, metadata: passed: every field of TaskMetadata is filled" in lines
     assert hub.requests == ["GET /api/datasets/me/kb"]
 
 

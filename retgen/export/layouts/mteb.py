@@ -1,4 +1,4 @@
-"""MTEB: corpus.jsonl, queries.jsonl, qrels.jsonl, and a ready task with statistics and gates."""
+"""MTEB: corpus.jsonl, queries.jsonl, qrels.jsonl, and a ready task."""
 
 from __future__ import annotations
 
@@ -14,14 +14,10 @@ from retgen.export.files import (
 )
 from retgen.export.layouts import ExportJob, Layout, LayoutCard
 from retgen.export.mteb import write_mteb
-from retgen.markdown import escape_markdown
 
 
 class Mteb(Layout):
-    about = (
-        "corpus.jsonl, queries.jsonl, qrels.jsonl, task.py: a ready task; its statistics, "
-        "gates.json, eval.yaml"
-    )
+    about = "corpus.jsonl, queries.jsonl, qrels.jsonl, task.py: a ready task; eval.yaml"
     readers = "mteb, load_dataset"
 
     def write(self, job: ExportJob) -> LayoutCard:
@@ -39,14 +35,11 @@ class Mteb(Layout):
                 configs.setdefault(CONFIGS[stem], {})[split] = name
         if apart := write_apart(job, query_row, ", a configuration of its own"):
             configs[f"queries_{WITHOUT}"] = {"queries": apart}
-        result = write_mteb(job.folder, "", job.facts, job.dataset.run)
+        write_mteb(job.folder, "", job.facts, job.dataset.run)
         return LayoutCard(
             [
                 "In the layout that MTEB reads. `task.py` beside this card is a ready task, "
-                "`descriptive_stats/` has the statistics that MTEB keeps of one, `gates.json` what "
-                "its checks say, `eval.yaml` is for a leaderboard on the Hub.",
-                "",
-                *(f"- {escape_markdown(one.line)}." for one in result),
+                "`eval.yaml` is for a leaderboard on the Hub.",
             ],
             configs,
             ("mteb",),

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import hashlib
 from abc import ABC, abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import ClassVar, Literal, NamedTuple, NoReturn
@@ -17,7 +17,6 @@ from typing import ClassVar, Literal, NamedTuple, NoReturn
 import orjson
 
 from retgen.errors import EndpointFailed, UsageError
-from retgen.export.mteb.gates import MtebGate
 from retgen.messages import did_you_mean
 from retgen.plugins import load_all
 from retgen.write import FileInfo, file_info
@@ -28,15 +27,11 @@ LISTING = "published.json"  # of the files of a tree, in it
 
 @dataclass(frozen=True)
 class Tree:
-    """`files` by their paths below `folder`, the listing included. `name`: of the data set.
-
-    `gates`: what MTEB's checks say.
-    """
+    """`files` by their paths below `folder`, the listing included. `name`: of the data set."""
 
     name: str
     folder: Path
     files: Mapping[str, FileInfo]
-    gates: Sequence[MtebGate] = ()
 
 
 class StoredFile(NamedTuple):

@@ -1,4 +1,7 @@
-"""What is known of a task's `TaskMetadata`, and what only the user knows."""
+"""The task of a data set for MTEB: task.py with its `TaskMetadata`, and eval.yaml for the Hub.
+
+A run knows most fields; what only the user knows stands in mteb.yaml beside its recipe.
+"""
 
 from __future__ import annotations
 
@@ -6,19 +9,21 @@ import json
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
 import orjson
 
+from retgen.data import Dataset, open_dataset, qrel_of
 from retgen.errors import UsageError
 from retgen.evaluation.scoring.measures import measure_of_mteb, mteb_score
 from retgen.evaluation.scoring.mteb_files import task_name
 from retgen.export.facts import NO_LANGUAGE, DatasetFacts
-from retgen.export.mteb.survey import Survey, eval_splits
 from retgen.messages import did_you_mean
 from retgen.recipe import load_recipe
 from retgen.reporting import evidence
+from retgen.write import make_folder, write_file
 from retgen.yaml_text import read_yaml, to_yaml
 
 # fields that nothing in a run can tell, and what to write there
@@ -79,13 +84,34 @@ class MtebTask:
         return list(self.fields["eval_splits"])
 
 
-def task_of(found: Survey, facts: DatasetFacts, run: Path | None, loaded_as: str = "") -> MtebTask:
-    """The task of a data set. `run`: its directory; `loaded_as`: what `load_dataset` is given.
+def write_mteb(
+    root: Path, below: str, facts: DatasetFacts, run: Path | None, *, loaded_as: str = ""
+) -> None:
+    """Write task.py `below` the tables at `root`, and eval.yaml there.
 
-    Raises `UsageError` for an mteb.yaml that states what is no field.
+    Raises `DatasetError` for invalid rows, and `UsageError` as `task_of` does.
+    """
+    task = task_of(open_dataset(root, checked=False), root, facts, run, loaded_as)
+    make_folder(root / below)
+    write_file(root / below / "task.py", module(task, 1 if below else 0))
+    write_file(root / "eval.yaml", eval_yaml(task))
+
+
+def task_of(
+    dataset: Dataset, path: Path, facts: DatasetFacts, run: Path | None, loaded_as: str = ""
+) -> MtebTask:
+    """The task of a data set at `path`.
+
+    `run`: its directory; `loaded_as`: what `load_dataset` is given.
+    Raises `DatasetError` for invalid rows, `UsageError` for an mteb.yaml that states what is no
+    field.
     """
     repository = loaded_as if _REPOSITORY.fullmatch(loaded_as) else None
-    splits = eval_splits(list(found.splits))
+    splits = list(dataset.qrels)
+    if "test" in splits:
+        splits = ["test"]
+    elif splits != ["train"]:
+        splits = [name for name in splits if name != "train"]
     known = _run_fields(run) if run is not None else {}
     what = known.pop("what", f"Retrieval data set {facts.name}")
     made = ", made with retgen" if facts.ours else ""
@@ -114,7 +140,22 @@ def task_of(found: Survey, facts: DatasetFacts, run: Path | None, loaded_as: str
     yours = {key: words for key, words in _YOURS.items() if fields[key] is None}
     if NO_LANGUAGE in fields["eval_langs"]:
         yours["eval_langs"] = _LANGUAGE
-    return MtebTask(fields, yours, repository, found.own)
+    return MtebTask(fields, yours, repository, _queries_are_documents(dataset, path))
+
+
+def _queries_are_documents(dataset: Dataset, path: Path) -> bool:
+    """Whether queries are documents of the corpus, by their ids (`Collection.own`).
+
+    Not where a query has a relevant document of its own id, which MTEB would leave out as well: ids
+    of queries and documents were numbered alike then.
+    """
+    judged = set()
+    for table in dataset.qrels.values():
+        for qrel in chain.from_iterable(table.parsed_chunks(qrel_of, path)):
+            if qrel.relevance > 0 and qrel.query_id == qrel.doc_id:
+                return False
+            judged.add(qrel.query_id)
+    return any(one.doc_id in judged for one in dataset.documents(path))
 
 
 def _user_fields(path: Path) -> dict[str, Any]:
