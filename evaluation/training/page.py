@@ -294,8 +294,6 @@ def _sections(result: Training) -> Iterator[Section]:
             tables,
             printed=False,
         )
-    if result.rates is not None:
-        yield result.rates.section()
     yield Section(
         "The training",
         [],

@@ -9,7 +9,6 @@ from typing import Any
 
 from retgen.evaluation.scoring.significance import change_text, difference_between
 from retgen.evaluation.training.config import TrainConfig, TrainingRun
-from retgen.evaluation.training.learning_rate import Sweep
 from retgen.evaluation.training.pairs import Pairs
 from retgen.evaluation.training.scored_set import ScoredSet
 from retgen.evaluation.training.subgroups import NONLEXICAL, Subgroup
@@ -46,8 +45,7 @@ class Training:
     """What `train` did and found.
 
     `variants`: what was trained, the reference first. `data`: see `data_facts`. `short`: trained
-    with the preset cpu, which nobody asked for. `rates`: how the learning rate was found, if it
-    was looked for.
+    with the preset cpu, which nobody asked for.
     """
 
     folder: Path
@@ -57,7 +55,6 @@ class Training:
     command: str
     data: dict[str, Any] = field(default_factory=dict)
     short: bool = False
-    rates: Sweep | None = None
 
     @property
     def trained(self) -> TrainingRun:
@@ -221,7 +218,6 @@ class Training:
             "dtype": run.dtype,
             "weights_dtype": run.weights_dtype,
             "config": self.config.model_dump(mode="json"),
-            "learning_rates": None if self.rates is None else self.rates.to_json(),
             "seeds": [self.config.seed + i for i in range(len(self.variants[0].runs))],
             "arms": None,
             "conclusion": self.conclusion(),

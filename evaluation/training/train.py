@@ -4,7 +4,6 @@ out/
   views.json       what is scored; a folder holds one training and its scores
   scores/          values query by query, see retgen.evaluation.training.scored_set
   teacher/         scores of a teacher, see retgen.evaluation.training.teachers
-  lr/              with `lr_auto`, see retgen.evaluation.training.learning_rate
   model/ ...       see retgen.evaluation.training.fit
   NAME/            with `compare`: the same for every variant but the first; of pairs pairs-NAME/
   seed-43/ ...     with `seeds`: the same for every seed but the first, of each variant
@@ -38,7 +37,6 @@ from retgen.evaluation.training.config import (
     without_hard_negatives,
     write_own,
 )
-from retgen.evaluation.training.learning_rate import sweep
 from retgen.evaluation.training.pairs import shared_pairs, shared_texts
 from retgen.evaluation.training.result import Training, TrainingVariant
 from retgen.evaluation.training.scored_set import (
@@ -92,7 +90,6 @@ def train(
     by: str | None = None,
     mine_by: str = "bm25",
     seeds: int = 1,
-    lr_auto: bool = False,
     out: str | Path | None = None,
     device: str | None = None,
     fresh: bool = False,
@@ -110,8 +107,7 @@ def train(
     `compare`: variants (see `variants`) that are trained with the same steps and seeds, the
     reference first; `mine_by`: what `mined` ranks by. `by`: a column of the queries, whose values
     are scored apart too. `seeds`: so many trainings a variant, from the configuration's seed on;
-    scores are their means. `lr_auto`: the learning rate comes from short trainings on the
-    reference's pairs, see `learning_rate`. `report_to`: trackers, see `fit.train`. `model_options`:
+    scores are their means. `report_to`: trackers, see `fit.train`. `model_options`:
     ledger, cap and prices of a teacher that is a chat model. `out` defaults to
     outputs/train_NAME_MODEL. A repeated call resumes, or shows what is finished, unless `fresh`.
     Raises `UsageError` or `DatasetError` for what cannot be.
@@ -162,19 +158,7 @@ def train(
         for old in _places(folder):
             discard(old)
             shutil.rmtree(old / "scores", ignore_errors=True)
-        if (folder / "lr" / "sweep.json").is_file():
-            shutil.rmtree(folder / "lr")
     _check_scored_sets(folder, scored_sets)
-    rates = None
-    if lr_auto:
-        first = next(iter(todo.values()))
-        rates = sweep(model, first.pairs, first.config, path, folder / "lr", device, progress)
-        rate = {"learning_rate": rates.best}
-        todo = {
-            name: plan._replace(config=plan.config.model_copy(update=rate))
-            for name, plan in todo.items()
-        }
-        config = config.model_copy(update=rate)
     before: dict[str, NDArray[np.float64]] = {}
     lexical = Lexical(progress)
     variants: list[TrainingVariant] = []
@@ -211,7 +195,7 @@ def train(
         )
         for scored in scored_sets
     ]
-    result = Training(folder, model, variants, measured, message, data_facts(path), short, rates)
+    result = Training(folder, model, variants, measured, message, data_facts(path), short)
     training = file_info(folder / "training.json").sha256
     write_own(folder / "train.json", {**result.to_json(), "training": training})
     from retgen.evaluation.training.page import write_page

@@ -86,11 +86,7 @@ def train_command(
     ] = None,
     lr: Annotated[
         str | None,
-        typer.Option(
-            metavar="RATE|auto",
-            help="Learning rate; auto: the best of five by short trainings, scored on the dev "
-            "split or on queries kept for it.",
-        ),
+        typer.Option(metavar="RATE", help="Learning rate; default by the kind of model."),
     ] = None,
     query_prompt: Annotated[
         str | None,
@@ -177,7 +173,7 @@ def train_command(
     chosen = training_settings(settings)
     if lr is not None and "learning_rate" in chosen:
         raise UsageError("--lr and --set learning_rate both give the learning rate; leave one out")
-    if lr not in (None, "auto"):
+    if lr is not None:
         own |= training_settings([f"learning_rate={lr}"])
     from retgen.evaluation.training.distributed import group
     from retgen.evaluation.training.page import text
@@ -208,7 +204,6 @@ def train_command(
                 by=by,
                 mine_by=mine_by or "bm25",
                 seeds=seeds,
-                lr_auto=lr == "auto",
                 out=out,
                 device=device,
                 fresh=fresh,

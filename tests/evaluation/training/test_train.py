@@ -246,7 +246,7 @@ def test_what_cannot_be_trained(limit_run: Path, name: str) -> None:
 
 
 @pytest.mark.slow
-def test_the_command(gen, limit_run: Path) -> None:  # type: ignore[no-untyped-def]
+def test_the_command(gen: Gen, limit_run: Path, tmp_path: Path) -> None:
     args = (
         "--model",
         "static:minilm",
@@ -254,6 +254,8 @@ def test_the_command(gen, limit_run: Path) -> None:  # type: ignore[no-untyped-d
         "max_steps=2",
         "--set",
         "batch_size=full",
+        "--lr",
+        "0.01",
         "--query-prompt",
         "find: ",
     )
@@ -268,6 +270,8 @@ def test_the_command(gen, limit_run: Path) -> None:  # type: ignore[no-untyped-d
     )
     result = json.loads(scored.stdout)["results"][0]
     assert result["details"]["prompts"] == {"query": "find: ", "document": ""}
+    shown = json.loads((tmp_path / model).with_name("train.json").read_text())
+    assert shown["config"]["learning_rate"] == 0.01
     row = next(line for line in lines if line.startswith("trained  "))
     assert f"{result['metrics']['recall@2']:.4f}" in row
     assert lines[-2:] == [
@@ -279,6 +283,17 @@ def test_the_command(gen, limit_run: Path) -> None:  # type: ignore[no-untyped-d
     assert bad.stderr.startswith(
         "gen: the training configuration is wrong\n  epoch: unknown key; did you mean epochs?"
     )
+
+
+def test_a_learning_rate_is_given_once(gen: Gen, limit_run: Path, tmp_path: Path) -> None:
+    call = ("train", limit_run, "--model", "static:minilm", "--out", tmp_path / "out")
+    done = gen(*call, "--lr", "0.1", "--set", "learning_rate=0.2")
+    message = "--lr and --set learning_rate both give the learning rate; leave one out"
+    assert (done.returncode, done.stderr) == (2, f"gen: {message}\n")
+    done = gen(*call, "--lr", "fast")
+    message = "the training configuration is wrong\n  learning_rate: must be a number, not 'fast'"
+    assert (done.returncode, done.stderr) == (2, f"gen: {message}\n")
+    assert not (tmp_path / "out").exists()
 
 
 # data sets of MTEB's registry
