@@ -118,10 +118,7 @@ def eval_command(
         int | None,
         typer.Option(min=2, help="Repeat over N seeds of the generator; PATH is a run or recipe."),
     ] = None,
-    device: Annotated[
-        str | None,
-        typer.Option(help="cpu, cuda, cuda:0, mps; several (cuda:0,cuda:1) share the encoding."),
-    ] = None,
+    device: DeviceOption = None,
     engine: Annotated[
         str,
         typer.Option(

@@ -8,7 +8,6 @@ from __future__ import annotations
 import contextlib
 import pickle
 import re
-import weakref
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 from functools import lru_cache, partial
@@ -21,7 +20,7 @@ from torch import Tensor, nn
 
 from retgen.errors import UsageError
 from retgen.search.embedders.chunks import Cutter, cutter
-from retgen.search.embedders.devices import choose_devices, tensor_cores
+from retgen.search.embedders.devices import choose_device, tensor_cores
 from retgen.search.embedders.loading import (
     HUB,
     attention_of,
@@ -66,20 +65,16 @@ class Embedder(Protocol):
     ) -> tuple[Tensor, list[int]]:
         """float32 (texts, dimension) on `device`, and the tokens of each text before truncation.
 
-        The tokens are an empty list where that is not known. `report` is called after each batch,
-        unless several processes encode.
+        The tokens are an empty list where that is not known. `report` is called after each batch.
         """
         ...
 
 
 def load_embedder(name: str, options: Options) -> SentenceEmbedder:
     """The embedder of a name: `minilm`, `static:minilm`, a folder, a Hub id."""
-    devices = choose_devices(options.device)
-    if len(devices) > 1 and options.dtype == "tf32":
-        raise UsageError("--dtype tf32: runs on one device; name one with --device")
     model = load_model(
         name,
-        "cpu" if len(devices) > 1 else devices[0],
+        choose_device(options.device),
         options.dtype,
         attn_implementation=options.attn_implementation,
         trust_remote_code=options.trust_remote_code,
@@ -104,16 +99,13 @@ def fingerprint(module: nn.Module, *settings: object) -> str:
 class SentenceEmbedder:
     """A sentence-transformers model as an `Embedder`.
 
-    Where `options.device` names several devices, a process on each encodes a share of the texts;
-    where there is `options.engine`, its workers do, on GPUs if they have some.
+    Where there is `options.engine`, its workers encode, on GPUs if they have some.
     """
 
     def __init__(self, name: str, model: SentenceTransformer, options: Options) -> None:
         self.name = name
         self.model = model.eval()
-        self._devices = choose_devices(options.device) if options.device else [str(model.device)]
-        self.device = self._devices[0] if len(self._devices) > 1 else str(model.device)
-        self._pool: Any = None
+        self.device = str(model.device)
         self._options, self.step = options, _BLOCK if options.engine else None
         self._tf32 = options.dtype == "tf32"
         if options.max_length is not None:
@@ -131,7 +123,7 @@ class SentenceEmbedder:
         )
         card = model.model_card_data
         self.details: dict[str, Any] = {
-            "device": ", ".join(self._devices),
+            "device": self.device,
             "dtype": dtype,
             "attention": attention_of(model),
             "max_length": self.max_length,
@@ -163,8 +155,6 @@ class SentenceEmbedder:
         with self._counting(lengths):
             if self._options.engine is not None:
                 result = self._by_engine(self._options.engine, texts, kind, lengths, report)
-            elif self._processes():  # which share the texts among themselves
-                result = self._encode(texts, kind, self._batch)
             else:
                 run = partial(self._encode, kind=kind, size=self._batch)
                 rows, self._batch = in_batches(
@@ -182,7 +172,7 @@ class SentenceEmbedder:
         if self.max_length is None:
             return result, []
         missing = [text for text in dict.fromkeys(texts) if text not in lengths]
-        if missing:  # a tokenizer that does not say what it cut off, or another process
+        if missing:  # a tokenizer that does not say what it cut off
             lengths |= zip(missing, self._tokens(missing, kind), strict=True)
         return result, [lengths[text] for text in texts]
 
@@ -195,10 +185,9 @@ class SentenceEmbedder:
                 batch_size=size,
                 show_progress_bar=False,
                 convert_to_tensor=True,
-                pool=self._processes(),
             )
         assert isinstance(result, Tensor)
-        return result.float().to(self.device)
+        return result.float()
 
     def _by_engine(
         self,
@@ -221,13 +210,6 @@ class SentenceEmbedder:
             report(int(start) + len(vectors))
         return torch.cat(rows).to(self.device)
 
-    def _processes(self) -> Any:
-        """A process a device, started when they are first needed; None for a single device."""
-        if len(self._devices) > 1 and self._pool is None:
-            self._pool = self.model.start_multi_process_pool(self._devices)
-            weakref.finalize(self, self.model.stop_multi_process_pool, self._pool)
-        return self._pool
-
     @contextlib.contextmanager
     def _counting(self, lengths: dict[str, int]) -> Iterator[None]:
         """Note each text's tokens where the model itself cuts it into them, so it is done once."""
@@ -241,7 +223,7 @@ class SentenceEmbedder:
                 lengths.update(zip(inputs, map(_whole_length, result), strict=True))
             return features
 
-        if self.max_length is None or len(self._devices) > 1:  # other processes do not tell
+        if self.max_length is None:
             yield
             return
         model.preprocess = counted  # of this object alone, and only here

@@ -11,18 +11,8 @@ import torch
 from retgen.errors import UsageError
 
 
-def choose_devices(device: str | None) -> list[str]:
-    """The devices asked for, with commas between them: one process on each."""
-    return [choose_device(one.strip() or None) for one in (device or "").split(",")]
-
-
 def choose_device(device: str | None) -> str:
     """The device asked for, else a GPU if there is one, else the processor."""
-    if device is not None and "," in device:
-        raise UsageError(
-            f"--device {device}: several devices are for the embeddings of sentence-transformers "
-            "models (a folder, a Hub id, minilm); name one"
-        )
     if device is None:
         if torch.cuda.is_available():
             return "cuda"
