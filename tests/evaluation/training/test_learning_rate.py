@@ -210,7 +210,7 @@ def test_given_by_name(gen: Gen, run: Path, short: str, tmp_path: Path) -> None:
         ),
         (
             ("--lr", "fast"),
-            "the training configuration is wrong\n  learning_rate: must be a number, not 'fast'",
+            "the training configuration is wrong\n  learning_rate: must be a valid number, unable to parse string as a number, not 'fast'",
         ),
     ],
 )

@@ -252,8 +252,11 @@ def test_the_card_says_it_after_the_header_of_the_layout(made: Path, tmp_path: P
 @pytest.mark.parametrize(
     ("given", "message"),
     [
-        ("tokens=4", "--passages, tokens: must be at least 16, not '4'"),
-        ("tokens=many", "--passages, tokens: must be a whole number, not 'many'"),
+        ("tokens=4", "--passages, tokens: must be greater than or equal to 16, not '4'"),
+        (
+            "tokens=many",
+            "--passages, tokens: must be a valid integer, unable to parse string as an integer, not 'many'",
+        ),
         ("tokens=40,overlap=30", "--passages: overlap 30 is more than half of tokens 40"),
         (
             "words=40",
