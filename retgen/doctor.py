@@ -32,6 +32,8 @@ class Check(NamedTuple):
 
 def doctor() -> list[Check]:
     """Look at the installation. Reads no key's value, only whether it is set."""
+    from dotenv import dotenv_values
+
     checks = [
         Check("retgen", "ok", __version__),
         Check("Python", "ok", f"{platform.python_version()} at {sys.prefix}"),
@@ -42,25 +44,17 @@ def doctor() -> list[Check]:
     ]
     checks += _packages()
     checks.append(_accelerator())
-    in_file = _in_file()
+    in_file = dotenv_values(".env")
     providers = (*backends().values(), *embedding_backends().values())
     named = [key for one in providers for key in one.keys]
     for key in dict.fromkeys((*named, *_OTHER_KEYS)):
-        there = bool(os.environ.get(key))
-        note = "set" if there else "not set; no bundled recipe needs it"
-        if not there and key in in_file:
-            there, note = True, "set in .env"
-        checks.append(Check(key, "ok" if there else "absent", note))
+        if os.environ.get(key):
+            checks.append(Check(key, "ok", "set"))
+        elif in_file.get(key):
+            checks.append(Check(key, "ok", "set in .env"))
+        else:
+            checks.append(Check(key, "absent", "not set; no bundled recipe needs it"))
     return checks
-
-
-def _in_file() -> frozenset[str]:
-    """Names of the variables that a .env file in this folder sets."""
-    if not Path(".env").is_file():
-        return frozenset()
-    from dotenv import dotenv_values
-
-    return frozenset(name for name, value in dotenv_values(".env").items() if value)
 
 
 def _packages() -> list[Check]:
@@ -70,7 +64,7 @@ def _packages() -> list[Check]:
     checks = []
     for text in requires("retgen") or []:
         requirement = Requirement(text)
-        extra = _extra(str(requirement.marker)) if requirement.marker else ""
+        extra = str(requirement.marker or "").partition("extra == ")[2].strip("'\" )")
         if extra in ("all", "dev"):
             continue
         try:
@@ -97,7 +91,3 @@ def _accelerator() -> Check:
     if torch.backends.mps.is_available():
         return Check("accelerator", "ok", "mps")
     return Check("accelerator", "absent", "no GPU seen; models run on the processor")
-
-
-def _extra(marker: str) -> str:
-    return marker.partition("extra == ")[2].strip("'\" )")

@@ -105,8 +105,8 @@ def table_files(
 
     Parquet, whatever the recipe says, where users' ids or texts would be read as times.
     """
-    suffix, features = suffix or recipe.output.format, records.features
-    count, wanted = records.corpus.count, recipe.output.shards
+    suffix, features = suffix or recipe.file.output.format, records.features
+    count, wanted = records.corpus.count, recipe.file.output.shards
     shards = max(1, min(count, -(-count // _SHARD) if wanted == "auto" else wanted))
     bounds = [count * i // shards for i in range(shards + 1)]
     names = [f"dataset/corpus.{suffix}"]

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import contextlib
-import hashlib
 import platform
 import shutil
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
+from contextlib import AbstractContextManager
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -56,14 +55,14 @@ _OWN = (
 )
 LOCK, REJECTED = ".lock", "rejected.jsonl"
 VERDICTS = "verdicts.sqlite"
+# what a folder may hold before its run: of a review, or of a run whose source was refused
+_BESIDE = (LOCK, REJECTED, "inputs", ".review.lock", "review.html")
 
 
-@contextlib.contextmanager
-def run_lock(folder: Path) -> Iterator[None]:
+def run_lock(folder: Path) -> AbstractContextManager[object]:
     """Hold the run directory; a second run into it is refused. A killed process lets go."""
     taken = f"{folder} is in use by another gen run; wait for it, or choose another --out"
-    with lock_file(folder / LOCK, taken):
-        yield
+    return lock_file(folder / LOCK, taken)
 
 
 def open_or_resume(folder: Path, recipe: Recipe) -> dict[str, Any] | None:
@@ -73,11 +72,8 @@ def open_or_resume(folder: Path, recipe: Recipe) -> dict[str, Any] | None:
     if not (folder / "manifest.json").is_file():
         remove_partial(folder)
     if not path.is_file():
-        foreign = sorted(
-            p.name
-            for p in folder.iterdir()
-            if p.name not in (LOCK, "inputs", REJECTED) and not _is_of_review(p)
-        )
+        names = sorted(path.name for path in folder.iterdir() if path.name not in _BESIDE)
+        foreign = [name for name in names if not name.startswith(VERDICTS)]
         if foreign:
             raise RunDirectoryError(
                 f"{folder} is not a run directory: it holds {', '.join(foreign[:3])} but no "
@@ -97,7 +93,7 @@ def open_or_resume(folder: Path, recipe: Recipe) -> dict[str, Any] | None:
     keys += [
         name
         for name, source in copies.items()
-        if name in old_copies and _digest(old_copies[name]) != _digest(source)
+        if name in old_copies and file_info(old_copies[name]) != file_info(source)
     ]
     if keys:
         raise RunDirectoryError(
@@ -140,12 +136,6 @@ def clear_run(folder: Path, recipe: Recipe) -> None:
             path.unlink(missing_ok=True)
 
 
-def _is_of_review(path: Path) -> bool:
-    """Whether a file is of a review, which may outlive the run it is of."""
-    names = (".review.lock", "review.html")
-    return path.name in names or (path.name.startswith("verdicts") and ".sqlite" in path.name)
-
-
 def check_space(folder: Path, needed: int) -> None:
     """Refuse before the first byte what cannot fit."""
     there = sum(path.stat().st_size for path in folder.glob("dataset/*") if path.is_file())
@@ -155,10 +145,6 @@ def check_space(folder: Path, needed: int) -> None:
             f"cannot write {folder}: the data set needs about {size_text(needed)}, "
             f"{size_text(free)} are free. Free some space, or choose another folder with --out."
         )
-
-
-def _digest(path: Path) -> str:
-    return hashlib.sha256(path.read_bytes()).hexdigest()
 
 
 def figures_of_tables(recipe: Recipe, result: Validation) -> dict[str, Any]:

@@ -76,26 +76,11 @@ def _keys(loc: Sequence[str | int], data: Any, kind: str) -> list[str | int]:
     return keys
 
 
-_MUST_BE = {
-    **dict.fromkeys(("int_type", "int_from_float", "int_parsing"), "a whole number"),
-    **dict.fromkeys(("float_type", "float_parsing"), "a number"),
-    **dict.fromkeys(("model_type", "model_attributes_type", "dict_type"), "a mapping"),
-    **dict.fromkeys(("tuple_type", "list_type"), "a list"),
-    "string_type": "a text",
-    "bool_type": "true or false",
-    "greater_than_equal": "at least {ge}",
-    "greater_than": "above {gt}",
-    "less_than_equal": "at most {le}",
-    "less_than": "below {lt}",
-}  # by pydantic's kind of error
-
-
 def _sentence(item: Any, keys: Sequence[str | int], schema: Any, data: Any) -> str:
-    kind, given, context = item["type"], item.get("input"), item.get("ctx", {})
-    got = f", not {_show(given)}"
-    match kind:
+    given, context = item.get("input"), item.get("ctx", {})
+    match item["type"]:
         case "extra_forbidden":
-            allowed = _allowed_keys(schema, data, keys[:-1])
+            allowed = list(_node(schema, data, keys[:-1]).get("properties", {}))
             hint = did_you_mean(str(keys[-1]), allowed)
             if not hint and len(keys) == 1 and "params" in allowed:  # of a recipe
                 hint = f"; a family's own keys stand under params: params.{keys[0]}?"
@@ -104,8 +89,8 @@ def _sentence(item: Any, keys: Sequence[str | int], schema: Any, data: Any) -> s
             return "is missing"
         case "union_tag_not_found":
             tag = str(context["discriminator"]).strip("'")
-            choices = _choices(schema, data, keys)
-            return f"needs {tag}, one of {', '.join(choices)}"
+            choices = _node(schema, data, keys).get("discriminator", {}).get("mapping", {})
+            return f"needs {tag}, one of {', '.join(sorted(choices))}"
         case "union_tag_invalid":
             tag = str(context["discriminator"]).strip("'")
             choices = [choice.strip("' ") for choice in str(context["expected_tags"]).split(",")]
@@ -113,19 +98,18 @@ def _sentence(item: Any, keys: Sequence[str | int], schema: Any, data: Any) -> s
             return (
                 f"there is no {tag} {context['tag']!r}{hint or '.'} Possible: {', '.join(choices)}"
             )
-        case "literal_error":
-            hint = did_you_mean(str(given), re.findall(r"'([^']*)'", str(context["expected"])))
-            return f"must be {context['expected']}{got}{hint}"
         case "too_short":
             least = context["min_length"]
-            return f"must hold at least {least} value{'s' * (least != 1)}{got}"
+            return f"must hold at least {least} value{'s' * (least != 1)}, not {_show(given)}"
+        case "model_type" | "model_attributes_type" | "dict_type":
+            return f"must be a mapping, not {_show(given)}"
         case "value_error":
             return str(context["error"])
-        case _ if kind in _MUST_BE:
-            return f"must be {_MUST_BE[kind].format(**context)}{got}"
-        case _:
-            text = str(item["msg"])
-            return text[:1].lower() + text[1:] + got
+        case kind:
+            known = re.findall(r"'([^']*)'", context["expected"] if kind == "literal_error" else "")
+            hint = did_you_mean(str(given), known)
+            text = str(item["msg"]).replace("Input should be", "must be")
+            return f"{text[:1].lower()}{text[1:]}, not {_show(given)}{hint}"
 
 
 def _show(value: Any) -> str:
@@ -144,14 +128,14 @@ def did_you_mean(given: str, known: Sequence[str] | Mapping[str, Any]) -> str:
     return f"; did you mean {result[0]}?" if result and result[0] != given else ""
 
 
-def _node(schema: Any, data: Any, keys: Sequence[str | int]) -> tuple[Any, Any]:
-    """The part of a JSON Schema, and of the data, that a path leads to."""
+def _node(schema: Any, data: Any, keys: Sequence[str | int]) -> Any:
+    """The part of a JSON Schema that a path through the data leads to."""
     node, value = _object(schema, schema, data), data
     for key in keys:
         value = value[key] if isinstance(value, dict | list) else None  # type: ignore[index]
         inner = _property(node, key) if isinstance(key, str) else node.get("items")
         node = _object(schema, inner or {}, value)
-    return node, value
+    return node
 
 
 def _property(node: Any, key: str) -> Any:
@@ -180,11 +164,3 @@ def _object(schema: Any, node: Any, value: Any) -> Any:
             node = next((one for one in branches if ("$ref" in one) == wanted), branches[0])
         else:
             return node
-
-
-def _allowed_keys(schema: Any, data: Any, keys: Sequence[str | int]) -> list[str]:
-    return list(_node(schema, data, keys)[0].get("properties", {}))
-
-
-def _choices(schema: Any, data: Any, keys: Sequence[str | int]) -> list[str]:
-    return sorted(_node(schema, data, keys)[0].get("discriminator", {}).get("mapping", {}))

@@ -244,33 +244,30 @@ def preview(
         return _records(recipe.at(Path(folder)).records(), n)
 
 
+_ROWS = 20_000  # of a table that are made at once
+_FARTHEST = 1_000_000  # documents among which the relevant ones are looked for
+
+
 def _records(records: Records, n: int) -> dict[str, Any]:
-    def rows(table: Any, stop: int) -> list[dict[str, Any]]:
-        lines = table.jsonl(0, min(stop, table.count)).splitlines()
+    def rows(table: Any, start: int, stop: int) -> list[dict[str, Any]]:
+        lines = table.jsonl(start, min(stop, table.count)).splitlines()
         return [orjson.loads(line) for line in lines]
 
-    queries = rows(records.queries, n)
+    queries = rows(records.queries, 0, n)
     wanted = {query["_id"] for query in queries}
-    split = next(iter(records.qrels))
-    qrels = [
-        row
-        for row in rows(records.qrels[split], min(records.qrels[split].count, 10_000))
-        if row["query-id"] in wanted
-    ]
+    first_split = next(iter(records.qrels.values()))
+    qrels = [row for row in rows(first_split, 0, _ROWS) if row["query-id"] in wanted]
     relevant = {row["corpus-id"] for row in qrels if row["score"] > 0}
     result: list[dict[str, Any]] = []
-    for start in range(0, min(records.corpus.count, 1_000_000), 20_000):
+    for start in range(0, min(records.corpus.count, _FARTHEST), _ROWS):
         if len(result) == len(relevant):
             break
-        stop = min(start + 20_000, records.corpus.count)
-        for line in records.corpus.jsonl(start, stop).splitlines():
-            # ids stand first in a line; only lines that matter are parsed
-            if line[8 : line.index(b'"', 8)].decode() in relevant:
-                result.append(orjson.loads(line))
+        documents = rows(records.corpus, start, start + _ROWS)
+        result += [document for document in documents if document["_id"] in relevant]
     return {
         "example": records.example._asdict() if records.example else None,
         "queries": queries,
         "qrels": qrels,
         "relevant": result,
-        "corpus": rows(records.corpus, n),
+        "corpus": rows(records.corpus, 0, n),
     }

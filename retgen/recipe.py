@@ -14,7 +14,7 @@ from retgen.agents.models import FLOW, ModelSettings, settings_of
 from retgen.generators import Family, family
 from retgen.generators.params import Job
 from retgen.generators.records import Records
-from retgen.recipe_file import Output, RecipeFile, RuleSettings, read_recipe, seed_number
+from retgen.recipe_file import RecipeFile, read_recipe, seed_number
 from retgen.reviewed.apply import ReviewedRecords, apply_decisions
 from retgen.reviewed.decisions import read_decisions
 
@@ -41,31 +41,6 @@ class Recipe:
         return self.file.name
 
     @property
-    def seed(self) -> int:
-        """Of all random draws, as a number below 2**256."""
-        return seed_number(self.file.seed)
-
-    @property
-    def params(self) -> Any:
-        """The family's parameters."""
-        return self.file.params
-
-    @property
-    def limit(self) -> int | None:
-        """At most so many records."""
-        return self.file.limit
-
-    @property
-    def rules(self) -> RuleSettings:
-        """Thresholds of the rules, and which are switched off."""
-        return self.file.rules
-
-    @property
-    def output(self) -> Output:
-        """How dataset/ is written."""
-        return self.file.output
-
-    @property
     def needs_sources(self) -> bool:
         """Whether something is asked or read before the tables are made."""
         return self.family.prepares(self.job)
@@ -81,9 +56,7 @@ class Recipe:
 
     def records(self) -> Records:
         """What it makes: the family's records, with what people decided on them."""
-        return (
-            self.reviewed_records().records if self.file.review else self.family.generate(self.job)
-        )
+        return self.reviewed_records().records
 
     def reviewed_records(self) -> ReviewedRecords:
         """The same, and whose the labels are."""
@@ -135,7 +108,7 @@ def written_out(recipe: Recipe) -> tuple[dict[str, Any], dict[str, Path]]:
         return value
 
     tree = recipe.file.model_dump(by_alias=True)
-    tree["params"] = recipe.params.model_dump(by_alias=True)
+    tree["params"] = recipe.file.params.model_dump(by_alias=True)
     if not recipe.file.models:
         del tree["models"]
     if not recipe.file.review:

@@ -34,7 +34,6 @@ from retgen.validators.rule import Severity
 from retgen.yaml_text import DEEPEST, parse_yaml, read_yaml
 
 _NAME = re.compile(r"[a-z0-9][a-z0-9_.-]*")
-_HEX = re.compile("[0-9a-f]{64}")
 
 
 class _Strict(BaseModel):
@@ -71,26 +70,17 @@ def _name(value: str) -> str:
     return value
 
 
-def _hex_seed(value: str) -> str:
-    if not _HEX.fullmatch(value):
-        raise ValueError(
-            "a seed is a whole number from 0, or a text of 64 hexadecimal digits (0-9, a-f), not "
-            f"{value[:70]!r}"
-        )
-    return value
-
-
 # 63 bits can be searched, 256 cannot: sealed sets need the latter, and JSON has no such numbers
 Seed = Annotated[
     Annotated[int, Field(ge=0, lt=2**63), Tag("number")]
-    | Annotated[str, AfterValidator(_hex_seed), Tag("digits")],
+    | Annotated[str, Field(pattern="^[0-9a-f]{64}$"), Tag("digits")],
     Discriminator(lambda value: "digits" if isinstance(value, str) else "number"),
 ]
 
 
 def seed_number(seed: int | str) -> int:
     """The number that a seed stands for, below 2**256. Raises ValueError for other texts."""
-    return seed if isinstance(seed, int) else int(_hex_seed(seed), 16)
+    return seed if isinstance(seed, int) else int(seed, 16)
 
 
 def written_seed(number: int) -> int | str:
@@ -174,23 +164,21 @@ def json_schema() -> dict[str, Any]:
 
 
 def _find(source: str | Path) -> Path:
-    if isinstance(source, str) and not source.strip():
+    if not str(source).strip():
         raise RecipeError(
             "the name of the recipe is empty: give a recipe file or the name of a bundled recipe. "
             "`gen recipes` lists them."
         )
     path = Path(source)
-    if path.is_file():
-        return path
-    if path.is_dir() and (path / "recipe.yaml").is_file():
-        return path / "recipe.yaml"
+    for file in (path, path / "recipe.yaml"):
+        if file.is_file():
+            return file
     names = bundled()
     if str(source) in names:
         return names[str(source)]
     if path.exists():
         raise RecipeError(f"{path} is a folder without recipe.yaml; give a recipe file")
-    wanted = path.stem if path.suffix in (".yaml", ".yml") else str(source)
-    hint = did_you_mean(wanted, names)
+    hint = did_you_mean(path.name.removesuffix(".yaml"), names)
     raise RecipeError(
         f"{source}: there is no such file, and no bundled recipe of that name{hint or '.'} "
         "`gen recipes` lists them."

@@ -19,10 +19,7 @@ import orjson
 from retgen.agents.models import DEFAULT_OPTIONS, ModelOptions
 from retgen.agents.report import CallReport, Rejection, Rejections, write_rejections
 from retgen.errors import ChecksFailed, SourceRefused, UsageError
-from retgen.generate import (
-    generate_with_agents,
-    write_dataset,
-)
+from retgen.generate import generate_with_agents, write_dataset
 from retgen.generators.family import Plan
 from retgen.manifest import (
     LOCK,
@@ -76,9 +73,8 @@ def run(
     where the finished data does not pass its checks: no manifest is written then; `BudgetReached`
     and `EndpointFailed` where models stop the work, which a second call resumes.
     """
-    recipe, folder = _load_for_run(source, out, overrides, limit)
-    expected = _plan_or_refuse(recipe, folder)
-    _check_models(recipe, model_options)
+    changes = dict(overrides or {}) | ({} if limit is None else {"limit": limit})
+    recipe, folder, expected = _prepare(source, out, changes, model_options)
     with run_lock(folder):
         if fresh:
             clear_run(folder, recipe)
@@ -139,75 +135,59 @@ def pilot(
 
     The answers stay in the ledger, so the run itself does not ask for them again.
     """
-
-    recipe, folder = _load_for_run(source, out, overrides, None)
-    _plan_or_refuse(recipe, folder)  # what is impossible is refused before anything is asked
-    _check_models(recipe, model_options)
+    recipe, folder, _ = _prepare(source, out, overrides, model_options)
     if not recipe.live:
         raise UsageError("--pilot: this recipe asks no model, so there is nothing to try out")
     with run_lock(folder):
         if open_or_resume(folder, recipe) is not None:
             raise UsageError(f"--pilot: {folder} is a finished run")
         call_report = generate_with_agents(
-            recipe,
-            folder,
-            model_options,
-            pilot=records,
-            engine=Local(1),
-            progress=progress,
+            recipe, folder, model_options, pilot=records, engine=Local(1), progress=progress
         )
     return plan_from(recipe, call_report, model_options)
 
 
-def _plan_or_refuse(recipe: Recipe, folder: Path) -> Plan:
-    """The plan; where a source has too few documents, rejected.jsonl says what was refused."""
+def _prepare(
+    source: str | Path,
+    out: str | Path | None,
+    overrides: Mapping[str, Any] | None,
+    model_options: ModelOptions,
+) -> tuple[Recipe, Path, Plan]:
+    """Refuse what cannot work before anything is made or asked. Returns (recipe, run directory,
+    plan).
+
+    Where a source has too few documents, rejected.jsonl of a new directory says what was refused.
+    """
+    recipe = load_recipe(source, overrides)
+    if recipe.file.limit is not None and recipe.family.fixed_records:
+        raise UsageError(f"--limit: {recipe.family.why_no_limit}")
+    check_rule_names(recipe)
+    folder = Path(out) if out is not None else Path("outputs") / recipe.name
     try:
-        return plan(recipe)
+        expected = plan(recipe)
     except SourceRefused as error:
         if not error.refused:
             raise
         with run_lock(folder):
-            others = {path.name for path in folder.iterdir()} - {LOCK, REJECTED}
-            if others:  # that of another run stays as it is
-                raise
-            write_rejections(
-                folder / REJECTED,
-                [
-                    Rejection(one["rule"], f"{one['where']}: {one['reason']}", {"record": one})
-                    for one in error.refused
-                ],
+            if {path.name for path in folder.iterdir()} - {LOCK, REJECTED}:
+                raise  # that of another run stays as it is
+            refused = (
+                Rejection(one["rule"], f"{one['where']}: {one['reason']}", {"record": one})
+                for one in error.refused
             )
+            write_rejections(folder / REJECTED, [*refused])
         message = f"{error} All are listed in {folder / REJECTED}."
         raise SourceRefused(message, error.refused) from error
-
-
-def _check_models(recipe: Recipe, model_options: ModelOptions) -> None:
-    """Keys, providers and prices that are missing, before anything is written."""
-    if model_options.replay is None:
-        for one in recipe.live.values():
-            from retgen.agents.session import check_model  # most runs ask no model
-
-            check_model(one, model_options)
-    elif not recipe.live:
+    if model_options.replay is not None and not recipe.live:
         raise UsageError(
             "--replay: this recipe asks no model; name the one that the answers came from with "
             "--model"
         )
+    for one in recipe.live.values() if model_options.replay is None else ():
+        from retgen.agents.session import check_model  # most runs ask no model
 
-
-def _load_for_run(
-    source: str | Path,
-    out: str | Path | None,
-    overrides: Mapping[str, Any] | None,
-    limit: int | None,
-) -> tuple[Recipe, Path]:
-    """The recipe of a run, checked as far as it can be without making anything; its directory."""
-    changes = dict(overrides or {}) | ({} if limit is None else {"limit": limit})
-    recipe = load_recipe(source, changes)
-    if recipe.limit is not None and recipe.family.fixed_records:
-        raise UsageError(f"--limit: {recipe.family.why_no_limit}")
-    check_rule_names(recipe)
-    return recipe, Path(out) if out is not None else Path("outputs") / recipe.name
+        check_model(one, model_options)
+    return recipe, folder, expected
 
 
 def _make(

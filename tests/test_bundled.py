@@ -116,7 +116,10 @@ def test_a_bundled_recipe_is_proven_and_what_it_was(
     monkeypatch.setattr(scan, "MOST", 2_000_000)
     monkeypatch.setattr(scan, "BRIEF", -1.0)
     changes = REDUCED.get(name, {})
-    if "params.docs" not in changes and load_recipe(name).params.model_dump().get("docs") == 50_000:
+    if (
+        "params.docs" not in changes
+        and load_recipe(name).job.params.model_dump().get("docs") == 50_000
+    ):
         changes = {"params.docs": 3000}
     path = run(name, out=tmp_path / "run", overrides=changes).path
     # but that LIMIT's hard negatives are distractors, of whom words tell

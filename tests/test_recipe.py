@@ -30,7 +30,7 @@ HEAD = "name: x\nfamily: limit\n"
             HEAD + "sed: 7\nparams:\n  pattern: dense\n  docs: many\n",
             "{path}, line 3, sed: unknown key; did you mean seed? Allowed: name, family, seed, "
             "model, models, limit, params, validate, output, review\n"
-            "{path}, line 6, params.docs: must be a whole number, not 'many'",
+            "{path}, line 6, params.docs: must be a valid integer, not 'many'",
         ),
         (HEAD, "{path}, params: is missing"),
         (
@@ -45,9 +45,9 @@ HEAD = "name: x\nfamily: limit\n"
         ),
         (
             HEAD + "params: {pattern: dense, k: 0, docs: true, queries: 1.5}\n",
-            "{path}, line 3, params.docs: must be a whole number, not True\n"
-            "{path}, line 3, params.queries: must be a whole number, not 1.5\n"
-            "{path}, line 3, params.k: must be at least 1, not 0",
+            "{path}, line 3, params.docs: must be a valid integer, not True\n"
+            "{path}, line 3, params.queries: must be a valid integer, not 1.5\n"
+            "{path}, line 3, params.k: must be greater than or equal to 1, not 0",
         ),
         (
             HEAD + "params: {pattern: hadamard, queries: 10}\n",
@@ -133,8 +133,8 @@ def test_unknown_recipe() -> None:
 @pytest.mark.parametrize(
     ("key", "value", "expected"),
     [
-        ("params.k", "two", "--set params.k: must be a whole number, not 'two'"),
-        ("params.k", float("nan"), "--set params.k: must be a whole number, not 'nan'"),
+        ("params.k", "two", "--set params.k: must be a valid integer, not 'two'"),
+        ("params.k", float("nan"), "--set params.k: must be a valid integer, not 'nan'"),
         ("validate", float("-inf"), "--set validate: must be a mapping, not '-inf'"),
         (
             "params.kk",
@@ -142,7 +142,7 @@ def test_unknown_recipe() -> None:
             "--set params.kk: unknown key; did you mean k? Allowed: docs, "
             "attributes_per_doc, form, catalogue, names, templates, queries, k, pattern",
         ),
-        ("seed", -1, "--set seed: must be at least 0, not -1"),
+        ("seed", -1, "--set seed: must be greater than or equal to 0, not -1"),
     ],
 )
 def test_bad_override(small: Path, key: str, value: Any, expected: str) -> None:

@@ -50,7 +50,7 @@ def test_the_licence_of_the_documents(kb: Path, monkeypatch: pytest.MonkeyPatch)
     ]
     done = gen("new", "multiconir", "--source", "kb", "--licence", "other: ours", "--out", "b.yaml")
     assert done.returncode == 0, done.stderr
-    assert load_recipe("b.yaml").params.source.licence == "other: ours"
+    assert load_recipe("b.yaml").job.params.source.licence == "other: ours"
     assert not [note for note in plan("b.yaml").notes if "licence" in note]
     for licence in ("", "not stated", "a\nb"):
         with pytest.raises(UsageError, match="name the licence in a line"):

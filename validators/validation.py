@@ -19,7 +19,7 @@ class Validation:
     whose labels were proven, 0 without a proof, and `proof` what was shown of each; `judged`: whose
     labels rest on a judge, all else being proven; `judges`: how good these were found to be.
     `reviewed`: people looked: `human` labels are theirs, `edited` other labels of texts that they
-    changed, for which nothing vouches. `seconds`: by stage. `splits`: that under test, then the
+    changed, for which nothing vouches. `splits`: that under test, then the
     others.
     """
 
@@ -38,7 +38,6 @@ class Validation:
     samples: dict[str, Any] = field(default_factory=dict)
     switched_off: dict[str, str] = field(default_factory=dict)
     severities: dict[str, str] = field(default_factory=dict)
-    seconds: dict[str, float] = field(default_factory=dict)
     splits: list[str] = field(default_factory=list)
 
     @property

@@ -406,14 +406,13 @@ def fail(message: str, code: int, *, verbose: bool = False) -> NoReturn:
 def shown_progress(quiet: bool, json: bool = False) -> Iterator[Progress]:
     """A bar a stage on stderr, if that is a terminal; else a line now and then.
 
-    With `json` nothing but a line twice a minute: it says no more than that the work goes on.
+    With `json` at most a line twice a minute: it says no more than that the work goes on.
     """
     if quiet:
         yield no_progress
         return
     if json or not sys.stderr.isatty():
-        with ProgressLines(not json, " ".join(["gen", *sys.argv[1:2]])) as lines:
-            yield lines
+        yield ProgressLines(notes=not json)
         return
     from rich.console import Console
     from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeRemainingColumn

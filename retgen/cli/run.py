@@ -208,7 +208,7 @@ def _changed_source(run: Path) -> str:
     """What to do where a folder of documents has changed since a run was made of it, else ""."""
     from retgen.recipe import load_recipe
 
-    source = getattr(load_recipe(run / "recipe.yaml", finished=True).params, "source", None)
+    source = getattr(load_recipe(run / "recipe.yaml", finished=True).job.params, "source", None)
     folder = Path(str(getattr(source, "path", "")) or "-")
     if not folder.is_dir():
         return ""

@@ -137,7 +137,7 @@ class Desk:
     def _load(self, path: Path) -> Recipe:
         """A recipe, whose parameters hold no path of another file: names without a dot too."""
         recipe = load_recipe(path)
-        for one in _paths(recipe.params):
+        for one in _paths(recipe.file.params):
             self._refuse_other(str(one))
         return recipe
 

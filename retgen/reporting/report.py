@@ -56,7 +56,6 @@ def collect_report(
         "card": list(manifest.get("card", ())),
         "solved_blindly": None if recipe.family.traces_labels else solved_blindly(result.baselines),
         **result.to_json(),
-        "seconds": result.seconds,
         "samples": result.samples,
         "picture": _picture(open_dataset(folder), int(result.statistics.get("positives", 0))),
     }

@@ -374,13 +374,11 @@ def _files(report: Report) -> Section:
     versions = ", ".join(" ".join(pair) for pair in rows_of("versions"))
     facts = [*_agents(report.manifest), *rows_of("licences", "licence: ")]
     facts += [["method", report.content.get("paper", "")], ["made with", versions]]
-    seconds = [*rows_of("timings")]
-    seconds += [[f"of the checks: {key}", one] for key, one in report.part("seconds").items()]
     tables = []
     if facts := [row for row in facts if row[1]]:
         tables.append(TableView(["fact", "value"], facts, 2))
-    if seconds:
-        rows = [[stage, number(value, 3)] for stage, value in seconds]
+    if timings := rows_of("timings"):
+        rows = [[stage, number(value, 3)] for stage, value in timings]
         tables.append(TableView(["stage", "seconds"], rows))
     labels = ", ".join(f"{number(count)} {kind}" for kind, count in rows_of("evidence"))
     text = [f"Evidence of the labels: {labels}."] if labels else []

@@ -171,11 +171,11 @@ def unsealable(recipe: Recipe) -> str | None:
     if recipe.live:
         return f"a model is asked ({', '.join(sorted(recipe.live))}), and its answers have no seed"
     given = family.from_user(recipe.job) != "nothing" or not family.repeatable(recipe.job)
-    if given or getattr(recipe.params, "source", None) is not None:
+    if given or getattr(recipe.file.params, "source", None) is not None:
         return "its documents are given, so whoever has them needs no seed"
     if recipe.file.review:
         return "people's decisions are about the records of one seed, and each seal has another"
-    if recipe.output.format != "jsonl":
+    if recipe.file.output.format != "jsonl":
         return "the bytes of Parquet depend on Arrow's version; use --set output.format=jsonl"
     return None
 

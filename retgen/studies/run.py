@@ -167,6 +167,6 @@ def evaluate_seeds(
             overrides={"seed": written_seed(seed)},
             progress=progress,
         ).path
-        for seed in range(recipe.seed, recipe.seed + seeds)
+        for seed in range(recipe.job.seed, recipe.job.seed + seeds)
     ]
     return evaluate(paths, out=folder, over_seeds=True, progress=progress, **given)

@@ -101,7 +101,7 @@ _NAMED = 5  # records or rows that a folded finding names; all are in its ids
 
 def check_rule_names(recipe: Recipe) -> None:
     """A recipe names rules that exist and may be changed; raises `RecipeError`."""
-    _check(recipe, recipe.rules, "validate.", RecipeError)
+    _check(recipe, recipe.file.rules, "validate.", RecipeError)
 
 
 def rulings(
@@ -121,8 +121,11 @@ def rulings(
     if recipe is None:
         return added
     check_rule_names(recipe)
-    both = {"off": recipe.rules.off | added.off, "severity": recipe.rules.severity | added.severity}
-    return recipe.rules.model_copy(update=both)
+    both = {
+        "off": recipe.file.rules.off | added.off,
+        "severity": recipe.file.rules.severity | added.severity,
+    }
+    return recipe.file.rules.model_copy(update=both)
 
 
 def _check(
@@ -178,21 +181,9 @@ def fold_findings(findings: Sequence[Finding]) -> list[Finding]:
 
 
 def _shape(finding: Finding) -> str:
-    text = finding.message
-    for one in finding.ids[:_NAMED]:
-        if one and one in text:
-            text = _without(text, one)
-    return _NUMBER.sub("0", _QUOTED.sub("''", text))
-
-
-def _without(text: str, name: str) -> str:
-    """The text with a mark where the name stands as a word; a pattern a name would cost more."""
-    first, *rest = text.split(name)
-    parts = [first]
-    for part in rest:
-        inside = parts[-1][-1:].isalnum() or part[:1].isalnum()
-        parts += [name if inside else "\0", part]
-    return "".join(parts)
+    named = set(finding.ids[:_NAMED])
+    words = ("" if word.strip("(),:;") in named else word for word in finding.message.split())
+    return _NUMBER.sub("0", _QUOTED.sub("''", " ".join(words)))
 
 
 def _one(members: Sequence[Finding]) -> Finding:

@@ -32,7 +32,6 @@ DAMAGED = (OSError, ValueError, KeyError, TypeError, AttributeError, IndexError)
 UNFIT = "recipe.yaml, inputs/ and sources/ do not fit together, so one of them is not the run's"
 _FOLDERS = ("dataset", "training", "tables", SOURCES, "inputs")
 _LONG = 100  # characters of a value in a message
-_SHOWN = 3  # rows that a finding names
 _IDS = ("_id", "query-id", "corpus-id", "id", "ladder")
 
 
@@ -217,28 +216,17 @@ def _compare_tables(
 
 
 def _compare_lines(run: Path, name: str, right: Iterable[bytes]) -> Iterator[Finding]:
-    """A finding of the first rows of a file that are not these lines of JSON, if any is not."""
-    ids, parts = list[str](), list[str]()
-    number = missing = extra = 0
+    """A finding of the first row of a file that is not the line of JSON there, if any is not."""
     wanted = map(_columns, map(orjson.loads, right)) if name.endswith(".parquet") else right
     try:
         for number, (stated, made) in enumerate(zip_longest(_rows(run / name), wanted), start=1):
-            if stated == made:
-                continue
-            missing += stated is None
-            extra += made is None
-            if len(parts) < _SHOWN:
-                parts.append(f"row {number:,} {_difference(stated, made)}")
-                rows = (_parsed(one) for one in (stated, made) if one is not None)
-                objects = [row for row in rows if isinstance(row, dict)]
-                ids += [row[key] for row in objects for key in _IDS if type(row.get(key)) is str]
+            if stated != made:
+                what = f"is not what the recipe makes: row {number:,} {_difference(stated, made)}"
+                rows = [_parsed(line) for line in (stated, made) if line is not None]
+                yield _differs(name, what, (row for row in rows if isinstance(row, dict)))
+                return
     except (OSError, ValueError) as error:  # Arrow's errors are both
         yield _differs(name, f"cannot be read: {error}")
-        return
-    if parts:
-        counts = f" ({number - missing:,} rows, must be {number - extra:,})"
-        where = counts if missing != extra else ""
-        yield _differs(name, f"is not what the recipe makes{where}: {'; '.join(parts)}", ids)
 
 
 def _rows(path: Path) -> Iterator[bytes]:
@@ -275,7 +263,8 @@ def _parsed(line: bytes) -> Any:
         return line.decode(errors="replace").rstrip("\n")
 
 
-def _differs(name: str, what: str, ids: Iterable[str] = ()) -> Finding:
+def _differs(name: str, what: str, rows: Iterable[Mapping[str, Any]] = ()) -> Finding:
+    ids = [row[key] for row in rows for key in _IDS if type(row.get(key)) is str]
     return Finding("regenerated", "error", list(dict.fromkeys([name, *ids])), f"{name} {what}")
 
 

@@ -78,7 +78,7 @@ class Scanner:
     @property
     def settings(self) -> RuleSettings:
         """Thresholds of the rules, and which are switched off."""
-        return self.recipe.rules if self.recipe else RuleSettings()
+        return self.recipe.file.rules if self.recipe else RuleSettings()
 
     @cached_property
     def judgements(self) -> Judgements:

@@ -7,14 +7,14 @@ document; query-blind baselines, densities and the certificate are computed from
 from __future__ import annotations
 
 import os
-import time
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from retgen.data import Dataset, open_dataset
+from retgen.data import open_dataset
 from retgen.errors import RecipeError
 from retgen.progress import Progress, no_progress, usable_cores
 from retgen.qrels import QrelMatrix, certificate
@@ -35,7 +35,6 @@ from retgen.work.local import return_freed_memory
 from retgen.write import scratch_folder
 
 _SCRATCH = ".scratch-"  # prefix of the folder that a validation keeps its terms in
-_STAGES = ("scan", "floors", "certificate")  # of what the tables say; each is timed
 
 
 def validate(
@@ -74,14 +73,15 @@ def validate(
     with scratch_folder(_SCRATCH if beside else f"retgen{_SCRATCH}", beside) as scratch:
         manifest, changed = check_files(run, recipe) if run and recipe else (None, [])
         proven = None if any(one.rule != "manifest" for one in changed) else recipe
+        scanner = Scanner(dataset, split, proven, str(scratch))
         try:
-            result = _with_people(dataset, proven, work, progress, split, scratch)
+            result = _with_people(scanner, work, progress)
         except (RecipeError, *DAMAGED) as error:
             if proven is None:
                 raise
             rule = "review" if proven.file.review and isinstance(error, RecipeError) else "sources"
             changed.append(Finding(rule, "error", [], f"{UNFIT}: {type(error).__name__}: {error}"))
-            result = _with_people(dataset, None, work, progress, split, scratch)
+            result = _validate(replace(scanner, recipe=None), work, progress)
         if run and recipe and manifest:  # as it was written, whatever this call asks beside that
             changed += check_finished(
                 run, recipe, manifest, changed, result, work, scratch, progress
@@ -99,43 +99,29 @@ def validate(
 def prove(run: Path, recipe: Recipe, engine: Engine, progress: Progress) -> Validation:
     """Check the tables of a run that is being made, whose recipe, `at` the run, is given."""
     with scratch_folder(_SCRATCH, run) as scratch:
-        dataset = open_dataset(run, checked=False)
-        return _with_people(dataset, recipe, engine, progress, None, scratch)
+        scanner = Scanner(open_dataset(run, checked=False), None, recipe, str(scratch))
+        return _with_people(scanner, engine, progress)
 
 
-def _with_people(
-    dataset: Dataset,
-    recipe: Recipe | None,
-    engine: Engine,
-    progress: Progress,
-    split: str | None,
-    scratch: Path,
-) -> Validation:
+def _with_people(scanner: Scanner, engine: Engine, progress: Progress) -> Validation:
     """What the tables say; of a version made after a review, the proof is of what it was before."""
-    if recipe is None or not recipe.file.review or dataset.run is None:
-        return _validate(dataset, recipe, engine, progress, split, scratch)
+    recipe, run = scanner.recipe, scanner.dataset.run
+    if recipe is None or not recipe.file.review or run is None:
+        return _validate(scanner, engine, progress)
     made = recipe.reviewed_records()
-    folder = scratch / "before"
+    folder = Path(str(scanner.scratch), "before")
     first = recipe.before_review().at(folder)
-    earlier = tables_before(dataset.run, first, folder, progress)
+    earlier = tables_before(run, first, folder, progress)
     # the family's rules read what stands beside the tables as it was before the review
-    result = _validate(dataset, recipe.at(folder), engine, progress, split, scratch)
-    before = _validate(earlier, first, engine, progress, split, scratch)
+    result = _validate(replace(scanner, recipe=recipe.at(folder)), engine, progress)
+    before = _validate(replace(scanner, dataset=earlier, recipe=first), engine, progress)
     combine(result, before, recipe, made, earlier)
     return result
 
 
-def _validate(
-    dataset: Dataset,
-    recipe: Recipe | None,
-    engine: Engine,
-    progress: Progress,
-    split: str | None,
-    scratch: Path,
-) -> Validation:
+def _validate(scanner: Scanner, engine: Engine, progress: Progress) -> Validation:
     """What the tables say, whatever is written about them."""
-    laps = [time.perf_counter()]
-    scanner = Scanner(dataset, split, recipe, str(scratch))
+    dataset, recipe = scanner.dataset, scanner.recipe
     settings, judgements, rules = scanner.settings, scanner.judgements, scanner.rules
     split, root = judgements.split, dataset.root
     tables = dataset.corpus, dataset.queries, dataset.qrels[split]
@@ -153,7 +139,6 @@ def _validate(
     for one in everything:
         findings += one.findings()
         return_freed_memory()
-    laps.append(time.perf_counter())
     terms = next(rule for rule in rules if isinstance(rule, TermRule))
     matrix = _matrix(judgements)
     cutoffs = (matrix.documents,) if matrix.documents <= 2000 else ()
@@ -161,14 +146,12 @@ def _validate(
     baselines = own or query_blind_baselines(
         terms.state, terms.query_terms(), judgements, cutoffs, engine
     )
-    laps.append(time.perf_counter())
     return_freed_memory()
     # a rule names the documents that the corpus lacks; the qrels ask for them all the same
     total = max(documents, len(np.unique(matrix.indices)))
     # of candidate sets the rest of the corpus is not judged, so no query asks for a set of it
     asked = bool(matrix.nnz) and own is None
     stated = certificate(matrix, documents_total=total).to_json() if asked else {}
-    laps.append(time.perf_counter())
     findings = apply_severities(findings, settings)
     ok = not any(finding.severity == "error" for finding in findings)
     statistics = _statistics(judgements, documents, terms, matrix)
@@ -190,7 +173,6 @@ def _validate(
         switched_off=dict(settings.off),
         severities=dict(settings.severity),
         splits=[split, *(name for name in dataset.qrels if name != split)],
-        seconds=dict(zip(_STAGES, np.diff(laps).round(3).tolist(), strict=True)),
     )
 
 

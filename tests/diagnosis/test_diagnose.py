@@ -25,7 +25,7 @@ def test_every_data_set_has_a_smaller_one(name: str) -> None:
     large = load_recipe(data.recipe, data.changes)
     small = load_recipe(data.recipe, {**data.changes, **data.quick})
     assert large.family.name == small.family.name
-    assert large.params != small.params
+    assert large.job.params != small.job.params
 
 
 def test_every_ability_has_its_data_and_words() -> None:

@@ -142,7 +142,6 @@ def content() -> dict[str, Any]:
             ],
             "skipped": [{"theorem": "T4", "reason": "the matrix is not square"}],
         },
-        "seconds": {"scan": 0.9},
         "samples": {
             "queries": [
                 {
@@ -195,7 +194,6 @@ def test_a_proven_run(tmp_path: Path, content: dict[str, Any]) -> None:
         "by chance 0.08 each",
         "Every rule passed; nothing was found.",
         "dataset/corpus.jsonl " + "0f" * 32 + " 52.1 MB",
-        "of the checks: scan 0.9",
         "name: limit_tiny seed: 7 params: pattern: dense k: 2",
         "gen validate 'limit tiny' #",
         "gen export 'limit tiny' --to beir",
@@ -291,7 +289,6 @@ def test_everything_is_escaped(tmp_path: Path, content: dict[str, Any]) -> None:
         "switched_off": {EVIL: EVIL},
         "solved_blindly": EVIL,
         "recipe": {EVIL: EVIL, "seed": EVIL, "params": {"pattern": EVIL}},
-        "seconds": {EVIL: 1.0},
     }
     content["manifest"] |= {
         "created": EVIL,
@@ -373,7 +370,6 @@ def test_an_empty_report_is_a_page(tmp_path: Path) -> None:
         "card",
         "findings",
         "switched_off",
-        "seconds",
         "solved_blindly",
         "summary",
         "proven_qrels",

@@ -157,7 +157,7 @@ def test_training_by_split_and_dimension(recipe_file: Write, tmp_path: Path) -> 
         ),
         (
             "study: x\ndatasets:\n  a: {recipe: limit_small, set: {params.k: 0}}\nmodels: [bm25]\n",
-            "{path}, line 3, datasets.a: --set params.k: must be at least 1, not 0",
+            "{path}, line 3, datasets.a: --set params.k: must be greater than or equal to 1, not 0",
         ),
         ("study: x\nmodels: [bm25]\n", "{path}, datasets: is missing"),
         (

@@ -35,8 +35,8 @@ def test_the_preset_is_the_papers() -> None:
             [
                 "loss: must be 'mnrl', 'cached-mnrl', 'triplet', 'margin', 'listwise', 'margin_mse' or 'kl', not 'mnlr'; did you mean mnrl?",
                 "batch_size: must be a whole number of at least 1, or 'full', not 'half'",
-                "epochs: must be at least 1, not 0",
-                "seed: must be a whole number, not 'x'",
+                "epochs: must be greater than or equal to 1, not 0",
+                "seed: must be a valid integer, unable to parse string as an integer, not 'x'",
                 f"dimensions: unknown key; did you mean dimension? Allowed: {', '.join(TrainConfig.model_fields)}",
             ],
         ),
@@ -44,8 +44,8 @@ def test_the_preset_is_the_papers() -> None:
             {"hard_negatives": "some"},
             ["hard_negatives: must be a whole number of at least 0, or 'all', not 'some'"],
         ),
-        ({"temperature": 0}, ["temperature: must be above 0.0, not 0"]),
-        ({"matryoshka": [8, 0]}, ["matryoshka.1: must be at least 1, not 0"]),
+        ({"temperature": 0}, ["temperature: must be greater than 0, not 0"]),
+        ({"matryoshka": [8, 0]}, ["matryoshka.1: must be greater than or equal to 1, not 0"]),
         (
             {
                 "loss": "triplet",

@@ -404,7 +404,7 @@ def test_nothing_to_ask_of_documents_that_differ_in_a_number(tmp_path: Path) -> 
 @pytest.mark.parametrize(
     ("params", "message"),
     [
-        ("  splits: {test: 0}\n", "params.splits.test: must be above 0.0, not 0"),
+        ("  splits: {test: 0}\n", "params.splits.test: must be greater than 0, not 0"),
         ("  splits: {test: 0.6, dev: 0.4}\n", "test and dev leave no document to train on"),
         ("  mine: {negatives: 51}\n", "negatives 51 is more than depth 50"),
         ("  queries: {keywords: 0, summaries: 0}\n", "keywords and summaries are both 0"),

@@ -215,7 +215,7 @@ def test_a_deck_deals_nobody_twice_to_one_query() -> None:
         ),
         (
             {"params.answer_sizes": [0]},
-            "--set params.answer_sizes.0: must be at least 1, not 0",
+            "--set params.answer_sizes.0: must be greater than or equal to 1, not 0",
         ),
         (
             {"params.form.operators": ["and", "xor"]},

@@ -78,7 +78,7 @@ def test_the_judge_must_take_an_option() -> None:
 def params(**changes: object) -> LimitParams:
     result: LimitParams = load_recipe(
         "limit_small", {f"params.{k}": v for k, v in changes.items()}
-    ).params
+    ).job.params
     return result
 
 

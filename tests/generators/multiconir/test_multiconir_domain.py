@@ -77,7 +77,7 @@ def test_exactly_as_many_ladders_as_are_asked_for(tmp_path: Path) -> None:
             "there is no bundled domain 'moves'; did you mean movies? Bundled: people, books, movies, medical, legal; or write a block with name, noun, features, ...",
         ),
         ({"params.source": {"path": "none.jsonl"}}, "there is no source "),
-        ({"params.orders": 11}, "params.orders: must be at most 10, not 11"),
+        ({"params.orders": 11}, "params.orders: must be less than or equal to 10, not 11"),
         ({"params.negatives": {"strategy": "negate"}}, "params.negatives.strategy: "),
         ({"params.half": "c"}, "params.half: "),
         ({"params.wordings": ["loud"]}, "params.wordings.0: must be "),
@@ -102,4 +102,4 @@ def test_a_domain_block_with_a_key_missing(tmp_path: Path) -> None:
     with pytest.raises(RecipeError) as error:
         load_recipe(path)
     assert "params.domain.noun: is missing" in str(error.value)
-    assert "must be a text" not in str(error.value)
+    assert "must be a valid string" not in str(error.value)
