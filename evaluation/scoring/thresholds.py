@@ -94,7 +94,7 @@ def labelled_pairs(collection: Collection) -> LabelledPairs:
         elsewhere = {
             qrel.query_id
             for split in collection.dataset.qrels
-            for qrel in collection.dataset.read_qrels(split)[0]
+            for qrel in collection.dataset.qrels[split].read()[0]
         }
         judged |= {query.query_id for query in queries if query.query_id not in elsewhere}
     queries = [query for query in queries if query.query_id in judged]

@@ -20,8 +20,8 @@ FAMILIES = ("album", "capretrieval", "limit", "multiconir", "niah", "world", "wo
 
 def test_300_pairs_of_seven_families_half_of_them_relevant() -> None:
     dataset = open_dataset(sheet_folder("trust"))
-    family = {one.query_id: one.facts["family"] for one in dataset.read_queries()[0]}
-    qrels = dataset.read_qrels("test")[0]
+    family = {one.query_id: one.facts["family"] for one in dataset.queries.read()[0]}
+    qrels = dataset.qrels["test"].read()[0]
     assert Counter(family.values()) == dict.fromkeys(FAMILIES, 43) | {"world_twins": 42}
     assert sorted(one.query_id for one in qrels) == sorted(family)
     relevant = Counter(family[one.query_id] for one in qrels if one.relevance > 0)

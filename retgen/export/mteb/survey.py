@@ -8,11 +8,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
-from itertools import chain
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from retgen.data import Dataset, Query, qrel_of, query_of
+from retgen.data import Dataset, Query
 from retgen.rows import text_hash
 
 SHORT = 3  # characters: MTEB takes a text of so many for one of poor quality
@@ -133,13 +132,13 @@ def survey(dataset: Dataset, path: Path) -> Survey:
     splits = {name: SplitSurvey() for name in dataset.qrels}
     own = apart = False
     for name, split in splits.items():
-        for qrel in chain.from_iterable(dataset.qrels[name].parsed_chunks(qrel_of, path)):
+        for qrel in dataset.qrels[name].records(path):
             # MTEB counts every score but 0
             positive = float(qrel.relevance) != 0
             split.positives[qrel.query_id] = split.positives.get(qrel.query_id, 0) + positive
             split.judged.add(qrel.doc_id)
             apart |= positive and qrel.query_id == qrel.doc_id
-    queries = chain.from_iterable(dataset.queries.parsed_chunks(query_of, path))
+    queries = dataset.queries.records(path)
     by_text = _queries(queries, splits)
     documents = TextStatistics()
     unseen = {name: set(split.judged) for name, split in splits.items()}
