@@ -114,7 +114,7 @@ def baselines(folder: Path, documents: int, queries: int) -> None:
 
     collection(folder / "baselines", documents, queries)
     dataset = open_dataset(folder / "baselines")
-    judgements = Judgements(dataset.read_queries()[0], dataset.read_qrels("test")[0])
+    judgements = Judgements(dataset.queries.read()[0], dataset.qrels["test"].read()[0])
     rule = WordTerms(judgements)
     batch = Batch(0)
     for number, document in enumerate(dataset.documents(), start=1):

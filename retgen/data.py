@@ -120,10 +120,14 @@ CHUNK_BYTES = 1 << 20  # the rows of one, ten times as large, stay near the proc
 
 @dataclass(frozen=True)
 class TableFiles:
-    """The files of one table, in order, all of one format: jsonl, tsv or parquet."""
+    """The files of one table, in order, all of one format: jsonl, tsv or parquet.
+
+    `parse` makes a record of a row, or says what is wrong with it.
+    """
 
     name: str
     files: tuple[Path, ...]
+    parse: Callable[[Any], Any] = dict
 
     @property
     def format(self) -> str:
@@ -189,15 +193,41 @@ class TableFiles:
         """The names of the columns of Parquet."""
         return list(_parquet(self.files[0], lambda file: file.schema_arrow.names))
 
-    def parsed_chunks(self, parse: Callable[[Any], Any], path: Path) -> Iterator[list[Any]]:
-        """Every row parsed, chunk by chunk. Raises `DatasetError`, naming `path`, for a bad one."""
+    def read(self, first: int | None = None, *, stored: bool = False) -> tuple[Any, list[Problem]]:
+        """All records in order, or the `first` so many, and all invalid rows.
+
+        The records lie in memory, or on disk (`stored`).
+        """
+        problems: list[Problem] = []
+
+        def records() -> Iterator[Any]:
+            read = 0
+            for line, parsed in enumerate(map(self.parse, self), 1):
+                if isinstance(parsed, str):
+                    problems.append(Problem(line, parsed))
+                elif first is None or read < first:
+                    read += 1
+                    yield parsed
+
+        if not stored:
+            return list(records()), problems
+        from retgen.on_disk import BlockList
+
+        return BlockList(records()), problems
+
+    def record_chunks(self, path: Path) -> Iterator[list[Any]]:
+        """The records, chunk by chunk. Raises `DatasetError`, naming `path`, for a bad row."""
         seen = 0
         for chunk in self.chunks():
-            parsed = list(map(parse, self.rows(chunk)))
+            parsed = list(map(self.parse, self.rows(chunk)))
             bad = [Problem(seen + i, one) for i, one in enumerate(parsed, 1) if type(one) is str]
             refuse(self, bad[:1], path)
             seen += len(parsed)
             yield parsed
+
+    def records(self, path: Path) -> Iterator[Any]:
+        """The same, one by one."""
+        return chain.from_iterable(self.record_chunks(path))
 
     def _tsv_rows(self, chunk: Chunk, lines: list[bytes]) -> list[Any]:
         with open(chunk.path, encoding="utf-8-sig", errors="replace") as text:
@@ -271,28 +301,8 @@ class Dataset:
         `strict`: the name under which a row that is none raises `DatasetError`.
         """
         if strict is not None:
-            return chain.from_iterable(self.corpus.parsed_chunks(document_of, strict))
+            return self.corpus.records(strict)
         return (one for one in map(document_of, self.corpus) if isinstance(one, Document))
-
-    def read_queries(self, first: int | None = None) -> tuple[list[Query], list[Problem]]:
-        """All queries in order, or the first so many, and the invalid rows."""
-        return _read(self.queries, query_of, first)
-
-    def read_qrels(self, split: str, first: int | None = None) -> tuple[list[Qrel], list[Problem]]:
-        """All qrels of a split in order, or the first so many, and the invalid rows."""
-        return _read(self.qrels[split], qrel_of, first)
-
-    def stored_queries(self, first: int | None = None) -> tuple[Sequence[Query], list[Problem]]:
-        """As `read_queries`; they lie on disk."""
-        return _read(self.queries, query_of, first, stored=True)
-
-    def stored_qrels(self, split: str) -> tuple[Sequence[Qrel], list[Problem]]:
-        """As `read_qrels`; they lie on disk."""
-        return _read(self.qrels[split], qrel_of, stored=True)
-
-    def read_graded(self, split: str, first: int | None = None) -> tuple[list[Qrel], list[Problem]]:
-        """All grades of a split in order, or the first so many, and the invalid rows."""
-        return _read(self.graded[split], qrel_of, first)
 
     def queries_and_qrels(self, path: Path, split: str) -> tuple[list[Query], list[Qrel]]:
         """Queries and qrels of a split.
@@ -300,8 +310,8 @@ class Dataset:
         Raises `DatasetError`, naming `path`, for a broken row, a query that stands twice, and two
         rows that judge a pair differently.
         """
-        queries, bad = self.read_queries()
-        qrels, bad_qrels = self.read_qrels(split)
+        queries, bad = self.queries.read()
+        qrels, bad_qrels = self.qrels[split].read()
         for table, read, problems in (
             (self.queries, queries, bad),
             (self.qrels[split], qrels, bad_qrels),
@@ -440,22 +450,23 @@ def open_dataset(path: Path | str, *, checked: bool = True) -> Dataset:
     if run and checked:
         check_files(run, "dataset/", "tables/")
     tables: dict[str, TableFiles] = {}
+    kinds = {"corpus": document_of, "queries": query_of}
     for name, files in table_files(root).items():
         if not files:
             raise DatasetError(
                 f"{path} holds no {name} table.{missing_table_hint(root, name)} "
                 f"A data set is {LAYOUTS}."
             )
-        tables[name] = TableFiles(name, files)
+        tables[name] = TableFiles(name, files, kinds[name])
     qrels, graded = (
         {
-            split: TableFiles(f"{stem} ({split})", files)
+            split: TableFiles(f"{stem} ({split})", files, qrel_of)
             for split, files in split_files(root, stem, *folders).items()
         }
         for stem, folders in (("qrels", ("data", "default")), (GRADED, ()))
     )
     if not qrels and _lists_positives(tables["queries"]):
-        qrels["test"] = _Positives("qrels (test)", tables["queries"].files)
+        qrels["test"] = _Positives("qrels (test)", tables["queries"].files, qrel_of)
     return Dataset(root, run, tables["corpus"], tables["queries"], qrels, graded)
 
 
@@ -507,28 +518,6 @@ def _text_chunks(path: Path, size: int) -> Iterator[Chunk]:
                 stop += len(file.readline())
             yield Chunk(path, start, stop)
             start = stop
-
-
-def _read(
-    table: TableFiles, parse: Any, first: int | None = None, *, stored: bool = False
-) -> tuple[Any, list[Problem]]:
-    """Records, `stored` on disk or in memory, and problems; of the records only the `first`."""
-    problems: list[Problem] = []
-
-    def records() -> Iterator[Any]:
-        read = 0
-        for line, parsed in enumerate(map(parse, table), 1):
-            if isinstance(parsed, str):
-                problems.append(Problem(line, parsed))
-            elif first is None or read < first:
-                read += 1
-                yield parsed
-
-    if not stored:
-        return list(records()), problems
-    from retgen.on_disk import BlockList
-
-    return BlockList(records()), problems
 
 
 def _what_is_missing(row: dict[str, Any], strings: dict[str, Any], also: Iterable[str] = ()) -> str:

@@ -14,7 +14,9 @@ import shutil
 import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
+from dataclasses import dataclass
 from functools import cached_property, partial
+from itertools import chain, islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -134,7 +136,7 @@ def table_files(
 
 def _lines(table: TableFile) -> Iterator[bytes]:
     for block in lines_of(table):
-        yield from bytes(block.data).splitlines(keepends=True)
+        yield from block.splitlines(keepends=True)
 
 
 def write_dataset(
@@ -163,14 +165,15 @@ def write_dataset(
     missing = [one for one in corpus if one.name not in files]
     done = sum(one.stop - one.start for one in there)
 
-    def shown(table: TableFile, lines: Iterable[Lines]) -> Iterator[Lines]:
+    def shown(lines: Iterable[bytes]) -> Iterator[bytes]:
+        nonlocal done
         for one in lines:
             yield one
-            progress("corpus", done + one.stop - table.start, records.corpus.count)
+            done += one.count(b"\n")
+            progress("corpus", done, records.corpus.count)
 
-    for table, lines in lines_by_table(recipe, run, missing, engine):
-        files[table.name] = write_table(run, table, shown(table, lines))
-        done += table.stop - table.start
+    for table, lines in lines_by_table(recipe, missing, engine):
+        files[table.name] = write_table(run, table, shown(lines))
     for one in others:
         files[one.name] = write_table(run, one, lines_of(one))
     for path in sorted((run / SOURCES).glob("*")):
@@ -179,99 +182,74 @@ def write_dataset(
     return dict(sorted(files.items())), len(there)
 
 
-class Lines(NamedTuple):
-    """JSON Lines of a table up to the row before `stop`: whole blocks, unless they are the last."""
-
-    stop: int
-    data: bytes
-
-
-def lines_of(table: TableFile) -> Iterator[Lines]:
+def lines_of(table: TableFile) -> Iterator[bytes]:
     """The lines of a table, block by block."""
     for first in range(table.start, table.stop, BLOCK):
-        last = min(first + BLOCK, table.stop)
-        yield Lines(last, table.rows.jsonl(first, last))
+        yield table.rows.jsonl(first, min(first + BLOCK, table.stop))
 
 
 def lines_by_table(
-    recipe: Recipe, run: Path, corpus: Sequence[TableFile], engine: Engine
-) -> Iterator[tuple[TableFile, Iterator[Lines]]]:
-    """Files of the corpus with their lines, in order: made here or, where that pays, elsewhere."""
-    if not corpus or not engine.pays(_seconds_of(corpus)):
+    recipe: Recipe, corpus: Sequence[TableFile], engine: Engine
+) -> Iterator[tuple[TableFile, Iterator[bytes]]]:
+    """Files of the corpus with their lines, in order: made here or, where that pays, elsewhere.
+
+    The lines are whole blocks, but for the last ones of a file.
+    """
+    pieces, seconds = _pieces_of(corpus)
+    if not engine.pays(seconds):
         yield from ((one, lines_of(one)) for one in corpus)
         return
-    pieces = _pieces_of(corpus)
-    made = engine.map(_make_piece, _Corpus(recipe, run), pieces.items())
-
-    def taken(table: TableFile) -> Iterator[Lines]:
-        at = table.start
-        while at < table.stop:
-            name, data = next(made)
-            at = pieces[name].stop
-            yield Lines(at, data)
-
-    with contextlib.closing(made):
-        for one in corpus:
-            yield one, taken(one)
+    tasks = ((f"{one[0]} {one[1]}", one) for one in chain.from_iterable(pieces))
+    with contextlib.closing(engine.map(_make_piece, _Corpus(recipe), tasks)) as made:
+        for table, own in zip(corpus, pieces, strict=True):
+            yield table, (data for _, data in islice(made, len(own)))
 
 
-def _seconds_of(tables: Sequence[TableFile]) -> float:
-    """What making all rows takes in one process, by the first ones of each table."""
-    result = 0.0
-    for one in tables:
-        some = min(one.start + 2 * BLOCK, one.stop)
-        began = time.perf_counter()
-        one.rows.jsonl(one.start, some)
-        took = time.perf_counter() - began
-        result += took * (one.stop - one.start) / max(1, some - one.start)
-    return result
-
-
+@dataclass
 class _Corpus:
     """What makes rows of the corpus in any process: the records, made once in each."""
 
-    def __init__(self, recipe: Recipe, run: Path) -> None:
-        self.recipe, self.run = recipe, run
+    recipe: Recipe
 
     @cached_property
     def files(self) -> dict[str, TableFile]:
         """By name."""
         return {one.name: one for one in table_files(self.recipe, self.recipe.records())[0]}
 
-    def __getstate__(self) -> dict[str, Any]:
-        return {"recipe": self.recipe, "run": self.run}
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _Corpus, (self.recipe,)
 
 
 LEAST, MOST = 1 << 20, 16 << 20  # bytes of a piece, more or less: a 64th of the corpus
+_Piece = tuple[str, int, int]  # rows start..stop-1 of the corpus, in a file of that name
 
 
-class _Piece(NamedTuple):
-    """Rows start..stop-1 of the corpus, in a file of that name."""
+def _pieces_of(corpus: Sequence[TableFile]) -> tuple[list[list[_Piece]], float]:
+    """What each file is made of, in order, and the seconds that all takes in one process.
 
-    file: str
-    start: int
-    stop: int
-
-
-def _pieces_of(corpus: Sequence[TableFile]) -> dict[str, _Piece]:
-    """What files are made of, in order."""
-    result = {}
-    for one in corpus:
-        some = one.rows.jsonl(one.start, min(one.start + 16, one.stop))
-        row = max(1, len(some) // 16)
-        size = min(max(LEAST, row * (one.stop - one.start) * len(corpus) // 64), MOST)
-        rows = max(BLOCK, size // row // BLOCK * BLOCK)
-        for start in range(one.start, one.stop, rows):
-            result[f"{one.name} {start}"] = _Piece(one.name, start, min(start + rows, one.stop))
-    return result
+    Judged by the first rows.
+    """
+    total = sum(one.stop - one.start for one in corpus)
+    if not total:
+        return [[] for _ in corpus], 0.0
+    start, some = corpus[0].start, min(2 * BLOCK, corpus[0].stop - corpus[0].start)
+    began = time.perf_counter()
+    row = len(corpus[0].rows.jsonl(start, start + some)) // some
+    seconds = (time.perf_counter() - began) * total / some
+    rows = max(BLOCK, min(max(LEAST, row * total // 64), MOST) // row // BLOCK * BLOCK)
+    pieces = [
+        [(one.name, at, min(at + rows, one.stop)) for at in range(one.start, one.stop, rows)]
+        for one in corpus
+    ]
+    return pieces, seconds
 
 
 def _make_piece(corpus: _Corpus, piece: _Piece) -> bytes:
-    table = corpus.files[piece.file]._replace(start=piece.start, stop=piece.stop)
-    return b"".join(lines.data for lines in lines_of(table))
+    name, start, stop = piece
+    return b"".join(lines_of(corpus.files[name]._replace(start=start, stop=stop)))
 
 
-def write_table(run: Path, table: TableFile, lines: Iterable[Lines]) -> FileInfo:
+def write_table(run: Path, table: TableFile, lines: Iterable[bytes]) -> FileInfo:
     """Write a table's file."""
     path = run / table.name
     if path.suffix == ".parquet":
@@ -282,13 +260,13 @@ def write_table(run: Path, table: TableFile, lines: Iterable[Lines]) -> FileInfo
         for one in lines:
             if written:
                 written.result()
-            written = writer.submit(file.write, one.data)
+            written = writer.submit(file.write, one)
         if written:
             written.result()
     return file.info
 
 
-def _write_parquet(path: Path, table: TableFile, lines: Iterable[Lines]) -> FileInfo:
+def _write_parquet(path: Path, table: TableFile, lines: Iterable[bytes]) -> FileInfo:
     import pyarrow as pa
     import pyarrow.parquet as pq
 
@@ -302,40 +280,29 @@ def _write_parquet(path: Path, table: TableFile, lines: Iterable[Lines]) -> File
     return file.info
 
 
-def arrow_rows(lines: Lines, schema: Any) -> Any:
+def arrow_rows(lines: bytes, schema: Any) -> Any:
     """Rows as Arrow has them, read back from their JSON."""
     import pyarrow as pa
     import pyarrow.json as pj
 
     options = pj.ParseOptions(explicit_schema=schema, unexpected_field_behavior="error")
     read = pj.ReadOptions(use_threads=False, block_size=1 << 30)
-    return pj.read_json(pa.BufferReader(lines.data), read, options).cast(schema)
+    return pj.read_json(pa.BufferReader(lines), read, options).cast(schema)
 
 
 def arrow_schema(table: TableFile) -> Any:
     """Arrow types: strings and int32 scores, and the metadata as the family declares it."""
     import pyarrow as pa
 
-    features = table.features
     first = table.rows.jsonl(table.start, min(table.start + 1, table.stop))
     row = orjson.loads(first) if first else {}
 
     def kind(declared: Any) -> Any:
+        if isinstance(declared, Mapping):
+            return pa.struct([(name, kind(one)) for name, one in declared.items()])
         if isinstance(declared, list):
             return pa.list_(kind(declared[0]))
-        return {
-            "int32": pa.int32(),
-            "string": pa.string(),
-            "float64": pa.float64(),
-            "bool": pa.bool_(),
-        }[declared]
+        return pa.type_for_alias(declared)
 
-    fields = []
-    for key in row:
-        if key == "metadata":
-            fields.append((key, pa.struct([(name, kind(t)) for name, t in features.items()])))
-        elif key in features:
-            fields.append((key, kind(features[key])))
-        else:
-            fields.append((key, pa.int32() if key == "score" else pa.string()))
-    return pa.schema(fields)
+    kinds = {"score": "int32", **table.features, "metadata": table.features}
+    return pa.schema([(key, kind(kinds.get(key, "string"))) for key in row])

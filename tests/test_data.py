@@ -113,8 +113,8 @@ def test_layouts(write: Write, tmp_path: Path) -> None:
     assert documents[0][:3] == ("d0", "Title 0", "Some words about topic0 here.")
     assert documents[-1].doc_id == "d29"
     assert list(dataset.qrels) == ["test"]
-    assert dataset.read_queries() == ([(q["_id"], q["text"], None) for q in QUERIES], [])
-    assert dataset.read_qrels("test") == (QRELS, [])
+    assert dataset.queries.read() == ([(q["_id"], q["text"], None) for q in QUERIES], [])
+    assert dataset.qrels["test"].read() == (QRELS, [])
     validation = validate(tmp_path / "x")
     assert (validation.ok, validation.findings) == (True, [])
     assert validation.statistics["documents"] == 30
@@ -380,7 +380,7 @@ def test_positives_that_are_none(tmp_path: Path) -> None:
         ],
     )
     dataset = open_dataset(tmp_path)
-    assert dataset.read_qrels("test") == (
+    assert dataset.qrels["test"].read() == (
         [("q1", "a", 2)],
         [
             (2, "is no judgement: the positives of query q1 hold 'b'"),
@@ -388,7 +388,7 @@ def test_positives_that_are_none(tmp_path: Path) -> None:
             (4, "is no judgement: the positives of query q3 hold None"),
         ],
     )
-    queries, problems = dataset.read_queries()
+    queries, problems = dataset.queries.read()
     assert [query.text for query in queries] == ["书", "车", "馆", "站"]
     assert problems == [(5, "_id is not a string")]
 

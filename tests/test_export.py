@@ -28,7 +28,7 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def tables(path: Path) -> tuple[Any, Any, Any]:
     dataset = open_dataset(path)
-    return list(dataset.documents()), dataset.read_queries(), dataset.read_qrels("test")
+    return list(dataset.documents()), dataset.queries.read(), dataset.qrels["test"].read()
 
 
 @pytest.mark.slow

@@ -76,7 +76,7 @@ def read_test_set(name: str, dataset: Dataset) -> HeldOut:
         one.doc_id: f"{one.title}\n{one.text}" if one.title else one.text
         for one in dataset.documents(strict=Path(name))
     }
-    queries, problems = dataset.read_queries()
+    queries, problems = dataset.queries.read()
     refuse(dataset.queries, problems, Path(name))
     return HeldOut(name, passages, {query.query_id: query.text for query in queries})
 

@@ -194,7 +194,7 @@ def with_mined_negatives(
         by_text.setdefault(text, []).append(i)
     judged: dict[str, set[str]] = {}
     for split in dataset.qrels:
-        for qrel in dataset.read_qrels(split)[0]:
+        for qrel in dataset.qrels[split].read()[0]:
             if qrel.relevance > 0:
                 judged.setdefault(qrel.query_id, set()).add(qrel.doc_id)
     queries = {anchor: i for i, anchor in enumerate(dict.fromkeys(pairs.anchors))}

@@ -18,7 +18,7 @@ import orjson
 import xxhash
 from numpy.typing import NDArray
 
-from retgen.data import Document, TableFiles, document_of, qrel_of, query_of
+from retgen.data import Document, TableFiles
 from retgen.errors import DatasetError
 from retgen.progress import Progress
 from retgen.rows import text_hash
@@ -64,12 +64,11 @@ class HashedTable:
     def __init__(self, files: TableFiles | None, path: Path, progress: Progress) -> None:
         self._files = files
         kind = files.name if files is not None else ""
-        self._parse = {"corpus": document_of, "queries": query_of}.get(kind, qrel_of)
         kinds = _TEXTS if kind in ("corpus", "queries") else _QRELS
         held = {name: array(code) for name, (code, _) in kinds.items()}
         self._starts: list[int] = []  # the first row of each chunk
         total = len(files.chunks()) if files is not None else 0
-        chunks = files.parsed_chunks(self._parse, path) if files is not None else ()
+        chunks = files.record_chunks(path) if files is not None else ()
         for number, records in enumerate(chunks, start=1):
             self._starts.append(len(next(iter(held.values()))))
             for name, (_, value) in kinds.items():
@@ -90,7 +89,7 @@ class HashedTable:
         result = []
         for row, place in zip(wanted.tolist(), places.tolist(), strict=True):
             rows, at = rows_of.get(place, []), row - self._starts[place]
-            record = self._parse(rows[at]) if at < len(rows) else ""
+            record = self._files.parse(rows[at]) if at < len(rows) else ""
             if isinstance(record, str):
                 raise DatasetError(
                     f"{self._files.files[0]} changed while it was read; run the command again"

@@ -198,7 +198,7 @@ def _by_split(path: Path) -> str:
     from retgen.data import open_dataset
 
     dataset = open_dataset(path, checked=False)
-    asked = {name: {row[0] for row in dataset.read_qrels(name)[0]} for name in dataset.qrels}
+    asked = {name: {row[0] for row in dataset.qrels[name].read()[0]} for name in dataset.qrels}
     if sum(map(len, asked.values())) > len(set().union(*asked.values())):
         return ""  # splits of documents, not of queries
     return f" ({', '.join(f'{len(ids):,} {name}' for name, ids in asked.items())})"

@@ -7,13 +7,13 @@ from __future__ import annotations
 
 import sqlite3
 from collections.abc import Iterator, Sequence
-from itertools import chain, groupby
+from itertools import groupby
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import orjson
 
-from retgen.data import Dataset, Qrel, Query, TableFiles, qrel_of, query_of, training_pairs
+from retgen.data import Dataset, Qrel, Query, training_pairs
 from retgen.errors import DatasetError
 
 _SCHEMA = """
@@ -76,30 +76,24 @@ class JudgedRecords:
 
     def _read(self) -> None:
         dataset = self._dataset
-        for query in chain.from_iterable(dataset.queries.parsed_chunks(query_of, self._path)):
+        for query in dataset.queries.records(self._path):
             added = self._sql.execute(
                 "insert or ignore into query (id, text, metadata) values (?, ?, ?)",
                 (query.query_id, query.text, orjson.dumps(query.metadata)),
             )
             if not added.rowcount:
                 raise DatasetError(f"{self._path}: query {query.query_id} stands twice")
-        for split, table in dataset.qrels.items():
-            self._sql.executemany(
-                "insert into qrel (split, q, d, score) values (?, ?, ?, ?)",
-                ((split, r.query_id, r.doc_id, float(r.relevance)) for r in self._rows(table)),
-            )
-        for split, table in dataset.graded.items():
-            self._sql.executemany(
-                "insert or replace into grade values (?, ?, ?, ?)",
-                ((split, r.query_id, r.doc_id, float(r.relevance)) for r in self._rows(table)),
-            )
+        for name, tables in (("qrel", dataset.qrels), ("grade", dataset.graded)):
+            for split, table in tables.items():
+                rows = table.records(self._path)
+                self._sql.executemany(
+                    f"insert or replace into {name} (split, q, d, score) values (?, ?, ?, ?)",
+                    ((split, one.query_id, one.doc_id, float(one.relevance)) for one in rows),
+                )
         self._sql.execute("create index judged on qrel (split, q)")
         self._sql.execute(
             "insert or ignore into answered select split, q from qrel where score > 0"
         )
-
-    def _rows(self, table: TableFiles) -> Iterator[Qrel]:
-        return chain.from_iterable(table.parsed_chunks(qrel_of, self._path))
 
     def _check(self) -> None:
         for split, query_id in self._sql.execute(
@@ -147,7 +141,9 @@ class JudgedRecords:
         """The grades beside the qrels of the queries with a positive in a split, in order."""
         answered = self._sql.execute("select q from answered where split = ?", (split,))
         wanted = {query_id for (query_id,) in answered}
-        return (one for one in self._rows(self._dataset.graded[split]) if one.query_id in wanted)
+        return (
+            one for one in self._dataset.graded[split].records(self._path) if one.query_id in wanted
+        )
 
     def count(self, split: str) -> tuple[int, int]:
         """Queries with a positive in a split, and their qrels."""

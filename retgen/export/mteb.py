@@ -9,13 +9,12 @@ import json
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
-from itertools import chain
 from pathlib import Path
 from typing import Any
 
 import orjson
 
-from retgen.data import Dataset, open_dataset, qrel_of
+from retgen.data import Dataset, open_dataset
 from retgen.errors import UsageError
 from retgen.evaluation.scoring.measures import measure_of_mteb, mteb_score
 from retgen.evaluation.scoring.mteb_files import task_name
@@ -151,7 +150,7 @@ def _queries_are_documents(dataset: Dataset, path: Path) -> bool:
     """
     judged = set()
     for table in dataset.qrels.values():
-        for qrel in chain.from_iterable(table.parsed_chunks(qrel_of, path)):
+        for qrel in table.records(path):
             if qrel.relevance > 0 and qrel.query_id == qrel.doc_id:
                 return False
             judged.add(qrel.query_id)

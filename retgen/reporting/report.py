@@ -131,7 +131,7 @@ def _picture(dataset: Dataset, positives: int) -> dict[str, Any] | None:
         return None
     split = "test" if "test" in dataset.qrels else next(iter(dataset.qrels))
     rows: dict[str, set[str]] = {}
-    for query_id, doc_id, relevance in dataset.read_qrels(split)[0]:
+    for query_id, doc_id, relevance in dataset.qrels[split].read()[0]:
         if relevance > 0:
             rows.setdefault(query_id, set()).add(doc_id)
     place = _cuthill_mckee_columns(list(rows.values()))

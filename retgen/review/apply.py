@@ -164,11 +164,11 @@ def _current(run: Path, items: list[Item]) -> dict[str, tuple[ShownPair, float |
     dataset = open_dataset(run)
     wanted = {one.doc_id for one in items}
     documents = {one.doc_id: one for one in dataset.documents() if one.doc_id in wanted}
-    queries = {one.query_id: one for one in dataset.read_queries()[0]}
+    queries = {one.query_id: one for one in dataset.queries.read()[0]}
     labels = {
         (split, q, d): relevance
         for split in {one.split for one in items} & {*dataset.qrels}
-        for q, d, relevance in dataset.read_qrels(split)[0]
+        for q, d, relevance in dataset.qrels[split].read()[0]
     }
     result = {}
     for one in items:

@@ -201,7 +201,7 @@ def _of_this_data_set(review: Review) -> None:
     """Raise `DatasetError` for the verdicts of another data set; one that changed is let pass."""
     if not review.items or review.change_message() is None:
         return
-    known = {query.query_id for query in review.dataset.read_queries()[0]}
+    known = {query.query_id for query in review.dataset.queries.read()[0]}
     if not any(item.query_id in known for item in review.items):
         raise DatasetError(
             f"{review.store.path} is the review of another data set: none of its "

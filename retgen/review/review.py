@@ -185,7 +185,7 @@ class Review:
             return False
         if (why := self.change_message()) is not None:
             raise DatasetError(f"{why}. All {len(self.items):,} items that were read are judged")
-        queries = {query.query_id: query for query in self.dataset.read_queries()[0]}
+        queries = {query.query_id: query for query in self.dataset.queries.read()[0]}
         found = items.documents(self.dataset, {pair.doc_id for pair in wanted})
         self.store.add_items(*items.items_of(wanted, queries, found, settings.split))
         self._read_items()
@@ -330,10 +330,10 @@ class Review:
             return []
         verdicts = [v for given in self.by_item().values() for v in given]
         judged = {v.item_id: self.item(v.item_id) for v in verdicts}
-        queries = {one.query_id: one for one in self.dataset.read_queries()[0]}
+        queries = {one.query_id: one for one in self.dataset.queries.read()[0]}
         found = items.documents(self.dataset, {item.doc_id for item in judged.values()})
         split = self.settings.split
-        rows = self.dataset.read_qrels(split)[0] if split in self.dataset.qrels else []
+        rows = self.dataset.qrels[split].read()[0] if split in self.dataset.qrels else []
         labels = {(row.query_id, row.doc_id): row.relevance for row in rows}
         reasons: dict[str, str] = {}
         for item in judged.values():

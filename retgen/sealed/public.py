@@ -26,7 +26,7 @@ def write_public(run: Path, folder: Path) -> dict[str, FileInfo]:
         {"_id": one.doc_id, "title": one.title, "text": one.text}
         for one in dataset.documents(strict=run)
     )
-    queries = ({"_id": one.query_id, "text": one.text} for one in dataset.read_queries()[0])
+    queries = ({"_id": one.query_id, "text": one.text} for one in dataset.queries.read()[0])
     return {
         _CORPUS: _write_sorted(folder / _CORPUS, documents),
         _QUERIES: _write_sorted(folder / _QUERIES, queries),
@@ -40,7 +40,7 @@ def check_submission(run: Path, file: Path) -> None:
     What ranks a document twice `gen eval` refuses as well. Raises `DatasetError`.
     """
     dataset = open_dataset(run)
-    queries = {query.query_id for query in dataset.read_queries()[0]}
+    queries = {query.query_id for query in dataset.queries.read()[0]}
     lines = list(run_lines(file))
     wanted = {doc for _, _, doc, _ in lines}
     held = {one.doc_id for one in dataset.documents() if one.doc_id in wanted}

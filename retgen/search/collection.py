@@ -148,7 +148,7 @@ def load(
     if every_query and not dataset.qrels:
         split = split or "test"
         rows: list[Qrel] = []
-        queries, problems = dataset.read_queries()
+        queries, problems = dataset.queries.read()
         refuse(dataset.queries, problems, path)
     else:
         split = which_split(dataset, path, split)
@@ -251,7 +251,7 @@ def _of_split(
         qrel.query_id
         for other in dataset.qrels
         if other != split
-        for qrel in dataset.read_qrels(other)[0]
+        for qrel in dataset.qrels[other].read()[0]
     }
 
     def stated(query: Query) -> str:
@@ -284,7 +284,7 @@ def _grades(
     """Grades beside the qrels of a split, of the queries that are scored."""
     if split not in dataset.graded:
         return None
-    rows, problems = dataset.read_graded(split)
+    rows, problems = dataset.graded[split].read()
     refuse(dataset.graded[split], problems, path)
     result = _by_query(path, rows)
     return {query.query_id: result.get(query.query_id, {}) for query in queries}

@@ -204,11 +204,11 @@ def _compare_tables(
 ) -> Iterator[Finding]:
     """One finding a file whose rows are not those of the records."""
     corpus, others = table_files(recipe, records)
-    made = lines_by_table(recipe, run, corpus, engine)
+    made = lines_by_table(recipe, corpus, engine)
     tables = chain(made, ((one, lines_of(one)) for one in others))
     for number, (table, blocks) in enumerate(tables, start=1):
         if (run / table.name).is_file():  # else that is a finding of its own
-            lines = chain.from_iterable(io.BytesIO(one.data) for one in blocks)
+            lines = chain.from_iterable(io.BytesIO(one) for one in blocks)
             yield from _compare_lines(run, table.name, lines)
         for _ in blocks:  # those of the next file come after them
             pass

@@ -102,7 +102,7 @@ def _not_looked_at(recipe: Recipe, before: Dataset) -> Iterator[Finding]:
     """
     path = recipe.file.review[0]
     wanted = read_decisions(path).rows
-    queries = {one.query_id: one.text for one in before.read_queries()[0]}
+    queries = {one.query_id: one.text for one in before.queries.read()[0]}
     of = {one.doc_id for one in wanted}
     documents = {one.doc_id: one for one in before.documents() if one.doc_id in of}
     for one in wanted:

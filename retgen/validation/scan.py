@@ -39,14 +39,16 @@ def load_judgements(dataset: Dataset, split: str | None, recipe: Recipe | None) 
     split = which_split(dataset, dataset.root, split)
     at_most = _AT_MOST if recipe is not None and recipe.family.candidate_sets else None
     qrels: Sequence[Qrel]
-    queries, query_problems = dataset.stored_queries(at_most)
+    queries, query_problems = dataset.queries.read(at_most, stored=True)
     if at_most is None:
-        qrels, qrel_problems = dataset.stored_qrels(split)
+        qrels, qrel_problems = dataset.qrels[split].read(stored=True)
     else:
         asked = {query.query_id for query in queries}
-        some, qrel_problems = dataset.read_qrels(split, at_most * _EACH)
+        some, qrel_problems = dataset.qrels[split].read(at_most * _EACH)
         qrels = [qrel for qrel in some if qrel.query_id in asked]
-    others = {name: dataset.stored_qrels(name) for name in dataset.qrels if name != split}
+    others = {
+        name: dataset.qrels[name].read(stored=True) for name in dataset.qrels if name != split
+    }
     result = Judgements(
         queries,
         qrels,

@@ -41,7 +41,7 @@ def parent(made: Path, tmp_path: Path) -> Path:
 
 
 def pairs_of(parent: Path) -> list[tuple[str, str]]:
-    return [(q, d) for q, d, _ in open_dataset(parent).read_qrels("test")[0]]
+    return [(q, d) for q, d, _ in open_dataset(parent).qrels["test"].read()[0]]
 
 
 def reviewed_by(
@@ -49,9 +49,9 @@ def reviewed_by(
 ) -> Path:
     """A review of these pairs, as `gen review` leaves it."""
     dataset = open_dataset(parent)
-    queries = {one.query_id: one.text for one in dataset.read_queries()[0]}
+    queries = {one.query_id: one.text for one in dataset.queries.read()[0]}
     documents = {one.doc_id: one for one in dataset.documents()}
-    labels = {(q, d): r for q, d, r in dataset.read_qrels("test")[0]}
+    labels = {(q, d): r for q, d, r in dataset.qrels["test"].read()[0]}
     store = Store(parent / "verdicts.sqlite")
     store.keep_settings(Settings(annotators=people, split="test"))
     items, verdicts = [], []
@@ -100,7 +100,7 @@ def both(decision: Decision, relevance: int | None, **edits: str) -> list[Any]:
 
 
 def qrels(run: Path) -> dict[tuple[str, str], float]:
-    return {(q, d): r for q, d, r in open_dataset(run).read_qrels("test")[0]}
+    return {(q, d): r for q, d, r in open_dataset(run).qrels["test"].read()[0]}
 
 
 def rejected(run: Path) -> list[Any]:
@@ -255,7 +255,7 @@ def test_texts_are_edited_and_vouch_only_for_the_pair_that_was_looked_at(parent:
     result = apply_review(parent)
     documents = {d.doc_id: d.text for d in open_dataset(result.path).documents()}
     assert documents[doc_id] == f"{text} Or so."
-    queries = {q.query_id: q.text for q in open_dataset(result.path).read_queries()[0]}
+    queries = {q.query_id: q.text for q in open_dataset(result.path).queries.read()[0]}
     assert queries[query_id] == "Who is it?"
     touched = sum(q == query_id or d == doc_id for q, d in pairs)
     assert result.manifest["evidence"] == {

@@ -132,5 +132,5 @@ def test_digits_of_a_tsv_are_numbers(folder: Path) -> None:
     (folder / "qrels").mkdir()
     lines = ["query-id\tcorpus-id\tscore", *(f"{q}\t{d}\t1" for q, d, _ in TEST)]
     (folder / "qrels" / "test.tsv").write_text("\n".join(lines) + "\n")
-    assert open_dataset(folder).read_qrels("test") == (TEST, [])
+    assert open_dataset(folder).qrels["test"].read() == (TEST, [])
     assert findings_of(folder, TRAIN) == []

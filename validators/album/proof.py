@@ -166,7 +166,7 @@ class AlbumProof(CorpusRule):
         self.state = CaptionState()
 
     def read_qrels(self, dataset: Dataset, split: str) -> None:
-        rows = dataset.read_graded(split)[0] if split in dataset.graded else []
+        rows = dataset.graded[split].read()[0] if split in dataset.graded else []
         self._graded = {(query_id, doc_id): grade for query_id, doc_id, grade in rows}
 
     def scan(self, batch: Batch) -> None:

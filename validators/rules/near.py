@@ -213,7 +213,7 @@ def overlap(own: Dataset, other: Dataset, name: str, scratch: str) -> Iterator[F
                 batch = Batch(0)
         spool.add(batch.words())
     yield from _overlap(name, "documents", ids, spool.sets(scratch), spool.order())
-    queries = own.read_queries()[0], other.read_queries()[0]
+    queries = own.queries.read()[0], other.queries.read()[0]
     texts: dict[str, int] = {}
     order = [texts.setdefault(normalise_text(q.text), len(texts)) for some in queries for q in some]
     ids = [q.query_id for q in queries[0]], [q.query_id for q in queries[1]]

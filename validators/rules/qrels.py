@@ -172,7 +172,7 @@ class GradedQrels(QueryRule):
                 message = f"{GRADED} has a split {name}, of which there are no qrels"
                 yield self.finding([name], message)
             kept = None if self.compares and name == split else 0
-            grades, problems = dataset.read_graded(name, kept)
+            grades, problems = dataset.graded[name].read(kept)
             table = dataset.graded[name]
             for place, problem in zip(
                 table.places([problem.line for problem in problems]), problems, strict=True

@@ -194,7 +194,7 @@ class WorldProof(CorpusRule):
         split = self.judgements.split
         if self._dataset is None or split not in self._dataset.graded:
             return {}
-        return _by_query(self._dataset.read_graded(split)[0])
+        return _by_query(self._dataset.graded[split].read()[0])
 
 
 def _unlike(stated: Sequence[str], noted: Any) -> str:

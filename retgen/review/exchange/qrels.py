@@ -42,7 +42,7 @@ def write(review: Review, folder: Path) -> None:
     split = review.settings.split
     if split not in review.dataset.qrels:
         raise UsageError(f"{review.path} has no qrels of split {split}, so there is none to patch")
-    qrels = review.dataset.read_qrels(split)[0]
+    qrels = review.dataset.qrels[split].read()[0]
     zeros = any(one.relevance == 0 for one in qrels)
     graded = any(one.relevance > 1 for one in qrels)
     changes = list(_changes(review, zeros, graded))

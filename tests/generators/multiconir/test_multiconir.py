@@ -287,12 +287,12 @@ def test_binary_labels_are_exported_and_the_grades_beside_them(
     finished: Path, tmp_path: Path
 ) -> None:
     dataset = open_dataset(finished)
-    qrels, grades = dataset.read_qrels("test")[0], dataset.read_graded("test")[0]
+    qrels, grades = dataset.qrels["test"].read()[0], dataset.graded["test"].read()[0]
     assert [qrel[:2] for qrel in qrels] == [grade[:2] for grade in grades]
     for layout in ("mteb", "beir"):
         again = open_dataset(export(finished, layout, tmp_path / layout))
         assert (list(again.qrels), list(again.graded)) == (["test"], ["test"])
-        assert (again.read_qrels("test")[0], again.read_graded("test")[0]) == (qrels, grades)
+        assert (again.qrels["test"].read()[0], again.graded["test"].read()[0]) == (qrels, grades)
     assert sorted(path.name for path in (tmp_path / "beir" / "qrels").iterdir()) == ["test.tsv"]
     task = (tmp_path / "mteb" / "task.py").read_text()
     assert 'main_score="ndcg_at_10"' in task

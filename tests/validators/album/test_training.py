@@ -57,8 +57,8 @@ def test_what_is_changed_is_found(
 
 def test_a_pair_of_the_test_set_is_found(album: Path, tmp_path: Path) -> None:
     dataset = open_dataset(album)
-    query = dataset.read_queries()[0][0]
-    qrels = dataset.read_qrels("test")[0]
+    query = dataset.queries.read()[0][0]
+    qrels = dataset.qrels["test"].read()[0]
     relevant = {one.doc_id for one in qrels if one.query_id == query.query_id}
     caption = next(one.text for one in dataset.documents() if one.doc_id in relevant)
 
