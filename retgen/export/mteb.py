@@ -5,7 +5,6 @@ A run knows most fields; what only the user knows stands in mteb.yaml beside its
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -276,7 +275,7 @@ def _dataset(task: MtebTask, up: int) -> str:
     if task.repository:
         lines += [
             'if not (HERE / "qrels").is_dir():  # this file without its tables: the Hub has them',
-            f'    DATASET = {{"path": {_literal(task.repository)}, "revision": "main"}}'
+            f'    DATASET = {{"path": {task.repository!r}, "revision": "main"}}'
             "  # MTEB itself wants a commit",
         ]
     return "\n".join(lines)
@@ -285,18 +284,7 @@ def _dataset(task: MtebTask, up: int) -> str:
 def _field(task: MtebTask, key: str) -> str:
     value = task.fields[key]
     yours = f"  # for you to state: {task.yours[key]}" if key in task.yours else ""
-    return f"        {key}={_literal(value)},{yours}\n"
-
-
-def _literal(value: Any) -> str:
-    """A value in Python's words; texts in double quotes."""
-    if isinstance(value, str):
-        return json.dumps(value, ensure_ascii=False) if value.isprintable() else repr(value)
-    if isinstance(value, list):
-        return f"[{', '.join(map(_literal, value))}]"
-    if isinstance(value, tuple):
-        return f"({', '.join(map(_literal, value))})"
-    return repr(value)
+    return f"        {key}={value!r},{yours}\n"
 
 
 def eval_yaml(task: MtebTask) -> str:

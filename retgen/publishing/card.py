@@ -15,7 +15,7 @@ from retgen.dataset_files import card_header
 from retgen.export.facts import evaluation_of, licence_header
 from retgen.markdown import escape_markdown, front_matter, markdown_table
 from retgen.plan import NOT_STATED
-from retgen.publishing.published_run import PublishedRun
+from retgen.publishing.published_run import PublishedRun, refusal_note
 from retgen.reporting import evidence
 from retgen.reporting.card import content_id
 from retgen.review.certificates import in_words
@@ -45,12 +45,7 @@ def card(
     qrels = next(one for one in header["configs"] if one["config_name"] == "default")
     lines = [title]
     if run.refused:
-        lines += [
-            "",
-            "> [!WARNING]",
-            "> This data set was published against the checks of its maker:",
-            *(f"> - {escape_markdown(one)}" for one in run.refused),
-        ]
+        lines += ["", *refusal_note("data set", run.refused)]
     lines += [first, _LOADING.format(name=loaded_as, split=qrels["data_files"][0]["split"])]
     lines += [markdown_table(["configuration", "split", "columns", "rows"], rows, 3)]
     if notes:

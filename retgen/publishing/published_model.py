@@ -21,11 +21,14 @@ from retgen.evaluation.training.config import read_own, read_result
 from retgen.export.facts import licence_header
 from retgen.markdown import escape_markdown, front_matter, markdown_table
 from retgen.plan import NOT_STATED
-from retgen.publishing.destinations import LISTING, Tree
-from retgen.publishing.published_run import UNSTATED, forbidden_licences
-from retgen.reporting.card import check_licence
+from retgen.publishing.destinations import Tree, listed_tree
+from retgen.publishing.published_run import (
+    completed_licences,
+    forbidden_licences,
+    refusal_note,
+)
 from retgen.version import __version__
-from retgen.write import FileInfo, dump_json, file_info, write_file
+from retgen.write import FileInfo, file_info, write_file
 
 _CARD, _MODEL = "README.md", "model"
 _PLACEHOLDER = "sentence_transformers_model_id"  # in the card that sentence-transformers writes
@@ -35,7 +38,7 @@ _NAMED = {"before": "before", "idf": "idf alone", "after": "after"}
 @dataclass(frozen=True)
 class PublishedModel:
     """A finished training. `facts`: its train.json; `files`: of the training, with their digests;
-    `licence`: of what states none, "" if unknown.
+    `licences`: of each part of the training data.
 
     `refused`: why it is not published, a sentence each; with --force it is, and its card says so.
     """
@@ -43,21 +46,12 @@ class PublishedModel:
     path: Path
     facts: Mapping[str, Any]
     files: Mapping[str, Any]
-    licence: str = ""
+    licences: Mapping[str, str]
 
     @property
     def name(self) -> str:
         """What its listing is called: the training's folder."""
         return self.path.resolve().name
-
-    @property
-    def licences(self) -> dict[str, str]:
-        """Of each part of the training data."""
-        stated = dict(self.facts["data"]["licences"]) or {"training data": NOT_STATED}
-        return {
-            part: self.licence if self.licence and UNSTATED.match(text) else text
-            for part, text in stated.items()
-        }
 
     @cached_property
     def refused(self) -> list[str]:
@@ -104,14 +98,8 @@ def published_model(path: Path, licence: str | None) -> PublishedModel:
             f"{folder}/train.json is damaged, or of another training; the same `gen train` writes "
             "it anew. Nothing was published"
         )
-    result = PublishedModel(folder, facts, files)
-    if licence is None:
-        return result
-    name = check_licence(licence)
-    if not any(UNSTATED.match(text) for text in result.licences.values()):
-        parts = ", ".join(f"{part}: {text}" for part, text in result.licences.items())
-        raise UsageError(f"--licence: the training data state the licence of all parts ({parts})")
-    return PublishedModel(folder, facts, files, name)
+    stated = facts["data"]["licences"] or {"training data": NOT_STATED}
+    return PublishedModel(folder, facts, files, completed_licences(stated, licence))
 
 
 def write_model_tree(model: PublishedModel, loaded_as: str, folder: Path) -> Tree:
@@ -125,10 +113,7 @@ def write_model_tree(model: PublishedModel, loaded_as: str, folder: Path) -> Tre
             place.symlink_to((model.path / name).resolve())  # weights may be large
             files[path] = FileInfo(**info)
     files[_CARD] = write_file(folder / _CARD, model_card(model, loaded_as))
-    files = dict(sorted(files.items()))
-    listing = {"name": model.name, "files": {p: one._asdict() for p, one in files.items()}}
-    files[LISTING] = write_file(folder / LISTING, dump_json(listing))
-    return Tree(model.name, folder, files)
+    return listed_tree(model.name, folder, files)
 
 
 def model_card(model: PublishedModel, loaded_as: str) -> str:
@@ -147,8 +132,7 @@ def model_card(model: PublishedModel, loaded_as: str) -> str:
 def _sections(model: PublishedModel) -> Iterator[str]:
     facts = model.facts
     if model.refused:
-        yield from ("> [!WARNING]", "> This model was published against the checks of its maker:")
-        yield from (f"> - {escape_markdown(one)}" for one in model.refused)
+        yield from refusal_note("model", model.refused)
         yield ""
     yield from ("## What it was trained on", "")
     yield from (f"- {name}: {escape_markdown(text)}" for name, text in _origin(model).items())

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -12,6 +12,7 @@ from typing import Any
 import orjson
 
 from retgen.errors import ChecksFailed, DatasetError, RetgenError, UsageError
+from retgen.markdown import escape_markdown
 from retgen.recipe import Recipe, load_recipe
 from retgen.reporting.card import check_licence
 from retgen.review import open_review
@@ -25,7 +26,7 @@ _SENSITIVE = ("personal-data", "secrets")  # rules
 # of a review's report
 _KEPT = ("split", "mode", "pool", "populations", "left_out", "changed", "agreement")
 # a licence that is none
-UNSTATED = re.compile(r"^\s*(not stated|unknown|none)?\s*$", re.IGNORECASE)
+_UNSTATED = re.compile(r"^\s*(not stated|unknown|none)?\s*$", re.IGNORECASE)
 # words of a licence that does not let others have what was made from the source
 _FORBIDS = (
     (re.compile(r"\bND\b|no.?deriv", re.IGNORECASE), "lets nobody pass on what is made from it"),
@@ -37,7 +38,7 @@ _FORBIDS = (
         ),
         "lets nobody pass it on",
     ),
-    (UNSTATED, "does not say that others may have it: --licence states it"),
+    (_UNSTATED, "does not say that others may have it: --licence states it"),
 )
 
 
@@ -115,6 +116,30 @@ def forbidden_licences(licences: Mapping[str, str]) -> Iterator[str]:
             yield f"the licence of the {what} ({licence.strip() or 'none'}) {forbids}"
 
 
+def completed_licences(stated: Mapping[str, str], licence: str | None) -> dict[str, str]:
+    """The licence of each part, `licence` of those that state none.
+
+    Raises `UsageError` for a licence that cannot be given, or that no part lacks.
+    """
+    if licence is None:
+        return dict(stated)
+    name = check_licence(licence)
+    missing = [part for part, text in stated.items() if _UNSTATED.match(text)]
+    if not missing:
+        parts = ", ".join(f"{part}: {text}" for part, text in stated.items())
+        raise UsageError(f"--licence: the licence of all parts is stated already ({parts})")
+    return {**stated, **dict.fromkeys(missing, name)}
+
+
+def refusal_note(what: str, refused: Sequence[str]) -> list[str]:
+    """Lines of a card on what was published in spite of being refused."""
+    return [
+        "> [!WARNING]",
+        f"> This {what} was published against the checks of its maker:",
+        *(f"> - {escape_markdown(one)}" for one in refused),
+    ]
+
+
 def published_run(path: Path, licence: str | None) -> PublishedRun:
     """A run to publish. `licence`: of the parts whose licence it does not state.
 
@@ -123,12 +148,8 @@ def published_run(path: Path, licence: str | None) -> PublishedRun:
     """
     manifest = _manifest(path)
     if licence is not None:
-        name, stated = check_licence(licence), manifest.get("licences") or {}
-        missing = [part for part, text in stated.items() if UNSTATED.match(text)]
-        if not missing:
-            parts = ", ".join(f"{part}: {text}" for part, text in stated.items())
-            raise UsageError(f"--licence: the run states the licence of all its parts ({parts})")
-        manifest |= {"licences": {**stated, **dict.fromkeys(missing, name)}, LICENCE: name}
+        licences = completed_licences(manifest.get("licences") or {}, licence)
+        manifest |= {"licences": licences, LICENCE: check_licence(licence)}
     return PublishedRun(path, manifest, _review_summary(path))
 
 

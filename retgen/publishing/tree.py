@@ -24,7 +24,7 @@ from retgen.export.files import jsonl_to_parquet, write_parquet
 from retgen.export.mteb import write_mteb
 from retgen.plan import NOT_STATED
 from retgen.publishing.card import SCORES, card, evaluation_page
-from retgen.publishing.destinations import LISTING, Tree
+from retgen.publishing.destinations import Tree, listed_tree
 from retgen.publishing.published_run import LICENCE, PublishedRun
 from retgen.write import dump_json, file_info, write_file
 from retgen.yaml_text import read_yaml, to_yaml
@@ -53,10 +53,7 @@ def write_tree(run: PublishedRun, loaded_as: str, folder: Path) -> Tree:
     text = card(run, loaded_as, folder, tables, exported.notes, scored)
     write_file(folder / "README.md", text)
     paths = sorted(p.relative_to(folder).as_posix() for p in folder.rglob("*") if p.is_file())
-    files = {path: file_info(folder / path) for path in paths}
-    listing = {"name": manifest["name"], "files": {p: one._asdict() for p, one in files.items()}}
-    files[LISTING] = write_file(folder / LISTING, dump_json(listing))
-    return Tree(manifest["name"], folder, files)
+    return listed_tree(run.name, folder, {path: file_info(folder / path) for path in paths})
 
 
 def _recipe(run: PublishedRun) -> str:

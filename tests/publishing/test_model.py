@@ -249,7 +249,7 @@ def test_licences_of_the_training_data(trained: Path, tmp_path: Path, gen: Gen) 
     with pytest.raises(UsageError) as caught:
         publish(trained, out, licence="MIT")
     assert str(caught.value) == (
-        "--licence: the training data state the licence of all parts (documents: CC-BY-ND-4.0)"
+        "--licence: the licence of all parts is stated already (documents: CC-BY-ND-4.0)"
     )
     publish(trained, out, force=True)
     assert "> This model was published against the checks of its maker:\n" in (

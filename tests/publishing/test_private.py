@@ -97,7 +97,7 @@ def test_where_sources_stood_stays_private(tmp_path: Path) -> None:
     assert read_yaml(tree / "recipe.yaml")["params"]["source"]["licence"] == "CC BY 4.0"
     assert json.loads((run / "manifest.json").read_text())["licences"]["documents"] == "not stated"
     shutil.copy(tree / "manifest.json", run / "manifest.json")
-    with pytest.raises(UsageError, match="states the licence of all its parts"):
+    with pytest.raises(UsageError, match="the licence of all parts is stated already"):
         retgen.publish(run, f"file:{tree}", licence="MIT")
     assert leaks(tree, str(tmp_path), str(Path.home())) == []
     assert read_yaml(tree / "recipe.yaml")["params"]["source"]["path"] == "our-help-pages"

@@ -19,7 +19,7 @@ import orjson
 from retgen.errors import EndpointFailed, UsageError
 from retgen.messages import did_you_mean
 from retgen.plugins import load_all
-from retgen.write import FileInfo, file_info
+from retgen.write import FileInfo, dump_json, file_info, write_file
 
 ChangeKind = Literal["added", "changed", "removed", "unchanged"]
 LISTING = "published.json"  # of the files of a tree, in it
@@ -88,6 +88,14 @@ def read_listing(data: bytes) -> tuple[str, frozenset[str]]:
         return str(listing["name"]), frozenset(listing["files"]) | {LISTING}
     except (KeyError, TypeError) as error:
         raise ValueError("no listing") from error
+
+
+def listed_tree(name: str, folder: Path, files: Mapping[str, FileInfo]) -> Tree:
+    """Write the listing of the files of a folder beside them; all of them as a tree."""
+    listed = dict(sorted(files.items()))
+    listing = {"name": name, "files": {path: one._asdict() for path, one in listed.items()}}
+    info = write_file(folder / LISTING, dump_json(listing))
+    return Tree(name, folder, listed | {LISTING: info})
 
 
 def stored_file(path: Path) -> StoredFile:
