@@ -13,7 +13,6 @@ from retgen.evaluation.training.config import (
     TrainConfig,
     TrainingRun,
     make_config,
-    without_hard_negatives,
 )
 from retgen.evaluation.training.pairs import Pairs, read_pairs
 
@@ -24,5 +23,4 @@ __all__ = [
     "TrainingRun",
     "make_config",
     "read_pairs",
-    "without_hard_negatives",
 ]

@@ -291,22 +291,6 @@ def make_config(preset: str | None = None, changes: Mapping[str, Any] | None = N
         raise UsageError("the training configuration is wrong\n  " + "\n  ".join(lines)) from error
 
 
-def without_hard_negatives(config: TrainConfig, steps: int | None = None) -> TrainConfig:
-    """The same training with in-batch negatives only: what do the hard negatives add?
-
-    `steps`: those of the run with hard negatives, which then is the budget of this one too. Without
-    it the epochs are the budget, and where `no_duplicates` splits batches because of a negative
-    that stands twice, the numbers of steps differ. Raises `UsageError` for the triplet loss.
-    """
-    if config.loss in ("triplet", *DISTILLED):
-        raise UsageError(
-            f"loss {config.loss} has no in-batch negatives, so it cannot be compared with itself "
-            "without hard negatives. Take mnrl, cached-mnrl, margin or listwise."
-        )
-    update: dict[str, Any] = {"hard_negatives": 0}
-    return config.model_copy(update=update if steps is None else {**update, "max_steps": steps})
-
-
 @dataclass
 class TrainingRun:
     """The record of a training.

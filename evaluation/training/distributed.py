@@ -1,6 +1,6 @@
 """Training by several processes, one a device, that `torchrun` starts.
 
-Rank 0 is the program: it reads, mines, scores and writes. The others follow it from one training to
+Rank 0 is the program: it reads, scores and writes. The others follow it from one training to
 the next. In each of these a rank embeds its share of every batch and ranks the documents of all
 shares, so that a batch has as many negatives as one device would give it, and the mean of the
 ranks' gradients is that of the whole batch.
@@ -17,7 +17,7 @@ from typing import Any
 
 from retgen.errors import UsageError
 
-# a rank waits while rank 0 mines or scores
+# a rank waits while rank 0 scores
 _PATIENCE = timedelta(days=7)
 
 

@@ -45,7 +45,7 @@ from retgen.evaluation.training import losses
 from retgen.evaluation.training.batches import BatchTrainer
 from retgen.evaluation.training.config import BATCH_SIZES, LEARNING_RATES, TrainConfig
 from retgen.evaluation.training.models import pick_device
-from retgen.evaluation.training.variants import BM25
+from retgen.evaluation.training.scored_set import BM25
 from retgen.search.base import Retriever
 from retgen.search.dense import DenseRetriever
 from retgen.search.embedders.base import SentenceEmbedder

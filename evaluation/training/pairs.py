@@ -8,7 +8,7 @@ so in a sentence.
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from itertools import chain
 from pathlib import Path
@@ -271,12 +271,9 @@ def shared_pairs(pairs: Pairs, collection: Collection) -> int:
     return sum(pair in known for pair in zip(pairs.anchors, pairs.positives, strict=True))
 
 
-def shared_texts(trained: Iterable[Pairs], collection: Collection) -> tuple[int, int]:
-    """How many documents and queries of a collection are texts of some variant's pairs."""
-    anchors, positives = set(), set()
-    for pairs in trained:
-        anchors.update(pairs.anchors)
-        positives.update(pairs.positives)
+def shared_texts(pairs: Pairs, collection: Collection) -> tuple[int, int]:
+    """How many documents and queries of a collection are texts of the pairs."""
+    anchors, positives = set(pairs.anchors), set(pairs.positives)
     return (
         sum(text in positives for _, texts in collection.blocks(4096) for text in texts),
         sum(query.text in anchors for query in collection.queries),

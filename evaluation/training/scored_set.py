@@ -8,7 +8,7 @@ scores/
 from __future__ import annotations
 
 import io
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
@@ -20,11 +20,14 @@ from retgen.errors import UsageError
 from retgen.evaluation.retrievers import Options, retriever
 from retgen.evaluation.scoring.measures import Measures
 from retgen.evaluation.scoring.scores import primary_of
-from retgen.evaluation.scoring.significance import PairedDifference, change_text, difference_between
+from retgen.evaluation.scoring.significance import (
+    PairedDifference,
+    compare,
+    difference_between,
+    units_of,
+)
 from retgen.evaluation.search.fusion import DEPTH, fuse, scaled
 from retgen.evaluation.training.config import TrainingRun
-from retgen.evaluation.training.subgroups import Subgroups
-from retgen.evaluation.training.variants import BEFORE, BM25
 from retgen.progress import Progress, no_progress
 from retgen.search.base import rank_corpus, slug
 from retgen.search.collection import Collection
@@ -36,15 +39,31 @@ if TYPE_CHECKING:
 
 Values = NDArray[np.float64]  # (queries, measures)
 
+BEFORE = "before"
+AFTER = "after"
+IDF = "idf"  # of static embeddings: token vectors weighted, nothing trained
+BM25 = "bm25"  # the reference beside them
+_LABELS = {BEFORE: "untrained", IDF: "idf alone", AFTER: "trained", BM25: "BM25"}
+
+
+def fused(name: str) -> str:
+    """A model fused with BM25, as `gen eval` names it."""
+    return f"minmax:{BM25}+{name}"
+
+
+def label(name: str) -> str:
+    """What a system is called in tables."""
+    part = name.removeprefix(fused(""))
+    return _LABELS[name] if part == name else f"BM25 + {label(part)}"
+
 
 @dataclass(frozen=True)
 class ScoredSet:
     """A data set that a model is scored on.
 
-    `comparisons`: of the variants, idf alone and the model before, see `compare`; `beside`: means
-    of BM25 and of fusions with it, by name and measure, `against`: comparisons with them;
-    `intervals`: 95%, by name and measure. `subgroups`: the same of some of its queries, if a column
-    splits them, or enough of them share no word with their document.
+    `comparisons`: of the model after, idf alone and the model before, see `compare`; `beside`:
+    means of BM25 and of fusions with it, by name and measure, `against`: comparisons with them;
+    `intervals`: 95%, by name and measure.
     `note`: why there are no intervals, or "".
     `seen`: how many of the documents and of the queries stand in training pairs.
     """
@@ -59,7 +78,6 @@ class ScoredSet:
     against: list[PairedDifference] = field(default_factory=list)
     intervals: dict[str, dict[str, tuple[float, float]]] = field(default_factory=dict)
     note: str = ""
-    subgroups: Subgroups | None = None
     seen: tuple[int, int] = (0, 0)
 
     @property
@@ -94,15 +112,35 @@ class ScoredSet:
         """Mean of first - second and its 95% interval; None where they were not compared."""
         return difference_between([*self.comparisons, *self.against], first, second, measure)
 
-    def change(self, first: str, second: str) -> str:
-        """The difference by the primary measure in words; empty where there is none."""
-        change = self.difference(first, second, self.primary)
-        return "" if change is None else change_text(change)
 
-    def above(self, first: str, second: str) -> bool:
-        """Whether the interval of the difference by the primary measure lies above 0."""
-        change = self.difference(first, second, self.primary)
-        return change is not None and change[1] > 0
+def paired_differences(
+    collection: Collection,
+    measures: list[str],
+    values: Mapping[str, Values],
+    beside: Mapping[str, Values],
+) -> dict[str, Any]:
+    """`comparisons` of all systems, `intervals` by system and measure, `against`: `comparisons`
+    with and among the systems `beside`.
+
+    Where units are too few only `note`, the reason.
+    """
+    units = units_of(collection)
+    if units.note:
+        return {"note": units.note}
+    every = {**values, **beside}
+    return {
+        "comparisons": compare(units, values, measures),
+        "against": [
+            one for one in compare(units, every, measures) if {one.first, one.second} & {*beside}
+        ],
+        "intervals": {
+            name: {
+                measure: (low, high)
+                for measure, (low, high) in zip(measures, units.interval(of).tolist(), strict=True)
+            }
+            for name, of in every.items()
+        },
+    }
 
 
 class Lexical:
@@ -129,7 +167,7 @@ class Lexical:
 class Scorer:
     """Scores a model on the data sets; outside ones, and fusions, not during the training.
 
-    `before`: values of the model as it was, by file name, which all variants share.
+    `before`: values of the model as it was, by file name, which all seeds share.
     """
 
     def __init__(

@@ -5,8 +5,7 @@ out/
   scores/          values query by query, see retgen.evaluation.training.scored_set
   teacher/         scores of a teacher, see retgen.evaluation.training.teachers
   model/ ...       see retgen.evaluation.training.fit
-  NAME/            with `compare`: the same for every variant but the first; of pairs pairs-NAME/
-  seed-43/ ...     with `seeds`: the same for every seed but the first, of each variant
+  seed-43/ ...     with `seeds`: the same for every seed but the first
   train.json/.md/.html, figures/
 """
 
@@ -34,42 +33,28 @@ from retgen.evaluation.training.config import (
     discard,
     make_config,
     read_own,
-    without_hard_negatives,
     write_own,
 )
-from retgen.evaluation.training.pairs import shared_pairs, shared_texts
-from retgen.evaluation.training.result import Training, TrainingVariant
+from retgen.evaluation.training.pairs import read_pairs, shared_pairs, shared_texts
+from retgen.evaluation.training.result import Training
 from retgen.evaluation.training.scored_set import (
-    Lexical,
-    ScoredSet,
-    Scorer,
-    read_scores,
-    scores_file,
-)
-from retgen.evaluation.training.subgroups import (
-    QuerySplit,
-    paired_differences,
-    split_by,
-    split_nonlexical,
-    subgroups_of,
-)
-from retgen.evaluation.training.teachers import check_teacher, teacher_of
-from retgen.evaluation.training.variants import (
     AFTER,
     BEFORE,
     BM25,
     IDF,
-    NEGATIVES,
-    PairSource,
-    check_variants,
+    Lexical,
+    ScoredSet,
+    Scorer,
     fused,
-    plans,
+    paired_differences,
+    read_scores,
+    scores_file,
 )
+from retgen.evaluation.training.teachers import check_teacher, taught, teacher_of
 from retgen.messages import did_you_mean
 from retgen.progress import Progress, no_progress
 from retgen.search.base import slug
 from retgen.search.collection import load, manifest_of
-from retgen.search.mining import check_by
 from retgen.search.mteb_tasks import dataset_folder
 from retgen.write import cache_folder, dump_json, file_info, make_folder, write_file
 
@@ -86,9 +71,6 @@ def train(
     preset: str | None = None,
     settings: Mapping[str, Any] | None = None,
     metrics: Sequence[str] = (),
-    compare: Sequence[str] = (),
-    by: str | None = None,
-    mine_by: str = "bm25",
     seeds: int = 1,
     out: str | Path | None = None,
     device: str | None = None,
@@ -104,34 +86,21 @@ def train(
     scored before and after. `split`, `data`, `limit`: see `read_pairs`. `preset` and `settings`:
     see `TrainConfig`; a transformer on a CPU is trained with the preset cpu and the settings, where
     neither a preset nor its length (epochs, max_steps) is given.
-    `compare`: variants (see `variants`) that are trained with the same steps and seeds, the
-    reference first; `mine_by`: what `mined` ranks by. `by`: a column of the queries, whose values
-    are scored apart too. `seeds`: so many trainings a variant, from the configuration's seed on;
-    scores are their means. `report_to`: trackers, see `fit.train`. `model_options`:
-    ledger, cap and prices of a teacher that is a chat model. `out` defaults to
-    outputs/train_NAME_MODEL. A repeated call resumes, or shows what is finished, unless `fresh`.
+    `seeds`: so many trainings, from the configuration's seed on; scores are their means.
+    `report_to`: trackers, see `fit.train`. `model_options`: ledger, cap and prices of a teacher
+    that is a chat model. `out` defaults to outputs/train_NAME_MODEL. A repeated call resumes, or
+    shows what is finished, unless `fresh`.
     Raises `UsageError` or `DatasetError` for what cannot be.
     """
     _check_trainable(model)
     config = make_config(preset, settings)
     _check_trackers(report_to)
     path = dataset_folder(path)
-    source = PairSource(path, split, limit, data)
-    check_variants(compare, source)
-    check_by(mine_by)
     if config.teacher is not None:
         check_teacher(config.teacher, config)
-    if "in-batch" in compare:
-        without_hard_negatives(config)  # which not every loss can do
     if seeds < 1:
         raise UsageError(f"--seeds must be at least 1, not {seeds}")
     scored_sets = _scored_sets(test or path, _several(outside), metrics, progress)
-    splits = {
-        one.label: split_by(by, one.collection, one.role == "test")
-        if by is not None
-        else split_nonlexical(one.collection)
-        for one in scored_sets
-    }
     # takes seconds to import
     from retgen.evaluation.training.fit import train as fit
     from retgen.evaluation.training.kinds import resolve, slow
@@ -139,8 +108,8 @@ def train(
     lasts = {"epochs", "max_steps"} & set(settings or {})  # the user says how long
     short = preset is None and not lasts and slow(model, device)
     if short:
-        hard = config.learns_from_hard_negatives or {"own", "mined"} & set(compare)
-        config = make_config("cpu", {**({"hard_negatives": 1} if hard else {}), **(settings or {})})
+        hard = {"hard_negatives": 1} if config.learns_from_hard_negatives else {}
+        config = make_config("cpu", {**hard, **(settings or {})})
     config = resolve(config, model)
     embeddings = Options(device=device, cache=cache_folder())
     folder = (
@@ -152,7 +121,11 @@ def train(
         for scores in folder.glob("teacher/*.npy"):  # what a chat model answered is paid for
             scores.unlink()
     teacher = teacher_of(config, embeddings, folder / "teacher", model_options, progress)
-    todo = plans(compare, source, config, mine_by, embeddings, progress, teacher)
+    pairs = read_pairs(path, split, limit, data)
+    if teacher is not None:
+        count = pairs.negatives_used(config.hard_negatives)
+        pairs = taught(pairs, config, teacher, count)
+        config = config.model_copy(update={"hard_negatives": count})
     make_folder(folder)
     if fresh:  # before anything new is said of the folder
         for old in _places(folder):
@@ -161,41 +134,43 @@ def train(
     _check_scored_sets(folder, scored_sets)
     before: dict[str, NDArray[np.float64]] = {}
     lexical = Lexical(progress)
-    variants: list[TrainingVariant] = []
-    for place, (name, plan) in enumerate(todo.items()):
-        runs: list[TrainingRun] = []
-        for turn in range(seeds):
-            change: dict[str, Any] = {"seed": config.seed + turn}
-            if variants:  # the reference's budget
-                change["max_steps"] = variants[0].runs[turn].steps
-            into = _place(folder, name) if place else folder
-            into = into / f"seed-{config.seed + turn}" if turn else into
-            runs.append(
-                fit(
-                    model,
-                    plan.pairs,
-                    plan.config.model_copy(update=change),
-                    into,
-                    evaluate=Scorer(scored_sets, into / "scores", model, lexical, before),
-                    device=device,
-                    progress=progress,
-                    report_to=report_to,
-                )
+    runs: list[TrainingRun] = []
+    for seed in range(config.seed, config.seed + seeds):
+        into = folder / f"seed-{seed}" if runs else folder
+        runs.append(
+            fit(
+                model,
+                pairs,
+                config.model_copy(update={"seed": seed}),
+                into,
+                evaluate=Scorer(scored_sets, into / "scores", model, lexical, before),
+                device=device,
+                progress=progress,
+                report_to=report_to,
             )
-        shared = shared_pairs(plan.pairs, scored_sets[0].collection)
-        variants.append(TrainingVariant(name, plan.words, plan.pairs, plan.config, runs, shared))
-    message = command or shlex.join(["gen", "train", str(path), "--model", model])
+        )
     measured = [
         replace(
             scored,
             baselines=baselines(scored.collection, scored.measures, progress),
             ceiling=scored.measures.ceiling(scored.collection),
-            seen=shared_texts([variant.pairs for variant in variants], scored.collection),
-            **_compare(scored, variants, splits[scored.label], lexical),
+            seen=shared_texts(pairs, scored.collection),
+            **_compare(scored, runs, lexical),
         )
         for scored in scored_sets
     ]
-    result = Training(folder, model, variants, measured, message, data_facts(path), short)
+    result = Training(
+        folder,
+        model,
+        pairs,
+        config,
+        runs,
+        measured,
+        command or shlex.join(["gen", "train", str(path), "--model", model]),
+        data_facts(path),
+        short,
+        shared_pairs(pairs, scored_sets[0].collection),
+    )
     training = file_info(folder / "training.json").sha256
     write_own(folder / "train.json", {**result.to_json(), "training": training})
     from retgen.evaluation.training.page import write_page
@@ -221,19 +196,9 @@ def _several(outside: str | Path | Sequence[str | Path]) -> list[str | Path]:
     return [outside] if isinstance(outside, str | Path) else list(outside)
 
 
-def _place(folder: Path, variant: str) -> Path:
-    """Where a variant but the first stands; a training file may have the name of another there."""
-    return folder / (variant if variant in NEGATIVES else f"pairs-{variant}")
-
-
 def _places(folder: Path) -> list[Path]:
     """Where trainings of an earlier call may stand."""
-    variants = [
-        folder,
-        *(_place(folder, name) for name in NEGATIVES),
-        *folder.glob(_place(folder, "*").name),
-    ]
-    return [*variants, *(place for variant in variants for place in sorted(variant.glob("seed-*")))]
+    return [folder, *sorted(folder.glob("seed-*"))]
 
 
 _TRAINABLE = ("minilm", "static:minilm")
@@ -311,36 +276,27 @@ def _check_scored_sets(folder: Path, scored_sets: Sequence[ScoredSet]) -> None:
     write_file(path, dump_json(wanted))
 
 
-def _compare(
-    scored: ScoredSet,
-    variants: Sequence[TrainingVariant],
-    split: QuerySplit | None,
-    lexical: Lexical,
-) -> dict[str, Any]:
-    """Comparisons and intervals of all queries, BM25 beside, and subgroups; seeds are averaged."""
-    first = variants[0].runs[:1]
-    runs = {(variant.name, AFTER): variant.runs for variant in variants}
-    runs |= {(when, when): first for when in (IDF, BEFORE) if first[0].scores(when)}
-    values = {
-        name: np.mean([read_scores(_file(run, scored, when)) for run in of], axis=0)
-        for (name, when), of in runs.items()
-    }
+def _compare(scored: ScoredSet, runs: Sequence[TrainingRun], lexical: Lexical) -> dict[str, Any]:
+    """Comparisons and intervals, BM25 beside; seeds are averaged."""
+    of = {AFTER: runs} | {when: runs[:1] for when in (IDF, BEFORE) if runs[0].scores(when)}
+    values = {name: _mean([_file(run, scored, name) for run in runs]) for name, runs in of.items()}
     beside = {BM25: lexical.values(scored)}
-    for (name, when), of in runs.items():
-        fusions = [_file(run, scored, when, fused=True) for run in of]
-        if all(file.is_file() for file in fusions):
-            beside[fused(name)] = np.mean([read_scores(file) for file in fusions], axis=0)
-    collection, measures = scored.collection, scored.measures
+    for name, averaged in of.items():
+        files = [_file(run, scored, name, fused=True) for run in averaged]
+        if all(file.is_file() for file in files):
+            beside[fused(name)] = _mean(files)
+    names = scored.measures.names
     return {
-        **paired_differences(collection, measures.names, values, beside),
+        **paired_differences(scored.collection, names, values, beside),
         "beside": {
-            name: dict(zip(measures.names, of.mean(axis=0).tolist(), strict=True))
-            for name, of in beside.items()
+            name: dict(zip(names, value.mean(axis=0).tolist(), strict=True))
+            for name, value in beside.items()
         },
-        "subgroups": (
-            None if split is None else subgroups_of(split, collection, measures, values, beside)
-        ),
     }
+
+
+def _mean(files: Sequence[Path]) -> NDArray[np.float64]:
+    return np.asarray(np.mean([read_scores(file) for file in files], axis=0))
 
 
 def _file(run: TrainingRun, scored: ScoredSet, when: str, *, fused: bool = False) -> Path:

@@ -32,8 +32,7 @@ from retgen.errors import UsageError
 @command(
     "train",
     "gen train outputs/limit_train --model minilm --test outputs/limit_small --preset limit",
-    "gen train ~/mine --model owner/name --set epochs=3 --compare own,mined,in-batch "
-    "--outside ~/beir/scifact",
+    "gen train ~/mine --model owner/name --set epochs=3 --outside ~/beir/scifact",
 )
 def train_command(
     path: Annotated[
@@ -97,30 +96,6 @@ def train_command(
     document_prompt: Annotated[
         str | None, typer.Option(metavar="TEXT", help="The same, before every document.")
     ] = None,
-    compare: Annotated[
-        str | None,
-        typer.Option(
-            metavar="VARIANTS",
-            help="Train each variant, the first as reference: negatives (own,mined,in-batch), or "
-            "training/*.parquet (kw+sm,kw,sm).",
-        ),
-    ] = None,
-    by: Annotated[
-        str | None,
-        typer.Option(
-            metavar="COLUMN",
-            help="Also score query subgroups by a column, such as set: does one lose what another "
-            "gains?",
-        ),
-    ] = None,
-    mine_by: Annotated[
-        str | None,
-        typer.Option(
-            metavar="M",
-            autocompletion=complete_model,
-            help="Retriever that mines for --compare mined: bm25 (default), minilm, ...",
-        ),
-    ] = None,
     seeds: Annotated[
         int, typer.Option(min=1, help="Number of training seeds; scores are their means.")
     ] = 1,
@@ -159,9 +134,6 @@ def train_command(
 ) -> None:
     """Fine-tune a model on a data set, scored before, during and after."""
     check_datasets(path, test, *(outside or ()))
-    variants = [name.strip() for name in compare.split(",")] if compare is not None else []
-    if mine_by is not None and "mined" not in variants:
-        raise UsageError("--mine-by: says what --compare mined ranks by; nothing is mined here")
     given = {
         "query_prompt": query_prompt,
         "document_prompt": document_prompt,
@@ -200,9 +172,6 @@ def train_command(
                 preset=preset,
                 settings=chosen | own,
                 metrics=metric or (),
-                compare=variants,
-                by=by,
-                mine_by=mine_by or "bm25",
                 seeds=seeds,
                 out=out,
                 device=device,

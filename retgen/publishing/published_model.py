@@ -83,9 +83,9 @@ def published_model(path: Path, licence: str | None) -> PublishedModel:
         )
     if not (folder / "train.json").is_file():
         raise DatasetError(
-            f"{folder} has no train.json: its scores are unfinished, or it is a variant or a seed "
-            "of another training. The same `gen train` ends the first; a variant is trained by "
-            "itself to be published. Nothing was published"
+            f"{folder} has no train.json: its scores are unfinished, or it is a seed of another "
+            "training. The same `gen train` ends the first; a seed is trained by itself to be "
+            "published. Nothing was published"
         )
     files = read_result(folder)["files"]
     try:
@@ -140,7 +140,7 @@ def _sections(model: PublishedModel) -> Iterator[str]:
     for scored in (facts["test"], *facts["outside"].values()):
         role = "Test set" if scored is facts["test"] else "Outside"
         yield f"{role} {escape_markdown(Path(scored['dataset']).name)}:"
-        yield from ("", _scores(scored, _reference(facts)))
+        yield from ("", _scores(scored))
     if len(facts["seeds"]) > 1:
         seeds = len(facts["seeds"])
         yield f"Scores after training are means over {seeds} seeds; this is the first."
@@ -175,36 +175,29 @@ def _origin(model: PublishedModel) -> dict[str, str]:
     }
 
 
-def _reference(facts: Mapping[str, Any]) -> str:
-    """What the trained model is called in intervals and comparisons."""
-    return next(iter(facts["arms"])) if facts["arms"] else "after"
-
-
-def _scores(scored: Mapping[str, Any], name: str) -> str:
+def _scores(scored: Mapping[str, Any]) -> str:
     """A row a measure: before, idf alone, after, each with its interval, and the change."""
     whens = [when for when in _NAMED if scored[when]]
     rows = []
     for measure in scored["after"]:
         row = [measure]
         for when in whens:
-            span = scored["intervals"].get(name if when == "after" else when, {}).get(measure)
+            span = scored["intervals"].get(when, {}).get(measure)
             between = "" if span is None else f" ({span[0]:.3f} to {span[1]:.3f})"
             row.append(f"{scored[when][measure]:.4f}{between}")
-        rows.append([*row, _change(scored, name, measure)])
+        rows.append([*row, _change(scored, measure)])
     return markdown_table(["measure", *(_NAMED[when] for when in whens), "change"], rows)
 
 
-def _difference(
-    scored: Mapping[str, Any], name: str, measure: str
-) -> tuple[float, float, float] | None:
+def _difference(scored: Mapping[str, Any], measure: str) -> tuple[float, float, float] | None:
     for one in scored["comparisons"]:
-        if (one["first"], one["second"], one["measure"]) == (name, "before", measure):
+        if (one["first"], one["second"], one["measure"]) == ("after", "before", measure):
             return one["difference"], one["low"], one["high"]
     return None
 
 
-def _change(scored: Mapping[str, Any], name: str, measure: str) -> str:
-    change = _difference(scored, name, measure)
+def _change(scored: Mapping[str, Any], measure: str) -> str:
+    change = _difference(scored, measure)
     if change is None:
         return f"{scored['after'][measure] - scored['before'][measure]:+.4f}"
     return change_text(change)
@@ -214,13 +207,13 @@ def _lost(facts: Mapping[str, Any]) -> Sequence[str]:
     """On which data sets and measures it is worse than before."""
     if not facts["outside"]:
         return ["not measured: no data set outside its own was scored (gen train --outside)"]
-    name, result = _reference(facts), []
+    result = []
     for place, scored in facts["outside"].items():
         for measure in scored["after"]:
             less = scored["after"][measure] - scored["before"][measure]
             if less >= 0:
                 continue
-            change = _difference(scored, name, measure)
+            change = _difference(scored, measure)
             sure = "" if change is not None and change[2] < 0 else ", which is not sure"
-            result.append(f"{measure} on {place}: {_change(scored, name, measure)}{sure}")
+            result.append(f"{measure} on {place}: {_change(scored, measure)}{sure}")
     return result or ["nothing: no measure is lower than before on the data sets outside"]

@@ -12,7 +12,6 @@ from retgen.errors import UsageError
 from retgen.evaluation.training import (
     TrainConfig,
     make_config,
-    without_hard_negatives,
 )
 from retgen.evaluation.training.kinds import resolve
 
@@ -74,16 +73,6 @@ def test_unknown_preset() -> None:
     assert str(caught.value) == (
         "there is no training preset 'limits'; did you mean limit? Possible: limit, capretrieval, cpu"
     )
-
-
-def test_without_hard_negatives_keeps_the_budget() -> None:
-    config = TrainConfig(hard_negatives=2, batch_size=8)
-    assert without_hard_negatives(config) == TrainConfig(batch_size=8, hard_negatives=0)
-    assert without_hard_negatives(config, 30) == TrainConfig(
-        batch_size=8, max_steps=30, hard_negatives=0
-    )
-    with pytest.raises(UsageError, match=r"^loss triplet has no in-batch negatives"):
-        without_hard_negatives(TrainConfig(loss="triplet", hard_negatives=1))
 
 
 def test_start_rate_and_batch_follow_the_kind_of_model(

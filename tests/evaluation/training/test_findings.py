@@ -8,12 +8,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-import retgen
 from retgen.evaluation.scoring.measures import Measures
-from retgen.evaluation.training.page import text as text_of
 from retgen.evaluation.training.result import findings
-from retgen.evaluation.training.scored_set import ScoredSet
-from retgen.evaluation.training.subgroups import paired_differences
+from retgen.evaluation.training.scored_set import ScoredSet, paired_differences
 from retgen.search.collection import load
 
 pytestmark = pytest.mark.usefixtures("one_torch_thread")
@@ -21,16 +18,12 @@ pytestmark = pytest.mark.usefixtures("one_torch_thread")
 LETTERS = [f"{a}{b}" for a in "abcdef" for b in "ghijkl"]  # 36 words
 
 
-def write(folder: Path, sides: int, evidence: str = "") -> Path:
-    """36 queries with a document each; so many of them do not share its word."""
+def write(folder: Path, evidence: str) -> Path:
+    """36 queries with a document each."""
     folder.mkdir()
     corpus = [{"_id": f"d{i}", "title": "", "text": f"owl {w}"} for i, w in enumerate(LETTERS)]
     queries = [
-        {
-            "_id": f"q{i}",
-            "text": f"{w} {'cat' if i < sides else w}",
-            "metadata": {"side": "nonlexical"} if i < sides else {"evidence": evidence},
-        }
+        {"_id": f"q{i}", "text": f"{w} {w}", "metadata": {"evidence": evidence}}
         for i, w in enumerate(LETTERS)
     ]
     qrels = [{"query-id": f"q{i}", "corpus-id": f"d{i}", "score": 1} for i in range(36)]
@@ -46,7 +39,7 @@ def share(count: int) -> np.ndarray[tuple[int, int], np.dtype[np.float64]]:
 
 def said(tmp_path: Path, trained: int, bm25: int, fused: int, evidence: str = "") -> list[str]:
     """Untrained 6 of 36, idf alone 12, and what is given."""
-    collection, measures = load(write(tmp_path / "set", 0, evidence)), Measures(["recall@1"])
+    collection, measures = load(write(tmp_path / "set", evidence)), Measures(["recall@1"])
     values = {"after": share(trained), "idf": share(12), "before": share(6)}
     beside = {
         "bm25": share(bm25),
@@ -62,7 +55,7 @@ def said(tmp_path: Path, trained: int, bm25: int, fused: int, evidence: str = ""
         beside={name: {"recall@1": float(of.mean())} for name, of in beside.items()},
         **paired_differences(collection, ["recall@1"], values, beside),
     )
-    return list(findings(scored, "after"))
+    return list(findings(scored))
 
 
 def test_gain_and_fusion_have_intervals(tmp_path: Path) -> None:
@@ -124,34 +117,3 @@ LIMITS = (
 )
 def test_bm25_that_leaves_no_room(tmp_path: Path, trained: int, bm25: int, reasons: str) -> None:
     assert said(tmp_path, trained, bm25, fused=bm25)[-1] == reasons + LIMITS
-
-
-@pytest.mark.slow
-def test_queries_without_a_shared_word_are_scored_apart(tmp_path: Path, short: str) -> None:
-    settings = {"max_steps": 1, "batch_size": 8}
-    few, enough = (
-        retgen.train(
-            write(tmp_path / f"zoo{n}", n),
-            short,
-            settings=settings,
-            metrics=["recall@1"],
-            out=tmp_path / f"out{n}",
-        )
-        for n in (3, 14)
-    )
-    assert few.to_json()["test"]["sides"] is None
-    (side, whole) = enough.to_json()["test"]["sides"]["results"]
-    assert (side["value"], side["queries"], whole["queries"]) == ("nonlexical", 14, 36)
-    (text,) = (one for one in enough.findings() if "share no content word" in one)
-    scores = {name: side["scores"][name]["recall@1"] for name in ("before", "idf", "after", "bm25")}
-    assert text.startswith(
-        "On the test set zoo14, 14 queries share no content word with their document (recall@1): "
-        "untrained {before:.4f}, idf alone {idf:.4f}, trained {after:.4f}, BM25 {bm25:.4f}".format(
-            **scores
-        )
-    )
-    shown = text_of(enough).splitlines()
-    assert text in shown
-    assert enough.dilemma() is None
-    assert any(line.startswith("nonlexical") for line in shown)
-    assert enough.notes() == [note.replace("zoo3", "zoo14") for note in few.notes()]

@@ -121,7 +121,7 @@ def test_trained_and_scored(
         path, f"{kind}:{models[kind]}", settings={**FAST, "max_steps": 3}, out=tmp_path / "out"
     )
     (scored,) = result.scored_sets
-    after = scored.scores(result.variants[0].runs[0], "after")
+    after = scored.scores(result.trained, "after")
     model = tmp_path / "out" / "model"
     name = {"cross": f"rerank:bm25+{model}"}.get(kind, f"{kind}:{model}")
     evaluation = evaluate(

@@ -372,38 +372,6 @@ def test_what_is_said_and_shown_again(other: Path, short: str, tmp_path: Path) -
     assert (stored["teacher"], stored["hard_negatives"]) == ("static:minilm", 1)
 
 
-@pytest.mark.slow
-def test_mined_negatives_are_spared_for_those_that_are_dropped(
-    gen: Gen, other: Path, short: str, tmp_path: Path
-) -> None:
-    done = gen(
-        "train",
-        other,
-        "--model",
-        short,
-        "--compare",
-        "mined,own",
-        "--set",
-        "teacher=bm25",
-        "--set",
-        "false_negatives=drop",
-        "--set",
-        "max_steps=1",
-        "--metric",
-        "recall@1",
-        "--out",
-        tmp_path / "out",
-    )
-    assert done.returncode == 0, done.stderr
-    notes = [line for line in done.stdout.splitlines() if line.startswith("note: ")]
-    assert any(line.startswith("note: mined: 6 pairs from the qrels of") for line in notes)
-    assert any("; 0 of 12 negatives, of 0 queries, are dropped: bm25" in line for line in notes)
-    assert any(line.startswith("note: own: 0 of 6 negatives") for line in notes)
-    shown = json.loads((tmp_path / "out/train.json").read_text())
-    assert [arm["hard_negatives"] for arm in shown["arms"].values()] == [1, 1]
-    assert shown["arms"]["mined"]["false_negatives"]["negatives"] == 12
-
-
 def test_a_wrong_teacher_ends_before_anything_is_written(
     gen: Gen, other: Path, tmp_path: Path
 ) -> None:

@@ -177,6 +177,45 @@ def test_some_shared_pairs_are_counted(limit_run: Path, tmp_path: Path, short: s
 
 
 @pytest.mark.slow
+def test_several_seeds(limit_run: Path, tmp_path: Path, short: str) -> None:
+    """Scores are means; the first seed's training is the one for all of them."""
+
+    def train(measure: str, **options: Any) -> Training:
+        return retgen.train(
+            limit_run,
+            short,
+            settings={"max_steps": 2, "batch_size": 16, "learning_rate": 0.02, "seed": 7},
+            metrics=[measure],
+            out=tmp_path / "out",
+            **options,
+        )
+
+    result = train("nDCG@10", seeds=2)
+    assert [run.path for run in result.runs] == [
+        tmp_path / "out/model",
+        tmp_path / "out/seed-8/model",
+    ]
+    shown = result.to_json()
+    assert shown["seeds"] == [7, 8]
+    (test,) = result.scored_sets
+    each = [test.scores(run, "after")["nDCG@10"] for run in result.runs]
+    assert each[0] != each[1]
+    assert shown["test"]["after"]["nDCG@10"] == pytest.approx(sum(each) / 2)
+    gain = shown["test"]["after"]["nDCG@10"] - shown["test"]["before"]["nDCG@10"]
+    assert test.difference("after", "before", "nDCG@10")[0] == pytest.approx(gain)  # type: ignore[index]
+    assert (
+        "scores after training are means over 2 seeds (7 to 8); intervals are over queries"
+    ) in result.notes()
+    again = train("nDCG@10", seeds=2)
+    assert all(run.repeated for run in again.runs)
+    assert again.to_json() == shown
+    kept = [tmp_path / "out/seed-8" / name for name in ("training.json", "model", "scores")]
+    assert all(path.exists() for path in kept)
+    train("recall@2", fresh=True)
+    assert not any(path.exists() for path in kept)
+
+
+@pytest.mark.slow
 def test_data_sets_are_known_by_what_they_hold(limit_run: Path, tmp_path: Path, short: str) -> None:
     """Two data sets of one name and size; a training of one is never shown as of the other."""
     here = {name: tmp_path / name / "ds" for name in "ab"}
@@ -243,6 +282,13 @@ def test_what_cannot_be_trained(limit_run: Path, name: str) -> None:
         f"--model {name}: cannot be trained. Give minilm, static:minilm, or the folder or Hub id "
         "of a sentence-transformers model; behind sparse:, late: or cross: for another kind"
     )
+
+
+def test_data_sets_outside_differ_in_name(limit_run: Path, other: Path, tmp_path: Path) -> None:
+    out = tmp_path / "none"
+    with pytest.raises(UsageError, match="another data set outside is called animals too"):
+        retgen.train(limit_run, "static:minilm", outside=[other, other], out=out)
+    assert not out.exists()
 
 
 @pytest.mark.slow
