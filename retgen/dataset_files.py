@@ -13,6 +13,7 @@ import os
 import zlib
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from itertools import chain
 from pathlib import Path
 from typing import IO, Any
 
@@ -43,10 +44,8 @@ def corpus_files(path: Path) -> tuple[Path, ...]:
     """The files of a corpus, compressed ones too, where a folder is a data set; else none."""
     if not os.access(path, os.X_OK):
         return ()  # who reads the folder says why
-    is_run = (path / "recipe.yaml").is_file() and (
-        path / "dataset"
-    ).is_dir()  # one may be published
-    root = path / "dataset" if is_run else path
+    tables = path / "dataset"  # of a run, if its recipe stands beside it
+    root = tables if tables.is_dir() and (path / "recipe.yaml").is_file() else path
     if declared := _declared_files(root).get("corpus"):
         return declared
     if not _find(root, "queries.*", "queries-*", "queries/*", "qrels.*", "qrels/*"):
@@ -121,10 +120,9 @@ def _declared_files(root: Path) -> dict[str, tuple[Path, ...]]:
         if name not in _TABLES:
             continue
         listed = config.get("data_files")
-        patterns: list[Any] = [listed] if isinstance(listed, str) else []
-        for entry in listed if isinstance(listed, list) else []:
-            value = entry.get("path") if isinstance(entry, dict) else entry
-            patterns += value if isinstance(value, list) else [value]
+        entries = listed if isinstance(listed, list) else [listed]
+        values = [entry.get("path") if isinstance(entry, dict) else entry for entry in entries]
+        patterns = chain.from_iterable(one if isinstance(one, list) else [one] for one in values)
         # a card may come from anywhere: only files below its own folder are followed
         files = [
             path
@@ -150,15 +148,12 @@ def missing_table_hint(root: Path, stem: str) -> str:
     """What to do with a file that looks as if it were the missing table; nothing without one."""
     if (root / "dataset").is_dir():
         return f" Its recipe.yaml is missing: put it back, or give {root / 'dataset'}."
-    read = {".jsonl", ".parquet"} | ({".tsv"} if stem == "qrels" else set())
-    result = {*root.glob(f"{stem}.*"), *root.glob(f"{stem}-*"), *root.glob(f"{stem}/*")}
-    names = sorted(path.relative_to(root).as_posix() for path in result if path.is_file())
-    names = [name for name in names if Path(name).suffix not in read]
+    alike = {*root.glob(f"{stem}.*"), *root.glob(f"{stem}-*"), *root.glob(f"{stem}/*")}
+    names = sorted(path.relative_to(root).as_posix() for path in alike if path.is_file())
     for name in names:
-        if Path(name).suffix.lower() in (*COMPRESSED, ".zip"):
-            return f" {name} is compressed: unpack it first."
-    formats = "JSON Lines, Parquet or TSV" if stem == "qrels" else "JSON Lines or Parquet"
-    return f" {names[0]} is in no format that is read: write it as {formats}." if names else ""
+        if not name.endswith((".jsonl", ".parquet")):
+            return f" {name} is not read: unpack it, or write it as JSON Lines or Parquet."
+    return ""
 
 
 def _zst(path: Path) -> IO[bytes]:

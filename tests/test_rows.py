@@ -203,20 +203,21 @@ def test_empty_tables(folder: Path) -> None:
     [
         (
             renamed("corpus.jsonl", "corpus.jsonl.gz"),
-            "no corpus table. corpus.jsonl.gz is compressed: unpack it first. A data set is",
+            "no corpus table. corpus.jsonl.gz is not read: unpack it, or write it as JSON Lines or "
+            "Parquet. A data set is",
         ),
         (
             renamed("queries.jsonl", "queries.csv"),
-            "no queries table. queries.csv is in no format that is read: write it as JSON Lines or "
+            "no queries table. queries.csv is not read: unpack it, or write it as JSON Lines or "
             "Parquet. A data set is",
         ),
         (
             renamed("qrels/test.tsv", "qrels/test.tsv.zst"),
-            "qrels/test.tsv.zst is compressed: unpack it first.",
+            "qrels/test.tsv.zst is not read: unpack it, or write it as JSON Lines or Parquet.",
         ),
         (
             renamed("qrels/test.tsv", "qrels.txt"),
-            "qrels.txt is in no format that is read: write it as JSON Lines, Parquet or TSV.",
+            "qrels.txt is not read: unpack it, or write it as JSON Lines or Parquet.",
         ),
     ],
 )
