@@ -1,9 +1,8 @@
 """Ladders of a data set: a positive document, its hard negatives, the queries about them.
 
 A ladder is read off the metadata of corpus and queries: `ladder`, `broken` and `orders` of a
-document, `ladder`, `domain`, `style` and `conditions` of a query. The documents of Task 4 and the
-queries of section 5.2 come from tables/task4_WORDS and tables/position, where they are there. All
-texts are held: some 20 KB a ladder.
+document, `ladder`, `domain`, `style` and `conditions` of a query. The documents of Task 4
+come from tables/task4_WORDS, where they are there. All texts are held: some 20 KB a ladder.
 """
 
 from __future__ import annotations
@@ -39,9 +38,7 @@ class CandidateLadder:
     """`queries`: by style, the one that asks for conditions 1..n at n - 1. `orders`: the hard
     negatives HN1, HN2, ... of each order in which conditions are broken. `singles`: by condition,
     the document that violates it alone; `wordings`: how each condition asks. `padded`: by words and
-    style, query 10 with the positive and its hard negatives. `moved`: at i, a query with one
-    condition at place i + 1, with the positive and the document that violates just that one; the
-    next condition's after them, if a table has several.
+    style, query 10 with the positive and its hard negatives.
     """
 
     ladder_id: str
@@ -52,7 +49,6 @@ class CandidateLadder:
     singles: Mapping[int, str] = field(default_factory=dict)
     wordings: Sequence[str] = ()
     padded: dict[int, dict[str, CandidateSet]] = field(default_factory=dict)
-    moved: list[CandidateSet] = field(default_factory=list)
 
     @property
     def conditions(self) -> int:
@@ -231,21 +227,9 @@ def _tables(collection: Collection, ladders: Mapping[str, CandidateLadder]) -> l
                 query, texts = _row(file, row, ladder.conditions)
                 group = CandidateSet(query, texts, str(words))
                 ladder.padded.setdefault(words, {})[str(row.get("style"))] = group
-    place = next((file for file in files if file.stem == "position"), None)
-    for row in _rows(place) if place else ():
-        ladder = ladders.get(str(row.get("id")))
-        if place and ladder is not None:
-            for i in range(1, ladder.conditions + 1):
-                query, texts = _row(place, row, i)
-                ladder.moved.append(CandidateSet(query, texts[:2]))
-    notes = []
-    if not any(ladder.padded for ladder in ladders.values()):
-        notes.append("there is no tables/task4_512.jsonl, so Task 4 (length) is not measured")
-    if not any(ladder.moved for ladder in ladders.values()):
-        notes.append(
-            "there is no tables/position.jsonl, so the place of a condition is not measured"
-        )
-    return notes
+    if any(ladder.padded for ladder in ladders.values()):
+        return []
+    return ["there is no tables/task4_512.jsonl, so Task 4 (length) is not measured"]
 
 
 def _rows(path: Path) -> Iterator[Mapping[str, Any]]:

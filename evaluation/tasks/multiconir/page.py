@@ -9,7 +9,6 @@ from retgen.evaluation.tasks.multiconir.panels import (
     averages,
     by_condition,
     by_label,
-    by_place,
     by_style,
     by_violations,
     by_words,
@@ -96,7 +95,6 @@ def sections(results: Sequence[SystemResult[Rates]]) -> Iterable[Section]:
     notes += filter(None, [too_few(ladders, f"{ladders} ladders")])
     folded = [
         *_folds("Task 4: longer documents", by_words(second)),
-        *_folds("The place of the violated condition in the query", by_place(systems)),
         *_folds("Which condition is violated", by_condition(systems)),
         *_folds("Win rates by conditions asked for and violated", list(by_violations(systems))),
     ]

@@ -11,7 +11,6 @@ for, and no other (Task 1: v = 1) |
 | flip, i | the same pairs: 1 where the styles differ in who wins (Task 3) |
 | blind, style, n; blind rung, style, i | Tasks 1 and 2 under the query of another ladder |
 | length, words, style, i | Task 2 on padded documents (Task 4) |
-| place, i; margin, i | the moved condition at place i: pairs won, and by how much (section 5.2) |
 | single, style, n | the positive and each document that violates one of the n conditions alone |
 | beats all, style, n | 1 where the positive wins all of these |
 | wording, w | those of the longest query, by how the violated condition asks |
@@ -33,7 +32,7 @@ from retgen.search.base import CandidateSet
 Cell = tuple[str | int, ...]
 
 TASKS = frozenset({"task1", "task2"})  # what paid models are asked
-ALL = TASKS | {"violated", "blind", "length", "place", "single"}
+ALL = TASKS | {"violated", "blind", "length", "single"}
 
 
 @dataclass(frozen=True)
@@ -105,8 +104,7 @@ class PairPlan:
             np.add.at(won, (of, which), values)
             np.add.at(pairs, (of, which), 1)
 
-        margins = np.array([name[0] == "margin" for name in self.cells], bool)[cell]
-        add(ladder, cell, np.where(margins, margin, wins))
+        add(ladder, cell, wins)
         np.add.at(lost, (ladder, cell), ties)
         tied = np.array([_TIED.index(p) if (p := _part(name)) else -1 for name in self.cells])[cell]
         here = tied >= 0
@@ -165,11 +163,6 @@ def make_plan(ladders: Sequence[CandidateLadder], parts: frozenset[str] = ALL) -
                         plan.pairs.append(
                             (number, plan.cell("length", words, style, i), at, i - 1, i)
                         )
-        if "place" in parts:
-            for at, group in enumerate(ladder.moved):
-                i = at % ladder.conditions + 1  # a table may move several conditions
-                for what in ("place", "margin"):
-                    plan.pairs.append((number, plan.cell(what, i), plan.group(group), 0, 1))
     return plan
 
 

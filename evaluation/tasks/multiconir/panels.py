@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from functools import partial
 
 from retgen.evaluation.tasks.multiconir.compare import mean_rates
 from retgen.evaluation.tasks.multiconir.pairs import Cell
@@ -195,7 +194,6 @@ def averages(systems: Systems) -> Panel:
 def controls(systems: Systems) -> Panel:
     """Win rates that hold one thing apart; of the blind ones also the share that ties."""
     words = sorted({w for read in systems.values() for w in read.words})
-    places = _levels(systems, RateTable.places)
     rows = []
     for label, read in systems.items():
         every: dict[str, list[Cell]] = {
@@ -205,10 +203,6 @@ def controls(systems: Systems) -> Panel:
             "Task 2": read.task2().cells,
             "Task 2 blind": read.task2(None, ("blind rung",)).cells,
             **{f"{w:,} words": read.task2(None, ("length", w)).cells for w in words},
-            **{
-                f"{name} place": [("place", int(at))]
-                for name, at in zip(("first", "last"), (places[:1] + places[-1:]), strict=False)
-            },
         }
         ties: dict[str, list[Cell]] = {
             f"Task {n} blind": [("tied", f"blind task{n}")] for n in (1, 2)
@@ -253,44 +247,20 @@ def _by(panel: Panel, factor: str, heads: Sequence[str]) -> list[Panel]:
     return [named] if rows else []
 
 
-def by_place(systems: Systems) -> list[Panel]:
-    """Section 5.2: win rates and margins with the violated condition at each place of the query."""
-    wins, margin = _rate("wins by place", 1), Measure("margin by place", 3, signed=True)
-    kinds = (
-        ("place", wins, replace(wins, digits=2), "wins (%), violated one at place"),
-        ("margin", margin, margin, "margin, violated one at place"),
-    )
-    return [
-        panel
-        for kind, measure, average, head in kinds
-        for panel in _panel(systems, partial(RateTable.places, kind=kind), measure, head, average)
-    ]
-
-
 def by_condition(systems: Systems) -> list[Panel]:
     """Where ladders violate conditions in several orders: win rates by the violated condition."""
     shown = {label: read for label, read in systems.items() if read.rates.where("condition")}
-    n = max((read.conditions for read in shown.values()), default=0)
-    measure = _rate("by condition")
-    return _panel(shown, RateTable.by_condition, measure, f"Q{n}, violated is")
-
-
-def _panel(
-    systems: Systems,
-    series: Callable[[RateTable], Series],
-    measure: Measure,
-    head: str,
-    average: Measure | None = None,
-) -> list[Panel]:
-    """A column a level, and the average written as asked, of the systems that have any level."""
-    every = {label: one for label, read in systems.items() if (one := series(read)).levels}
-    if not every:
+    if not shown:
         return []
-    rows = [row for label, one in every.items() for row in one.measurements(label, measure.name)]
-    most = max(every.values(), key=lambda one: len(one.levels))
-    columns = columns_by(measure, most.factor, most.levels)
-    columns += [_average(average, **{most.factor: AVERAGE})] if average else []
-    return [Panel("", rows, columns, heads=[head], interval="", best=False)]
+    measure = _rate("by condition")
+    rows = [
+        row
+        for label, read in shown.items()
+        for row in read.by_condition().measurements(label, measure.name)
+    ]
+    columns = columns_by(measure, "condition", _levels(shown, RateTable.by_condition))
+    n = max(read.conditions for read in shown.values())
+    return [Panel("", rows, columns, heads=[f"Q{n}, violated is"], interval="", best=False)]
 
 
 def by_violations(systems: Systems) -> Iterator[Panel]:

@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from retgen.evaluation.tasks.multiconir.pairs import Cell, WinCounts
-from retgen.statistics.clustered import CHANGE, SHARE, Bounds, Estimate, estimate, parts
+from retgen.statistics.clustered import CHANGE, SHARE, Estimate, estimate, parts
 
 
 @dataclass(frozen=True)
@@ -43,8 +43,7 @@ class Rates:
         columns = self._columns(cells)
         if not columns:
             return None
-        bounds = None if self.cells[columns[0]][0] == "margin" else SHARE
-        return self._estimate(self.values[columns].mean(), self.parts, columns, bounds)
+        return self._estimate(self.values[columns].mean(), self.parts, columns)
 
     def halved(self, cells: Iterable[Cell]) -> Estimate | None:
         """The same mean, where a tie is no loss but half a win."""
@@ -52,7 +51,7 @@ class Rates:
         if not columns:
             return None
         values = self.values[columns] + self.tied[columns] / 2
-        return self._estimate(values.mean(), self.parts + self.tied_parts / 2, columns, SHARE)
+        return self._estimate(values.mean(), self.parts + self.tied_parts / 2, columns)
 
     def difference(self, first: Iterable[Cell], second: Iterable[Cell]) -> Estimate | None:
         """The mean of some cells less that of others."""
@@ -69,10 +68,9 @@ class Rates:
         value: float,
         parts: NDArray[np.float64],
         columns: list[int],
-        bounds: Bounds,
     ) -> Estimate:
         of, units = parts[:, columns].mean(axis=1), int(self.known[columns].min())
-        return estimate(float(value), of, units, bounds)
+        return estimate(float(value), of, units, SHARE)
 
     def _columns(self, cells: Iterable[Cell]) -> list[int]:
         return [self.index[cell] for cell in cells if cell in self.index]

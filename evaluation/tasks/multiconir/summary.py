@@ -6,8 +6,6 @@
 - `task2`: the same with `by_rung`: the positive against HN1, HN1 against HN2, ...; no decline
 - `task3`: `by_rung`, `flip_rate`
 - `task4`: by words as `task2`, and `change`: its average less that of `task2`
-- `position`: `by_place`, `average`: win rates by the place of the violated condition in the query;
-  `margin`, `average_margin`: by how much the positive's score is higher
 - `violations`: `by_query`: row n has the win rate by violations v = 1..n; `longest`: the average of
   the last row; `all`: v = n at n; `all_average`
 - `by_condition`: at c the win rate where c alone is violated, under the longest query
@@ -99,7 +97,6 @@ class RateTable:
         self.conditions = max((int(c[2]) for c in rates.where("violated")), default=0)
         self.rungs = max((int(c[2]) for c in rates.where("rung")), default=0)
         self.words = sorted({int(cell[1]) for cell in rates.where("length")})
-        self._places = max((int(c[1]) for c in rates.where("place")), default=0)
 
     def query(self, n: int, style: str | None = None, violated: int = 1) -> list[Cell]:
         """The positive against documents with so many of n conditions violated."""
@@ -121,11 +118,6 @@ class RateTable:
     def flips(self) -> Series:
         """Neighbours that change places between styles."""
         return self._by_pair(lambda i: [("flip", i)])
-
-    def places(self, kind: str = "place") -> Series:
-        """Win rates, or margins, by the place of the violated condition; levels only if any."""
-        levels: dict[str, list[Cell]] = {str(i): [(kind, i)] for i in range(1, self._places + 1)}
-        return Series(self.rates, "place", levels)
 
     def singles(self, kind: str = "single") -> Series:
         """The positive against documents that violate one of n conditions alone, or all of them."""
@@ -207,7 +199,7 @@ def summary(rates: Rates) -> dict[str, Any]:
         kind = ("length", words)
         change = rates.difference(read.task2(None, kind).cells, read.task2().cells)
         padded[str(words)] = (task2(kind) or {}) | {"change": estimate_json(change)}
-    places, margins, singles = read.places(), read.places("margin"), read.singles()
+    singles = read.singles()
     return {
         "ladders": rates.ladders,
         "conditions": read.conditions,
@@ -222,9 +214,6 @@ def summary(rates: Rates) -> dict[str, Any]:
         "task2": task2(("rung",)),
         "task3": read.flips().to_json("by_rung", "flip_rate") if rates.where("flip") else None,
         "task4": padded or None,
-        "position": places.to_json("by_place") | margins.to_json("margin", "average_margin")
-        if places.levels
-        else None,
         "violations": {
             "by_query": [read.violations(n).values() for n in lengths],
             "longest": estimate_json(read.violations(read.conditions).average),

@@ -62,7 +62,7 @@ def write_ladders(
 ) -> Path:
     """Write a data set. `orders`: in which order conditions are broken; `first`: its first ladder."""
     corpus, queries, qrels, grades = [], [], [], []
-    place, padded = [], []
+    padded = []
     for number in range(first, first + ladders):
         name = f"{domain}-{number:02}"
         broken: dict[tuple[int, ...], list[int]] = {(): list(range(1, len(orders) + 1))}
@@ -90,22 +90,12 @@ def write_ladders(
                 | {"Positive": FILLER + document(number)}
                 | {f"HN{i}": FILLER + document(number, orders[0][:i]) for i in range(1, COUNT + 1)}
             )
-        moved = {}
-        for at in range(1, COUNT + 1):
-            rest = [condition(number, c) for c in range(2, COUNT + 1)]
-            rest.insert(at - 1, condition(number, 1))
-            moved[f"Query{at}"] = _asked(rest)
-        place.append(
-            {"id": name, "condition": 1, **moved}
-            | {"Positive": document(number), "HN1": document(number, (1,))}
-        )
     _write(folder / "corpus.jsonl", corpus)
     _write(folder / "queries.jsonl", queries)
     _write(folder / "qrels.jsonl", qrels)
     _write(folder / "qrels_graded.jsonl", grades)
     if tables:
         _write(folder / "tables" / "task4_512.jsonl", padded)
-        _write(folder / "tables" / "position.jsonl", place)
     return folder
 
 

@@ -55,7 +55,6 @@ def test_by_default_both_bm25_climb(houses: Path, tmp_path: Path) -> None:
     assert 0.5 < honest["task1"]["mean"]["by_query"][5] < 1
     assert paper["task1"]["mean"]["average"]["value"] < 0.75
     assert list(paper["task4"]) == ["512"]
-    assert len(paper["position"]["by_place"]) == 10
     assert [len(row) for row in paper["violations"]["by_query"]] == list(range(1, 11))
     notes = content["notes"]
     assert "bm25-paper: orders candidate sets, so it is not among the rankings of all" in notes
@@ -80,7 +79,7 @@ def test_by_default_both_bm25_climb(houses: Path, tmp_path: Path) -> None:
     page = (tmp_path / "out" / "eval.html").read_text()
     assert page.count("<svg") == 4
     assert page.index("Average win rate of the positive over HN1") < page.index("<section>")
-    assert page.count("<details>") == 5  # styles of two tasks, Task 4, places, the matrices
+    assert page.count("<details>") == 4  # styles of two tasks, Task 4, the matrices
     assert "Which differences hold" not in page
     figures = {path.name for path in (tmp_path / "out" / "figures").glob("ladders*.svg")}
     assert figures == {"ladders_task1.svg", "ladders_task2.svg", "ladders_violations.svg"}
@@ -163,9 +162,8 @@ def test_two_domains_in_one_data_set(houses: Path, other: Path, tmp_path: Path) 
     }
     parts = [part["task2"]["mean"]["average"]["value"] for part in one["domains"].values()]
     assert one["task2"]["mean"]["average"]["value"] == pytest.approx(sum(parts) / 2)
-    assert result["notes"][-3:-1] == [
+    assert result["notes"][-2:-1] == [
         "there is no tables/task4_512.jsonl, so Task 4 (length) is not measured",
-        "there is no tables/position.jsonl, so the place of a condition is not measured",
     ]
 
 
@@ -243,7 +241,7 @@ def test_a_chat_model_orders_the_first_ladders(
     assert ladders["task1"]["mean"]["average"]["value"] == 1.0
     assert ladders["task2"]["mean"]["average"]["value"] == 1.0
     assert ladders["task3"]["flip_rate"]["value"] == 0.0
-    assert (ladders["blind"], ladders["violations"], ladders["position"]) == (None, None, None)
+    assert (ladders["blind"], ladders["violations"]) == (None, None)
     details = row["details"]
     # a ladder and style: ten pairs and a whole; four of those are repaired
     assert (details["lists"], details["failed_after_repairs"], details["calls"]) == (44, 0, 48)

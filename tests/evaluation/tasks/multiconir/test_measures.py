@@ -111,7 +111,7 @@ def test_the_summary_by_hand() -> None:
     assert result["blind"]["by_query"] == [0.5, 0.5]
     assert result["blind"]["task2"]["value"] == 0.25
     assert result["random"] == {"win_rate": 0.5, "flip_rate": 0.5}
-    assert (result["task4"], result["position"], result["by_condition"]) == (None, None, None)
+    assert (result["task4"], result["by_condition"]) == (None, None)
 
 
 def test_candidate_sets_are_scored_once() -> None:
@@ -138,36 +138,19 @@ def test_one_ladder_has_no_other_query() -> None:
     assert "blind" not in {cell[0] for cell in make_plan(apart).cells}
 
 
-def test_padded_documents_and_moved_conditions() -> None:
+def test_padded_documents() -> None:
     whole = CandidateSet("a-i2", ("a-P", "a-1", "a-2"), "512")
-    pair = CandidateSet("a-i2", ("a-P", "a-1"))
-    one = ladder(
-        "a", padded={512: {"instruction": whole}}, moved=[CandidateSet("a-i1", pair.texts), pair]
-    )
+    one = ladder("a", padded={512: {"instruction": whole}})
     rates = rates_in(make_plan([one]))
     result = cells(rates)
     assert (result["length", 512, "instruction", 1], result["length", 512, "instruction", 2]) == (
         0,
         1,
     )
-    assert (result["place", 1], result["place", 2]) == (1.0, 0.0)
-    assert (result["margin", 1], result["margin", 2]) == (1.0, 0.0)
     message = summary(rates)
     assert message["task4"]["512"]["instruction"]["by_rung"] == [0.0, 1.0]
     # the mean over both styles unpadded is (0 + 1 + 1 + 0) / 4
     assert message["task4"]["512"]["change"]["value"] == 0.0
-    assert message["position"]["margin"] == [1.0, 0.0]
-    assert message["position"]["average"]["value"] == 0.5
-
-
-def test_a_table_may_move_several_conditions() -> None:
-    one = ladder(
-        "a", moved=[CandidateSet("a-i1", ("a-P", text)) for text in ("a-1", "a-1", "a-2", "a-1")]
-    )
-    # under a-i1 the positive has 3, HN1 2, HN2 3: the third is a tie, at place 1 again
-    result = cells(rates_in(make_plan([one])))
-    assert (result["place", 1], result["place", 2]) == (0.5, 1.0)
-    assert (result["margin", 1], result["margin", 2]) == (0.5, 1.0)
 
 
 def test_several_orders_take_pairs_whose_violations_are_asked_for() -> None:
