@@ -159,11 +159,6 @@ class TrainConfig(BaseModel):
         description="train adapters of this rank (LoRA) instead of the weights; they are merged "
         "when saved. With dtype bf16 the weights are held in bf16",
     )
-    quantize: Literal["nf4"] | None = Field(
-        None,
-        description="nf4: the weights beside adapters are held in 4 bits (QLoRA); the saved ones "
-        "are of full precision, rounded as in the 4 bits",
-    )
     lora_alpha: float | None = Field(
         None,
         gt=0,
@@ -247,7 +242,7 @@ class TrainConfig(BaseModel):
             problems.append(
                 "teacher is for loss margin_mse or kl, or for false_negatives drop or relabel"
             )
-        of_adapters = ("lora_alpha", "lora_dropout", "lora_targets", "quantize")
+        of_adapters = ("lora_alpha", "lora_dropout", "lora_targets")
         unused = [name for name in of_adapters if getattr(self, name)]
         if unused and self.lora is None:
             problems.append(f"{', '.join(unused)} needs lora, the rank of the adapters")

@@ -255,7 +255,6 @@ class _Training:
         if self.config.gradient_checkpointing:
             keep_few_activations(self.model)
         add_adapters(self.model, self.config)
-        self.result.weights_dtype = self.config.quantize or self.result.weights_dtype
         self._read("training")
         trainer = self._trainer()
         if unfinished:

@@ -312,7 +312,6 @@ def _disk_full(error: OSError) -> str:
 _MODULES_OF_EXTRAS = {
     "documents": frozenset({"docx"}),
     "eval": frozenset({"transformers", "tokenizers", "safetensors"}),
-    "qlora": frozenset(),
     "review": frozenset({"starlette"}),
     "publish": frozenset({"botocore"}),
     "cluster": frozenset(),

@@ -8,7 +8,6 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
-from safetensors.torch import load_file
 from sentence_transformers import SentenceTransformer
 from torch import nn
 
@@ -93,48 +92,8 @@ def test_killed_adapters_end_with_the_same_weights(
     assert (resumed.history, resumed.losses) == (whole.history, whole.losses)
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("kind", ["dense", "late", "cross"])
-def test_adapters_beside_weights_of_4_bits(
-    models: dict[str, Path], pairs: Pairs, tmp_path: Path, kind: str
-) -> None:
-    """Saved is what was trained: the weights as 4 bits hold them, and the adapters."""
-    config = make_config(
-        None,
-        {
-            **LORA,
-            "quantize": "nf4",
-            "lora_targets": ["query", "value"],
-            "eval_every": 3,
-        },
-    )
-    trained_weights: dict[str, Any] = {}
-
-    def evaluate(model: Any, when: str) -> dict[str, float]:
-        if when == "during":
-            layers = dict(model.named_modules())
-            trained_weights.update(
-                (name.rpartition("encoder.layer.")[2], type(one.get_base_layer()).__name__)
-                for name, one in layers.items()
-                if hasattr(one, "get_base_layer")
-            )
-        return {}
-
-    name = f"{'' if kind == 'dense' else kind + ':'}{models[kind]}"
-    trained = train(name, pairs, config, tmp_path / kind, evaluate=evaluate)
-    assert trained.weights_dtype == "nf4"
-    assert trained_weights == {
-        "0.attention.self.query": "Linear4bit",
-        "0.attention.self.value": "Linear4bit",
-    }
-    ours, theirs = (load_file(of / "model.safetensors") for of in (trained.path, models[kind]))
-    for name in ours.keys() - {"classifier.weight", "classifier.bias"}:
-        kept = "LayerNorm" in name or "embeddings" in name or name.endswith("bias")
-        assert torch.equal(ours[name], theirs[name]) == kept, name
-
-
-def test_merged_weights_of_4_bits_say_what_was_trained(layer: Path) -> None:
-    config = make_config(None, {"lora": 4, "quantize": "nf4", "lora_targets": ["query"]})
+def test_merged_weights_say_what_was_trained(layer: Path) -> None:
+    config = make_config(None, {"lora": 4, "lora_targets": ["query"]})
     model = SentenceTransformer(str(layer), device="cpu").eval()
     add_adapters(model, config)
     for name, one in model.named_parameters():
@@ -146,27 +105,6 @@ def test_merged_weights_of_4_bits_say_what_was_trained(layer: Path) -> None:
         "Linear"
     }
     np.testing.assert_allclose(model.encode(["an owl runs", "a bee"]), before, atol=1e-5)
-
-
-@pytest.mark.slow
-def test_killed_adapters_of_4_bits_end_with_the_same_weights(
-    layer: Path, pairs: Pairs, tmp_path: Path
-) -> None:
-    config = make_config(None, {**LORA, "quantize": "nf4", "max_steps": 6, "eval_every": 3})
-    fatal = True
-
-    def evaluate(model: SentenceTransformer, when: str) -> dict[str, float]:
-        if when == "after" and fatal:
-            raise KeyboardInterrupt
-        return {}
-
-    with pytest.raises(KeyboardInterrupt):
-        train(str(layer), pairs, config, tmp_path / "killed", evaluate=evaluate)
-    fatal = False
-    resumed = train(str(layer), pairs, config, tmp_path / "killed", evaluate=evaluate)
-    whole = train(str(layer), pairs, config, tmp_path / "whole", evaluate=evaluate)
-    ours, theirs = weights(whole), weights(resumed)
-    assert all(np.array_equal(ours[name], theirs[name]) for name in ours)
 
 
 @pytest.mark.parametrize(
@@ -206,10 +144,10 @@ def test_what_cannot_be(
 
 def test_adapter_options_need_a_rank() -> None:
     with pytest.raises(UsageError) as caught:
-        make_config(None, {"lora_targets": ["query"], "lora_dropout": 0.1, "quantize": "nf4"})
+        make_config(None, {"lora_targets": ["query"], "lora_dropout": 0.1})
     assert str(caught.value) == (
         "the training configuration is wrong\n"
-        "  together: lora_dropout, lora_targets, quantize needs lora, the rank of the adapters"
+        "  together: lora_dropout, lora_targets needs lora, the rank of the adapters"
     )
 
 
