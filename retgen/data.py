@@ -447,6 +447,8 @@ def open_dataset(path: Path | str, *, checked: bool = True) -> Dataset:
         )
     run = path if (path / "dataset").is_dir() and (path / "recipe.yaml").is_file() else None
     root = path / "dataset" if run else path
+    if run:
+        _refuse_pipes(run)
     if run and checked:
         check_files(run, "dataset/", "tables/")
     tables: dict[str, TableFiles] = {}
@@ -496,6 +498,13 @@ def check_files(run: Path, *folders: str) -> None:
                 f"make the run again with --fresh. To use the tables as they are, copy "
                 f"{run / 'dataset'} to another folder"
             )
+
+
+def _refuse_pipes(run: Path) -> None:
+    """Raise `DatasetError` for what would be read for ever."""
+    for path in run.rglob("*"):
+        if path.exists() and not path.is_file() and not path.is_dir():
+            raise DatasetError(f"{path} is no file but a pipe or a device")
 
 
 def _lists_positives(queries: TableFiles) -> bool:

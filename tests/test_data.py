@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import shutil
 from collections.abc import Callable
 from pathlib import Path
@@ -362,6 +363,27 @@ def test_no_data_set(tmp_path: Path, make: Callable[[Path], None], expected: str
     with pytest.raises(DatasetError) as error:
         validate(tmp_path / "x")
     assert str(error.value) == expected.format(p=tmp_path)
+
+
+@pytest.mark.parametrize("name", ["manifest.json", "report.json", "dataset/README.md"])
+@pytest.mark.parametrize("target", [None, "/dev/zero"])
+def test_a_run_of_pipes_and_devices(
+    limit_run: Path, tmp_path: Path, name: str, target: str | None
+) -> None:
+    run = tmp_path / "run"
+    shutil.copytree(limit_run, run)
+    path = run / name
+    path.unlink()
+    if target is None:
+        os.mkfifo(path)
+    else:
+        path.symlink_to(target)
+    for read in (validate, open_dataset):
+        with pytest.raises(DatasetError) as error:
+            read(run)
+        assert str(error.value) == f"{path} is no file but a pipe or a device"
+    if name.startswith("dataset/"):
+        assert len(open_dataset(run / "dataset").queries.read()[0]) == 100  # the card is left out
 
 
 def test_positives_that_are_none(tmp_path: Path) -> None:

@@ -13,7 +13,7 @@ from collections import deque
 from collections.abc import Callable, Generator, Iterable, Iterator
 from concurrent.futures import ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
-from itertools import islice
+from itertools import chain, islice
 from multiprocessing.connection import Connection, wait
 from pathlib import Path
 from typing import Any
@@ -22,6 +22,7 @@ from retgen.errors import WorkerLost
 from retgen.work.engine import RETRIES, Context, Engine, Task, Work
 
 SPAWN = multiprocessing.get_context("spawn")  # a fork would copy the locks of other threads
+_PR_SET_PDEATHSIG = 1  # linux/prctl.h
 
 
 @contextlib.contextmanager
@@ -39,7 +40,7 @@ def process_pool(
         workers,
         mp_context=SPAWN,
         initializer=_start,
-        initargs=(watched, initializer, initargs),
+        initargs=(watched, os.getpid(), initializer, initargs),
     )
     try:
         with pool:
@@ -83,11 +84,11 @@ class Local(Engine):
         self, work: Work[Context, Task], context: Context, tasks: Iterable[tuple[str, Task]]
     ) -> Generator[tuple[str, bytes]]:
         left = iter(tasks)
-        if self.workers <= 1:
-            for name, task in left:
+        begun = deque(islice(left, self.ahead if self.workers > 1 else 1))
+        if len(begun) <= 1:  # alone, or a single task
+            for name, task in chain(begun, left):
                 yield name, work(context, task)
             return
-        begun = deque(islice(left, self.ahead))
         lost = 0
         while begun:
             try:
@@ -138,12 +139,21 @@ def _received(path: str) -> bytes:
     return result
 
 
-def _start(watched: Connection, initializer: Callable[..., None] | None, initargs: Any) -> None:
+def _start(
+    watched: Connection, parent: int, initializer: Callable[..., None] | None, initargs: Any
+) -> None:
     """First thing in a worker: see to it that it ends with its parent."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C reaches the whole group: one answers
     if hasattr(signal, "pthread_sigmask"):
         signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGINT})
     threading.Thread(target=_end_with, args=(watched,), daemon=True).start()
+    if sys.platform == "linux":
+        import ctypes
+
+        # the kernel's word is heard at once, also while a long call holds the interpreter
+        ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
+        if os.getppid() != parent:  # it was gone before that was asked for
+            os._exit(1)
     if initializer is not None:
         initializer(*initargs)
 
