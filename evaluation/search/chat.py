@@ -19,7 +19,6 @@ from retgen.agents.context import Context
 from retgen.agents.models import ModelSettings, model_description
 from retgen.agents.report import CallReport, write_rejected
 from retgen.agents.session import call_models
-from retgen.evaluation.search.judge import AskPair
 from retgen.progress import Progress
 from retgen.prompts import bundled
 from retgen.search.base import Array, CandidateSet, slug
@@ -104,6 +103,13 @@ def _shown(group: CandidateSet, seed: int) -> Sequence[int]:
 
 
 # --- pointwise ------------------------------------------------------------------------------------
+
+
+class AskPair(Question):
+    """A query and a document. One pair a call, so that no grade depends on other pairs."""
+
+    query: str
+    document: str
 
 
 class Grade(AnswerSchema):

@@ -27,7 +27,7 @@ from torch import Tensor
 from torch.utils.data import BatchSampler
 
 from retgen.errors import UsageError
-from retgen.evaluation.training.config import DISTILLED, TrainConfig
+from retgen.evaluation.training.config import TrainConfig
 from retgen.evaluation.training.distributed import shares
 from retgen.evaluation.training.losses import needs_labels
 from retgen.evaluation.training.models import saving
@@ -41,7 +41,6 @@ class TrainingExamples:
 
     `numbers`: (examples, 2 + negatives) int64, see `losses.dense_loss`; `of_pair`: the pair of each
     row of `train`; `pairs` and `held_out_pairs`: how many pairs stand in each.
-    `teacher_temperature`: by which the teacher's scores were divided, None without one.
     """
 
     train: Dataset
@@ -50,7 +49,6 @@ class TrainingExamples:
     of_pair: list[int]
     pairs: int
     held_out_pairs: int
-    teacher_temperature: float | None = None
 
 
 _TRAINED = "trained.safetensors"
@@ -196,12 +194,10 @@ def prepare(pairs: Pairs, config: TrainConfig) -> TrainingExamples:
     subgroup of the split.
     """
     wanted = pairs.negatives_used(config.hard_negatives)
-    if config.loss in ("triplet", *DISTILLED) and not wanted:
-        raise UsageError(f"loss {config.loss} trains on hard negatives; {_used_of(pairs, config)}")
-    if config.loss in DISTILLED and not pairs.scores:
+    if config.loss == "triplet" and not wanted:
         raise UsageError(
-            f"loss {config.loss} learns from a teacher's scores, and the pairs have none; "
-            "`teachers.with_teacher` adds them"
+            "loss triplet trains on hard negatives; here are "
+            f"{pairs.negatives_in_words(config.hard_negatives)}"
         )
     lacking = sum(not negatives for negatives in pairs.negatives)
     if wanted and lacking:
@@ -234,12 +230,7 @@ def prepare(pairs: Pairs, config: TrainConfig) -> TrainingExamples:
         ]
     )
     held_out_pairs = sum(query_id in out for query_id in pairs.query_ids)
-    temperature, labels = None, None
-    if config.loss in DISTILLED:
-        labels = _teacher_labels(pairs, wanted)
-        temperature = config.teacher_temperature or _margin(labels) / _TEACHER_MARGIN
-        labels /= temperature
-    train, held_out = (_dataset(rows, subgroup, config, labels) for subgroup in subgroups)
+    train, held_out = (_dataset(rows, subgroup, config) for subgroup in subgroups)
     return TrainingExamples(
         train,
         held_out if subgroups[1] else None,
@@ -247,27 +238,7 @@ def prepare(pairs: Pairs, config: TrainConfig) -> TrainingExamples:
         [of_pair[row] for row in subgroups[0]],
         len(pairs) - held_out_pairs,
         held_out_pairs,
-        temperature,
     )
-
-
-_TEACHER_MARGIN = 5.0  # that of cross-encoders, and of a student's cosines divided by 0.05
-
-
-def _teacher_labels(pairs: Pairs, wanted: int) -> NDArray[np.float64]:
-    """The teacher's scores (pairs, 1 + wanted), repeated as the negatives are."""
-    return np.array(
-        [[row[0], *(row[1 + j % (len(row) - 1)] for j in range(wanted))] for row in pairs.scores]
-    )
-
-
-def _margin(labels: NDArray[np.float64]) -> float:
-    """Root mean square of what a positive has over its negatives."""
-    return float(np.sqrt(np.mean((labels[:, :1] - labels[:, 1:]) ** 2)))
-
-
-def _used_of(pairs: Pairs, config: TrainConfig) -> str:
-    return f"here are {pairs.negatives_in_words(config.hard_negatives)}"
 
 
 def _held_out(pairs: Pairs, config: TrainConfig) -> set[str]:
@@ -286,20 +257,13 @@ def _held_out(pairs: Pairs, config: TrainConfig) -> set[str]:
     return {queries[i] for i in sorted(range(len(queries)), key=lambda i: int(draws[i]))[:count]}
 
 
-def _dataset(
-    rows: list[tuple[str, ...]],
-    chosen: list[int],
-    config: TrainConfig,
-    scores: NDArray[np.float64] | None,
-) -> Dataset:
+def _dataset(rows: list[tuple[str, ...]], chosen: list[int], config: TrainConfig) -> Dataset:
     names = ["anchor", "positive", *(f"negative_{j}" for j in range(1, len(rows[0]) - 1))]
     columns: dict[str, list[Any]] = {
         name: [rows[i][j] for i in chosen] for j, name in enumerate(names)
     }
     if needs_labels(config):
         columns["label"] = chosen
-    if scores is not None:
-        columns["label"] = scores[chosen].tolist()
     return Dataset.from_dict(columns)
 
 

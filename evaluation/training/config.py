@@ -58,9 +58,6 @@ PRESETS: dict[str, dict[str, Any]] = {
 }
 
 
-DISTILLED = ("margin_mse", "kl")  # losses that learn from a teacher's scores
-
-
 def _batch_size(value: Any) -> Any:
     if value in (None, "full") or (type(value) is int and value >= 1):
         return value
@@ -83,33 +80,8 @@ class TrainConfig(BaseModel):
         description="where training starts. model: the model as it is; idf: its token vectors "
         "weighted by idf of the training documents; auto: idf for static:minilm, else model",
     )
-    loss: Literal["mnrl", "cached-mnrl", "triplet", "margin", "listwise", "margin_mse", "kl"] = (
-        Field("mnrl", description="see the table below")
-    )
-    teacher: str | None = Field(
-        None,
-        min_length=1,
-        description="scores pairs for margin_mse, kl and false_negatives: cross:MODEL, bm25, any "
-        "retriever that scores pairs; for false_negatives also llm:PROVIDER:NAME",
-    )
-    teacher_temperature: float | None = Field(
-        None,
-        gt=0,
-        allow_inf_nan=False,
-        description="the teacher's scores are divided by it; none: such that the root mean square "
-        "of its margins (positive minus negative) is 5",
-    )
-    false_negatives: Literal["keep", "drop", "relabel"] = Field(
-        "keep",
-        description="negatives that the teacher calls relevant. drop: they are left out; "
-        "relabel: they become positives (RLHN, arXiv 2505.16967)",
-    )
-    relevant_from: float = Field(
-        1.0,
-        gt=0,
-        allow_inf_nan=False,
-        description="r: a negative counts as relevant from the score b - (1 - r) * abs(b) on, "
-        "where b is the teacher's of the query's best positive; above 1 is stricter",
+    loss: Literal["mnrl", "cached-mnrl", "triplet", "margin", "listwise"] = Field(
+        "mnrl", description="see the table below"
     )
     temperature: float | None = Field(
         None,
@@ -226,22 +198,14 @@ class TrainConfig(BaseModel):
 
     @property
     def learns_from_hard_negatives(self) -> bool:
-        """Whether the loss, or what a teacher says, is about hard negatives."""
-        return self.loss not in ("mnrl", "cached-mnrl") or self.false_negatives != "keep"
+        """Whether the loss is about hard negatives."""
+        return self.loss not in ("mnrl", "cached-mnrl")
 
     @model_validator(mode="after")
     def _fits_together(self) -> TrainConfig:
         problems = []
-        if self.loss in ("triplet", *DISTILLED) and self.hard_negatives == 0:
-            problems.append(f"loss {self.loss} needs hard_negatives of at least 1")
-        used = self.loss in DISTILLED or self.false_negatives != "keep"
-        if self.teacher is None and used:
-            name = "loss" if self.loss in DISTILLED else "false_negatives"
-            problems.append(f"{name} {getattr(self, name)} needs teacher, as cross:MODEL or bm25")
-        if self.teacher is not None and not used:
-            problems.append(
-                "teacher is for loss margin_mse or kl, or for false_negatives drop or relabel"
-            )
+        if self.loss == "triplet" and self.hard_negatives == 0:
+            problems.append("loss triplet needs hard_negatives of at least 1")
         of_adapters = ("lora_alpha", "lora_dropout", "lora_targets")
         unused = [name for name in of_adapters if getattr(self, name)]
         if unused and self.lora is None:
@@ -301,8 +265,7 @@ class TrainingRun:
     products, as seen in the model. `loss`: by which it was trained. `start`: how idf was counted,
     "" where training began with the model as it is. `max_length`: tokens a text that are read in
     "training" and as "saved", None for all. `cut`: the positives that are longer than training
-    reads, see `models.cut_share`. `teacher_temperature`: by which the teacher's scores
-    were divided, None without one.
+    reads, see `models.cut_share`.
     `collapse`: how it failed, "" if it did not. `seconds`: of training, without evaluations.
     `processes`: that trained together, each on its device.
     `repeated`: it had been finished before, and nothing was done.
@@ -327,7 +290,6 @@ class TrainingRun:
     start: str = ""
     max_length: dict[str, int | None] = field(default_factory=dict)
     cut: dict[str, float] = field(default_factory=dict)
-    teacher_temperature: float | None = None
     collapse: str = ""
     processes: int = 1
     repeated: bool = False

@@ -227,7 +227,6 @@ class _Training:
             prompts=set_prompts(self.model, config),
             max_length={"training": limit, "saved": reads},
             cut=cut_share(self.model, pairs.positives, limit),
-            teacher_temperature=self.examples.teacher_temperature,
         )
 
     def run(self) -> TrainingRun:
@@ -473,7 +472,6 @@ class _Training:
             "loss": result.loss + (_CACHED if result.loss != self.config.loss else ""),
             "steps": f"{result.steps:,} of {result.planned:,}, saved is step {best:,}",
             "hard negatives a pair": f"{result.hard_negatives:,}",
-            **_teacher_facts(self.config, result),
             "tokens read per text": f"{read['training']} in training, {read['saved']} as saved",
             "device": f"{result.devices()}, weights {result.weights_dtype}, products "
             f"{result.dtype}",
@@ -488,13 +486,6 @@ class _Training:
         write_own(self.out / "training.json", {**content, "result": stored, "losses": losses})
         shutil.rmtree(self.checkpoints)
         return result
-
-
-def _teacher_facts(config: TrainConfig, result: TrainingRun) -> dict[str, str]:
-    """For the card: who taught, on what scale."""
-    if (scale := result.teacher_temperature) is None:
-        return {}
-    return {"teacher": f"{config.teacher}, its scores divided by {scale:.4g}"}
 
 
 class _Watch(TrainerCallback):

@@ -134,7 +134,6 @@ _DENSE_ONLY = ("dimension", "matryoshka")
 class _Other(Kind):
     """A kind that has some of the losses, and a class to load it by."""
 
-    known_losses: ClassVar[tuple[str, ...]] = ("mnrl", "cached-mnrl", "margin_mse", "kl")
     bases: ClassVar[tuple[str | None, ...]] = ()  # other kinds of files that it may be made of
 
     def load(self, name: str, device: str, config: TrainConfig) -> Any:
@@ -153,10 +152,9 @@ class _Other(Kind):
         raise NotImplementedError
 
     def check(self, model: Any, config: TrainConfig) -> None:
-        if config.loss not in self.known_losses:
-            *others, last = self.known_losses
+        if config.loss not in ("mnrl", "cached-mnrl"):
             raise UsageError(
-                f"loss {config.loss} cannot train {self.noun}. Take {', '.join(others)} or {last}"
+                f"loss {config.loss} cannot train {self.noun}. Take mnrl or cached-mnrl"
             )
         for name in _DENSE_ONLY:
             if getattr(config, name):
@@ -233,7 +231,6 @@ class _Cross(_Other):
     trainer = _CrossTrainer
     arguments = CrossEncoderTrainingArguments
     temperature = 0.1
-    known_losses = ("mnrl", "cached-mnrl", "margin_mse")
     fused = False  # its documents are BM25's already
     unused_weights = False
     compared = losses.OTHERS

@@ -12,10 +12,6 @@
     listwise     cross-entropy of softmax(s / t) over the batch with the uniform distribution over
                  the query's relevant documents in it (ListNet's top-one probability, Cao et al.,
                  ICML 2007); its least value is the log of their number, not 0
-    margin_mse   mean of ((s(q, positive) - s(q, negative)) / t - the teacher's margin)², over the
-                 explicit negatives (arXiv 2010.02666; sentence-transformers' MarginMSELoss)
-    kl           KL divergence from the teacher's softmax over the pair's document and its explicit
-                 negatives to that of s / t (arXiv 2010.11386; DistillKLDivLoss)
 
 margin and listwise are ours, as sentence-transformers has none that knows which of the other
 documents in a batch are relevant as well: another positive of the query is never an irrelevant one
@@ -27,7 +23,6 @@ positive of a query as its negative.
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
 import torch
@@ -41,25 +36,14 @@ from sentence_transformers.cross_encoder.losses import (
     CachedMultipleNegativesRankingLoss as CachedCrossEncoderRankingLoss,
 )
 from sentence_transformers.cross_encoder.losses import (
-    MarginMSELoss as CrossEncoderMarginMSELoss,
-)
-from sentence_transformers.cross_encoder.losses import (
     MultipleNegativesRankingLoss as CrossEncoderRankingLoss,
 )
 from sentence_transformers.multi_vector_encoder.losses import (
     CachedMultiVectorMultipleNegativesRankingLoss,
-    MultiVectorDistillKLDivLoss,
-    MultiVectorMarginMSELoss,
     MultiVectorMultipleNegativesRankingLoss,
-)
-from sentence_transformers.multi_vector_encoder.scoring import (
-    colbert_kd_scores,
-    colbert_scores_pairwise,
 )
 from sentence_transformers.sentence_transformer.losses import (
     CachedMultipleNegativesRankingLoss,
-    DistillKLDivLoss,
-    MarginMSELoss,
     MatryoshkaLoss,
     MultipleNegativesRankingLoss,
     TripletLoss,
@@ -67,16 +51,13 @@ from sentence_transformers.sentence_transformer.losses import (
 from sentence_transformers.sentence_transformer.losses.triplet import TripletDistanceMetric
 from sentence_transformers.sparse_encoder.losses import (
     CachedSpladeLoss,
-    SparseDistillKLDivLoss,
-    SparseMarginMSELoss,
     SparseMultipleNegativesRankingLoss,
     SpladeLoss,
 )
-from sentence_transformers.util import pairwise_cos_sim, pairwise_dot_score
 from torch import Tensor, nn
 
 from retgen.evaluation.training import distributed
-from retgen.evaluation.training.config import DISTILLED, TrainConfig
+from retgen.evaluation.training.config import TrainConfig
 
 _NEVER = -1e9  # finite, so that a row of nothing else has a gradient of 0 and not of NaN
 
@@ -84,24 +65,6 @@ _NEVER = -1e9  # finite, so that a row of nothing else has a gradient of 0 and n
 def needs_labels(config: TrainConfig) -> bool:
     """Whether the loss wants to know which pairs are in the batch: labels (batch,) int64."""
     return config.loss in ("margin", "listwise")
-
-
-class ScaledSimilarity(nn.Module):
-    """Similarities of a function, or scores as they are, times `scale`."""
-
-    def __init__(self, scale: float, function: Callable[..., Tensor] | None = None) -> None:
-        super().__init__()
-        self.scale, self.function = scale, function
-
-    def forward(self, *given: Any, **options: Any) -> Tensor:
-        """Of the function's arguments, or of scores."""
-        result: Tensor = given[0] if self.function is None else self.function(*given, **options)
-        return result * self.scale
-
-    def get_config_dict(self) -> dict[str, Any]:
-        """For the model card."""
-        name = "" if self.function is None else self.function.__name__
-        return {"function": name, "scale": self.scale}
 
 
 def dense_loss(model: SentenceTransformer, config: TrainConfig, numbers: Tensor) -> nn.Module:
@@ -128,10 +91,6 @@ def dense_loss(model: SentenceTransformer, config: TrainConfig, numbers: Tensor)
             loss = MarginLoss(model, numbers, 1 / scale, config.margin)
         case "listwise":
             loss = ListwiseLoss(model, numbers, 1 / scale)
-        case "margin_mse":
-            loss = MarginMSELoss(model, ScaledSimilarity(scale, pairwise_cos_sim))
-        case "kl":
-            loss = DistillKLDivLoss(model, ScaledSimilarity(scale, pairwise_cos_sim))
     if config.matryoshka:
         # the whole vector is always among the trained prefixes: it is what the model returns
         dims = sorted({*config.matryoshka, model.get_embedding_dimension() or 0}, reverse=True)
@@ -141,14 +100,9 @@ def dense_loss(model: SentenceTransformer, config: TrainConfig, numbers: Tensor)
 
 def sparse_loss(model: SparseEncoder, config: TrainConfig) -> nn.Module:
     """A loss on products of weights, and FLOPS regularisation of both sides (SPLADE)."""
-    main: nn.Module
-    if config.loss in DISTILLED:
-        of = SparseMarginMSELoss if config.loss == "margin_mse" else SparseDistillKLDivLoss
-        main = of(model, ScaledSimilarity(_scale(config), pairwise_dot_score))
-    else:
-        main = SparseMultipleNegativesRankingLoss(
-            model, scale=_scale(config), gather_across_devices=_gather()
-        )
+    main = SparseMultipleNegativesRankingLoss(
+        model, scale=_scale(config), gather_across_devices=_gather()
+    )
     weights: dict[str, Any] = {
         "document_regularizer_weight": config.flops_document,
         "query_regularizer_weight": config.flops_query,
@@ -160,12 +114,6 @@ def sparse_loss(model: SparseEncoder, config: TrainConfig) -> nn.Module:
 
 def late_loss(model: MultiVectorEncoder, config: TrainConfig) -> nn.Module:
     """A loss on MaxSim."""
-    if config.loss == "margin_mse":
-        scaled = ScaledSimilarity(_scale(config), colbert_scores_pairwise)
-        return MultiVectorMarginMSELoss(model, similarity_fct=scaled)
-    if config.loss == "kl":
-        scaled = ScaledSimilarity(_scale(config), colbert_kd_scores)
-        return MultiVectorDistillKLDivLoss(model, similarity_fct=scaled)
     if config.loss == "mnrl":
         return MultiVectorMultipleNegativesRankingLoss(
             model, scale=_scale(config), gather_across_devices=_gather()
@@ -180,10 +128,8 @@ def late_loss(model: MultiVectorEncoder, config: TrainConfig) -> nn.Module:
 
 def cross_loss(model: CrossEncoder, config: TrainConfig) -> nn.Module:
     """mnrl on the scores of a query with its document, its hard negatives and four others of the
-    batch: with all of them a batch of n would be n² pairs to read. Of margin_mse, see the module.
+    batch: with all of them a batch of n would be n² pairs to read.
     """
-    if config.loss == "margin_mse":
-        return CrossEncoderMarginMSELoss(model, ScaledSimilarity(_scale(config)))
     if config.loss == "mnrl":
         return CrossEncoderRankingLoss(model, OTHERS, scale=_scale(config))  # type: ignore[arg-type]
     return CachedCrossEncoderRankingLoss(

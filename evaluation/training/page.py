@@ -136,8 +136,6 @@ def _how(result: Training) -> str:
     prompts = "; ".join(f"{kind} prompt {text!r}" for kind, text in run.prompts.items() if text)
     adapters = "" if (rank := result.config.lora) is None else f"adapters of rank {rank}, merged; "
     cached = "" if run.loss == result.config.loss else f"{run.loss}, as a batch did not fit; "
-    if (scale := run.teacher_temperature) is not None:
-        cached = f"taught by {result.config.teacher}, its scores divided by {scale:.4g}; "
     return (
         f"{start}; {adapters}{cached}{negatives}; {prompts or 'no prompts'}; tokens read per text: "
         f"{read}; weights {run.weights_dtype}, products {run.dtype}"

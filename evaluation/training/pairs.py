@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from itertools import chain
 from pathlib import Path
-from typing import Any, Literal, NamedTuple
+from typing import Any, Literal
 
 import numpy as np
 import orjson
@@ -23,45 +23,12 @@ from retgen.messages import did_you_mean
 from retgen.search.collection import Collection
 
 
-class FalseNegatives(NamedTuple):
-    """What a teacher found among the negatives, and what became of it.
-
-    `action`: drop or relabel. `share`: see `TrainConfig.relevant_from`. `negatives`: how many it
-    scored, each once a query; `relevant`: of them, of so many `queries`; `lost`: pairs that had no
-    other negative, and were given documents of other queries.
-    """
-
-    teacher: str
-    action: str
-    share: float
-    negatives: int
-    relevant: int
-    queries: int
-    lost: int
-
-    def words(self) -> str:
-        """In a sentence's part."""
-        done = "relabelled as positives" if self.action == "relabel" else "dropped"
-        share = "" if self.share == 1 else f"{self.share:g} of "
-        lost = f"; {self.lost:,} pair{'s' * (self.lost != 1)} had no other, and got documents of "
-        lost += "other queries"
-        why = f"gives them at least {share}the score of the query's best positive"
-        if self.teacher.startswith("llm:"):
-            why = "calls them relevant"
-        return (
-            f"{self.relevant:,} of {self.negatives:,} negatives, of {self.queries:,} queries, are "
-            f"{done}: {self.teacher} {why}{lost if self.lost else ''}"
-        )
-
-
 @dataclass(frozen=True)
 class Pairs:
     """Pairs in order, one entry a pair in every list. `negatives`: texts, possibly none.
 
     `positive_ids`: of the documents, "" (or no list at all) where only the text is known.
     `documents`: texts of the training side's documents by id, where the data set tells its sides.
-    `scores`: a teacher's, of each pair's positive and of the negatives that are used; no list
-    without a teacher.
     """
 
     anchors: list[str]
@@ -71,8 +38,6 @@ class Pairs:
     origin: str
     positive_ids: list[str] = field(default_factory=list)
     documents: dict[str, str] = field(default_factory=dict)
-    scores: list[list[float]] = field(default_factory=list)
-    false_negatives: FalseNegatives | None = None
 
     def __len__(self) -> int:
         return len(self.anchors)
@@ -102,9 +67,9 @@ class Pairs:
         return f"no hard negatives, {why} (pairs have {there})"
 
     def digest(self) -> str:
-        """SHA-256 of the texts, query ids and scores, hex."""
+        """SHA-256 of the texts and query ids, hex."""
         rows: list[Any] = [self.anchors, self.positives, self.negatives, self.query_ids]
-        rows += [more for more in (self.documents, self.scores) if more]
+        rows += [self.documents] if self.documents else []
         return hashlib.sha256(orjson.dumps(rows)).hexdigest()
 
 

@@ -78,8 +78,6 @@ class Training:
                 f"scores after training are means over {seeds} seeds ({first} to "
                 f"{first + seeds - 1}); intervals are over queries"
             )
-        if self.pairs.false_negatives is not None:
-            notes.append(self.pairs.false_negatives.words())
         notes += [
             f"{scored.collection.name}: {scored.seen[0]:,} of its {scored.collection.documents:,} "
             f"documents and {scored.seen[1]:,} of its {len(scored.collection.queries):,} queries "
@@ -106,8 +104,6 @@ class Training:
             "held_out_pairs": run.held_out_pairs,
             "pairs_of_the_test_view": self.shared,
             "start": run.start or None,
-            "teacher_temperature": run.teacher_temperature,
-            "false_negatives": self.pairs.false_negatives and self.pairs.false_negatives._asdict(),
             "max_length": run.max_length,
             "positives_cut": run.cut or None,
             "steps": run.steps,

@@ -102,10 +102,6 @@ class ScoredSet:
         keys = {name: f"{self.label} {name}" for name in self.measures.names}
         return {name: result[key] for name, key in keys.items() if key in result}
 
-    def per_query(self, trained: TrainingRun, when: str) -> Values:
-        """Scores query by query before or after a training; `UsageError` without them."""
-        return read_scores(scores_file(trained.path.parent / "scores", self, when))
-
     def difference(
         self, first: str, second: str, measure: str
     ) -> tuple[float, float, float] | None:

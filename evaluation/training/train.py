@@ -3,7 +3,6 @@
 out/
   views.json       what is scored; a folder holds one training and its scores
   scores/          values query by query, see retgen.evaluation.training.scored_set
-  teacher/         scores of a teacher, see retgen.evaluation.training.teachers
   model/ ...       see retgen.evaluation.training.fit
   seed-43/ ...     with `seeds`: the same for every seed but the first
   train.json/.md/.html, figures/
@@ -22,10 +21,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from retgen.agents.models import DEFAULT_OPTIONS, ModelOptions
 from retgen.data import open_dataset
 from retgen.errors import UsageError
-from retgen.evaluation.retrievers import Options, check_name, type_of
+from retgen.evaluation.retrievers import check_name, type_of
 from retgen.evaluation.scoring.baselines import baselines
 from retgen.evaluation.scoring.measures import Measures, default_names
 from retgen.evaluation.training.config import (
@@ -50,13 +48,12 @@ from retgen.evaluation.training.scored_set import (
     read_scores,
     scores_file,
 )
-from retgen.evaluation.training.teachers import check_teacher, taught, teacher_of
 from retgen.messages import did_you_mean
 from retgen.progress import Progress, no_progress
 from retgen.search.base import slug
 from retgen.search.collection import load, manifest_of
 from retgen.search.mteb_tasks import dataset_folder
-from retgen.write import cache_folder, dump_json, file_info, make_folder, write_file
+from retgen.write import dump_json, file_info, make_folder, write_file
 
 
 def train(
@@ -78,7 +75,6 @@ def train(
     command: str | None = None,
     progress: Progress = no_progress,
     report_to: Sequence[str] = (),
-    model_options: ModelOptions = DEFAULT_OPTIONS,
 ) -> Training:
     """Fine-tune `model` on the pairs of `path`, score it before, during and after, write `out`.
 
@@ -87,17 +83,14 @@ def train(
     see `TrainConfig`; a transformer on a CPU is trained with the preset cpu and the settings, where
     neither a preset nor its length (epochs, max_steps) is given.
     `seeds`: so many trainings, from the configuration's seed on; scores are their means.
-    `report_to`: trackers, see `fit.train`. `model_options`: ledger, cap and prices of a teacher
-    that is a chat model. `out` defaults to outputs/train_NAME_MODEL. A repeated call resumes, or
-    shows what is finished, unless `fresh`.
+    `report_to`: trackers, see `fit.train`. `out` defaults to outputs/train_NAME_MODEL. A repeated
+    call resumes, or shows what is finished, unless `fresh`.
     Raises `UsageError` or `DatasetError` for what cannot be.
     """
     _check_trainable(model)
     config = make_config(preset, settings)
     _check_trackers(report_to)
     path = dataset_folder(path)
-    if config.teacher is not None:
-        check_teacher(config.teacher, config)
     if seeds < 1:
         raise UsageError(f"--seeds must be at least 1, not {seeds}")
     scored_sets = _scored_sets(test or path, _several(outside), metrics, progress)
@@ -111,21 +104,12 @@ def train(
         hard = {"hard_negatives": 1} if config.learns_from_hard_negatives else {}
         config = make_config("cpu", {**hard, **(settings or {})})
     config = resolve(config, model)
-    embeddings = Options(device=device, cache=cache_folder())
     folder = (
         Path(out)
         if out is not None
         else (Path("outputs") / f"train_{path.resolve().name}_{slug(model)}")
     )
-    if fresh and config.teacher is not None and (folder / "identity.json").is_file():
-        for scores in folder.glob("teacher/*.npy"):  # what a chat model answered is paid for
-            scores.unlink()
-    teacher = teacher_of(config, embeddings, folder / "teacher", model_options, progress)
     pairs = read_pairs(path, split, limit, data)
-    if teacher is not None:
-        count = pairs.negatives_used(config.hard_negatives)
-        pairs = taught(pairs, config, teacher, count)
-        config = config.model_copy(update={"hard_negatives": count})
     make_folder(folder)
     if fresh:  # before anything new is said of the folder
         for old in _places(folder):

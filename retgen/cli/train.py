@@ -10,18 +10,13 @@ import typer
 from retgen.cli.base import (
     DeviceOption,
     Json,
-    LedgerOption,
-    MaxUsdOption,
-    PriceOption,
     Quiet,
     check_datasets,
-    check_only_for_apis,
     command,
     complete_model,
     given_command,
     given_path,
     interruptible,
-    model_options_of,
     overrides_of,
     print_result,
     shown_progress,
@@ -121,9 +116,6 @@ def train_command(
         list[str] | None,
         typer.Option(metavar="NAME", help="Also log to trackio, wandb or tensorboard. Repeatable."),
     ] = None,
-    max_usd: MaxUsdOption = None,
-    price: PriceOption = None,
-    ledger: LedgerOption = None,
     out: Annotated[
         Path | None,
         typer.Option(parser=given_path, help="Folder; default outputs/train_NAME_MODEL."),
@@ -152,11 +144,6 @@ def train_command(
     from retgen.evaluation.training.train import train
 
     interruptible()
-    chat = str(chosen.get("teacher", "")).startswith("llm:")
-    if not chat:
-        asked = {"--max-usd": max_usd, "--price": price}
-        check_only_for_apis(asked, "--set teacher=llm:openai:gpt-5-mini")
-    model_options = model_options_of(str(path), max_usd, price, None, ledger)
     with group(device, _follow) as is_rank_0:
         if not is_rank_0:
             return
@@ -179,7 +166,6 @@ def train_command(
                 command=given_command(),
                 progress=progress,
                 report_to=report_to or (),
-                model_options=model_options,
             )
         print_result(result, lambda: text(result), json, quiet)
 

@@ -32,7 +32,7 @@ def test_the_preset_is_the_papers() -> None:
         (
             {"loss": "mnlr", "batch_size": "half", "epochs": 0, "dimensions": 3, "seed": "x"},
             [
-                "loss: must be 'mnrl', 'cached-mnrl', 'triplet', 'margin', 'listwise', 'margin_mse' or 'kl', not 'mnlr'; did you mean mnrl?",
+                "loss: must be 'mnrl', 'cached-mnrl', 'triplet', 'margin' or 'listwise', not 'mnlr'; did you mean mnrl?",
                 "batch_size: must be a whole number of at least 1, or 'full', not 'half'",
                 "epochs: must be greater than or equal to 1, not 0",
                 "seed: must be a valid integer, unable to parse string as an integer, not 'x'",

@@ -198,7 +198,7 @@ def test_adapters_leave_a_head_free(models: dict[str, Path], pairs: Pairs, tmp_p
             "sparse",
             "sparse",
             {"loss": "margin"},
-            "loss margin cannot train a sparse encoder. Take mnrl, cached-mnrl, margin_mse or kl",
+            "loss margin cannot train a sparse encoder. Take mnrl or cached-mnrl",
         ),
         (
             "late",
