@@ -45,7 +45,6 @@ from retgen.evaluation.training import losses
 from retgen.evaluation.training.batches import BatchTrainer
 from retgen.evaluation.training.config import BATCH_SIZES, LEARNING_RATES, TrainConfig
 from retgen.evaluation.training.models import pick_device
-from retgen.evaluation.training.scored_set import BM25
 from retgen.search.base import Retriever
 from retgen.search.dense import DenseRetriever
 from retgen.search.embedders.base import SentenceEmbedder
@@ -248,7 +247,7 @@ class _Cross(_Other):
         return losses.cross_loss(model, config)
 
     def retriever(self, name: str, model: Any, options: Options) -> Retriever:
-        first = retrievers.retriever(BM25, Options())
+        first = retrievers.retriever("bm25", Options())
         return RerankRetriever(name, first, CrossScorer(name, model, options), options)
 
     def usage(self, query: str, documents: list[str]) -> list[Any]:

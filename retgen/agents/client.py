@@ -297,6 +297,7 @@ class Client:
         if agent not in self._answered and (self._batches or self._others_may_tell(agent)):
             await self._stop.sleep(self._first_delay)  # an answer may be on its way
             await self._ledger.flush()
+            self._stop.check()  # the run may have ended meanwhile
         return agent in self._answered and len(self._refused[agent]) < _REFUSALS
 
     def _others_may_tell(self, agent: str) -> bool:

@@ -180,7 +180,7 @@ def test_mteb_keeps_queries_without_positives_apart(judged: Path, tmp_path: Path
     assert read_jsonl(folder / "qrels_without_positives.jsonl") == [
         {"query-id": "q0", "corpus-id": "d4", "score": 0}
     ]
-    assert 'main_score="ndcg_at_10"' in (folder / "task.py").read_text()
+    assert "main_score='ndcg_at_10'" in (folder / "task.py").read_text()
 
 
 @pytest.mark.parametrize(

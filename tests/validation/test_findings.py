@@ -186,8 +186,9 @@ def test_rows_that_are_no_json(foreign: Path) -> None:
         (
             "schema",
             "error",
-            "corpus.jsonl, line 1: is not JSON (41 more of this kind: corpus.jsonl:2, "
-            "corpus.jsonl:3, corpus.jsonl:4, corpus.jsonl:5, corpus.jsonl:6, ...)",
+            "corpus.jsonl, line 1: is not JSON: unexpected character, expected a JSON value (41 more "
+            "of this kind: corpus.jsonl:2, corpus.jsonl:3, corpus.jsonl:4, corpus.jsonl:5, "
+            "corpus.jsonl:6, ...)",
         ),
     ]
     assert validation.findings[0].ids == [f"corpus.jsonl:{row}" for row in range(1, 43)]
@@ -197,7 +198,7 @@ def test_rows_that_are_no_json(foreign: Path) -> None:
     ("row", "reason"),
     [
         ("[]", "is not a JSON object"),
-        ("", "is blank"),
+        ("", "is not JSON: Input is a zero-length, empty document"),
         ('{"_id": 1}', "_id is not a string, has no text"),
         ("{}", "has no _id, has no text"),
     ],

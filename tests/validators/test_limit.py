@@ -432,9 +432,11 @@ def test_a_line_that_is_not_json(good: Path, tmp_path: Path) -> None:
     lines[6] = lines[6][:-5]
     path.write_text("\n".join(lines) + "\n")
     findings = validate(tmp_path / "run").findings
-    assert ("schema", ["corpus.jsonl:7"], "corpus.jsonl, line 7: is not JSON") in [
-        (f.rule, f.ids, f.message) for f in findings
-    ]
+    assert (
+        "schema",
+        ["corpus.jsonl:7"],
+        "corpus.jsonl, line 7: is not JSON: unexpected end of data",
+    ) in [(f.rule, f.ids, f.message) for f in findings]
 
 
 def test_every_change_is_seen_by_the_manifest(

@@ -337,7 +337,10 @@ def test_a_learning_rate_is_given_once(gen: Gen, limit_run: Path, tmp_path: Path
     message = "--lr and --set learning_rate both give the learning rate; leave one out"
     assert (done.returncode, done.stderr) == (2, f"gen: {message}\n")
     done = gen(*call, "--lr", "fast")
-    message = "the training configuration is wrong\n  learning_rate: must be a number, not 'fast'"
+    message = (
+        "the training configuration is wrong\n  learning_rate: must be a valid number, unable to "
+        "parse string as a number, not 'fast'"
+    )
     assert (done.returncode, done.stderr) == (2, f"gen: {message}\n")
     assert not (tmp_path / "out").exists()
 

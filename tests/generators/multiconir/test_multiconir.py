@@ -295,7 +295,7 @@ def test_binary_labels_are_exported_and_the_grades_beside_them(
         assert (again.qrels["test"].read()[0], again.graded["test"].read()[0]) == (qrels, grades)
     assert sorted(path.name for path in (tmp_path / "beir" / "qrels").iterdir()) == ["test.tsv"]
     task = (tmp_path / "mteb" / "task.py").read_text()
-    assert 'main_score="ndcg_at_10"' in task
+    assert "main_score='ndcg_at_10'" in task
 
 
 @pytest.mark.filterwarnings("ignore")  # what other libraries deprecate is theirs
