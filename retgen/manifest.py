@@ -22,6 +22,7 @@ from retgen.version import __version__
 from retgen.write import (
     FileInfo,
     file_info,
+    is_partial,
     lock_file,
     make_folder,
     remove_partial,
@@ -69,16 +70,16 @@ def open_or_resume(folder: Path, recipe: Recipe) -> dict[str, Any] | None:
     """Make the directory this recipe's, or see that it is; the manifest if it is finished."""
     tree, copies = written_out(recipe)
     path = folder / "recipe.yaml"
-    if not (folder / "manifest.json").is_file():
-        remove_partial(folder)
     if not path.is_file():
-        names = sorted(path.name for path in folder.iterdir() if path.name not in _BESIDE)
-        foreign = [name for name in names if not name.startswith(VERDICTS)]
+        others = sorted(one for one in folder.iterdir() if one.name not in _BESIDE)
+        foreign = [one.name for one in others if not is_partial(one)]
+        foreign = [name for name in foreign if not name.startswith(VERDICTS)]
         if foreign:
             raise RunDirectoryError(
                 f"{folder} is not a run directory: it holds {', '.join(foreign[:3])} but no "
                 "recipe.yaml. Choose another --out."
             )
+        remove_partial(folder)
         for name, source in copies.items():
             make_folder((folder / name).parent)
             write_file(folder / name, source.read_bytes())
@@ -88,6 +89,8 @@ def open_or_resume(folder: Path, recipe: Recipe) -> dict[str, Any] | None:
         )
         write_file(path, header + to_yaml(tree))
         return None
+    if not (folder / "manifest.json").is_file():
+        remove_partial(folder)
     old, old_copies = written_out(load_recipe(path, finished=True))
     keys = compare(old, tree)
     keys += [

@@ -34,6 +34,7 @@ from retgen.validators.rule import Severity
 from retgen.yaml_text import DEEPEST, parse_yaml, read_yaml
 
 _NAME = re.compile(r"[a-z0-9][a-z0-9_.-]*")
+_HEX = re.compile("[0-9a-f]{64}")
 
 
 class _Strict(BaseModel):
@@ -70,10 +71,19 @@ def _name(value: str) -> str:
     return value
 
 
+def _hex_seed(value: str) -> str:
+    if not _HEX.fullmatch(value):
+        raise ValueError(
+            "a seed is a whole number from 0, or a text of 64 hexadecimal digits (0-9, a-f), not "
+            f"{value[:70]!r}"
+        )
+    return value
+
+
 # 63 bits can be searched, 256 cannot: sealed sets need the latter, and JSON has no such numbers
 Seed = Annotated[
     Annotated[int, Field(ge=0, lt=2**63), Tag("number")]
-    | Annotated[str, Field(pattern="^[0-9a-f]{64}$"), Tag("digits")],
+    | Annotated[str, AfterValidator(_hex_seed), Tag("digits")],
     Discriminator(lambda value: "digits" if isinstance(value, str) else "number"),
 ]
 

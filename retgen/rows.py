@@ -95,8 +95,13 @@ def _guessed_times(batch: bytes) -> bool:
     try:
         options = pj.ReadOptions(block_size=len(batch))
         types = pj.read_json(pa.BufferReader(batch), options).schema.types
-    except pa.ArrowInvalid:  # a column of several kinds, which no reader takes for times
-        return False
+    except pa.ArrowInvalid:  # a column of several kinds, which is read as text: not so the others
+        rows = [orjson.loads(line) for line in batch.splitlines()]
+        columns = dict.fromkeys(chain.from_iterable(rows))
+        single = ([{key: row[key]} for row in rows if key in row] for key in columns)
+        return len(columns) > 1 and any(
+            _guessed_times(b"\n".join(map(orjson.dumps, column))) for column in single
+        )
     return "timestamp[" in str(types)
 
 

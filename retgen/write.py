@@ -12,6 +12,7 @@ import hashlib
 import io
 import os
 import platform
+import re
 import secrets
 import shlex
 import shutil
@@ -26,7 +27,8 @@ import orjson
 
 from retgen.errors import OutputError, RunDirectoryError
 
-TEMPORARY = ".partial"
+_TEMPORARY = ".partial"
+_OWN = re.compile(r"\.\d+-[0-9a-f]{8}\.partial")  # how the names of temporary files end
 _STALE = 24 * 3600.0  # seconds: what is that old was left by a process that was killed
 _PIECE = 1 << 20
 
@@ -203,29 +205,38 @@ def scratch_folder(prefix: str, inside: Path | None = None) -> Iterator[Path]:
         what = "free some space, or name a folder with TMPDIR, and run the same command again."
         raise OutputError(f"no folder for temporary files can be written: {what}") from error
     with os_errors(room, only_room=True):
-        if inside:
-            remove_partial(inside, prefix, _STALE)
+        remove_partial(room, prefix, _STALE)
         with tempfile.TemporaryDirectory(
-            prefix=prefix, suffix=TEMPORARY, dir=room, ignore_cleanup_errors=True
+            prefix=prefix, suffix=_TEMPORARY, dir=room, ignore_cleanup_errors=True
         ) as folder:
             yield Path(folder)
 
 
 def remove_partial(folder: Path, prefix: str = ".", age: float = 0.0) -> None:
-    """Remove the temporary files and folders that killed processes left in a folder.
+    """Remove the temporary files, and folders, that killed processes left in a folder.
 
-    `age`: seconds for which they have not changed; 0 where no other process writes there.
+    `age`: seconds for which they have not changed; 0 where no other process writes files there. It
+    may still have folders there, so they stay.
     """
-    for left in folder.glob(f"{glob.escape(prefix)}*{TEMPORARY}"):
+    for left in folder.glob(f"{glob.escape(prefix)}*{_TEMPORARY}"):
         with contextlib.suppress(FileNotFoundError, PermissionError):  # another process's
-            if time.time() - left.lstat().st_mtime >= age:
-                shutil.rmtree(left) if left.is_dir() else left.unlink()
+            if time.time() - left.lstat().st_mtime < age:
+                continue
+            if is_partial(left) and not left.is_dir():
+                left.unlink()
+            elif age and left.is_dir() and not left.is_symlink():
+                shutil.rmtree(left)
+
+
+def is_partial(path: Path) -> bool:
+    """Whether a name is that of a temporary file which `AtomicFile` writes."""
+    return path.name.startswith(".") and bool(_OWN.search(path.name))
 
 
 def _temporary(path: Path) -> Path:
     """A name of this writer's own beside a path."""
     own = f"{os.getpid()}-{secrets.token_hex(4)}"
-    return path.with_name(f"{_prefix(path)}{own}{TEMPORARY}")
+    return path.with_name(f"{_prefix(path)}{own}{_TEMPORARY}")
 
 
 def _prefix(path: Path) -> str:

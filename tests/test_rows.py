@@ -339,6 +339,10 @@ def test_what_arrow_takes_for_a_time() -> None:
         ([{"a/day": "2023-01-01", "a": {"day": "y"}}], True),
         ([{"a": [{"day": "2023-01-01"}, {"day": "2023-01-02"}]}], True),
         ([{"a": ["2023-01-01", "x"]}, {"a": ["2023-01-01"]}], False),
+        ([{"a": "2023-01-01", "b": 1}, {"a": "2023-01-02", "b": "x"}], True),
+        ([{"a": "2023-01-01", "b": 1}, {"a": "y", "b": "x"}], False),
+        ([{"b": 1, "c": "2023-01-01"}, {"b": "2023-01-01"}], True),
+        ([{"b": 1}, {"b": "2023-01-01"}], False),
     ],
 )
 def test_a_column_that_reads_as_times(rows: list[dict[str, Any]], guessed: bool) -> None:

@@ -109,14 +109,16 @@ def test_another_recipe_is_refused(small: Path, out: Path) -> None:
 def test_a_folder_of_somebody_else_is_refused(small: Path, tmp_path: Path) -> None:
     (tmp_path / "out").mkdir()
     (tmp_path / "out" / "thesis.tex").write_text("years of work")
+    (tmp_path / "out" / ".notes.partial").mkdir()
     for fresh in (False, True):
         with pytest.raises(RunDirectoryError) as error:
             run(small, out=tmp_path / "out", fresh=fresh)
         assert str(error.value) == (
-            f"{tmp_path}/out is not a run directory: it holds thesis.tex but no recipe.yaml. "
-            "Choose another --out."
+            f"{tmp_path}/out is not a run directory: it holds .notes.partial, thesis.tex but no "
+            "recipe.yaml. Choose another --out."
         )
     assert (tmp_path / "out" / "thesis.tex").read_text() == "years of work"
+    assert (tmp_path / "out" / ".notes.partial").is_dir()
 
 
 def test_a_finished_run_that_was_changed(small: Path, out: Path) -> None:
@@ -157,7 +159,7 @@ def test_an_altered_file_is_not_kept(small: Path, whole: Path, out: Path) -> Non
     assert digests(out) == digests(whole)
 
 
-@pytest.mark.parametrize("left", [".recipe.yaml.partial", "inputs/mine.txt"])
+@pytest.mark.parametrize("left", [".recipe.yaml.7-0123abcd.partial", "inputs/mine.txt"])
 def test_a_kill_before_the_recipe_stands(small: Path, tmp_path: Path, left: str) -> None:
     path = tmp_path / "out" / left
     path.parent.mkdir(parents=True)

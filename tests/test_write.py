@@ -50,11 +50,17 @@ def test_an_error_leaves_the_old_file(tmp_path: Path) -> None:
 
 
 def test_what_a_killed_process_left_is_removed(tmp_path: Path) -> None:
-    (tmp_path / ".a.txt.partial").write_text("half")
-    (tmp_path / ".scratch-1.partial").mkdir()
-    (tmp_path / ".scratch-1.partial" / "b.txt").write_text("half")
+    """A file at once, where nobody else writes; a folder, in which another process may, later."""
+    (tmp_path / ".a.txt.12-0123abcd.partial").write_text("half")
+    (tmp_path / ".mine.partial").write_text("whole")
+    scratch = tmp_path / ".scratch-1.partial"
+    scratch.mkdir()
+    (scratch / "b.txt").write_text("half")
     remove_partial(tmp_path)
-    assert list(tmp_path.iterdir()) == []
+    assert {path.name for path in tmp_path.iterdir()} == {".mine.partial", scratch.name}
+    os.utime(scratch, (time.time() - 90_000,) * 2)
+    with scratch_folder(".scratch-", tmp_path) as folder:
+        assert {*tmp_path.iterdir()} == {tmp_path / ".mine.partial", folder}
 
 
 def test_what_a_living_process_writes_is_left_alone(tmp_path: Path) -> None:
@@ -69,12 +75,13 @@ def test_what_a_living_process_writes_is_left_alone(tmp_path: Path) -> None:
 
 
 def test_what_was_left_of_the_same_file_goes_after_a_day(tmp_path: Path) -> None:
-    for name, age in ((".a.txt.12-ab", 90_000), (".a.txt.13-cd", 0), (".b.txt.12-ab", 90_000)):
-        left = tmp_path / f"{name}.partial"
+    own = "0123abcd.partial"
+    for name, age in ((".a.txt.12-", 90_000), (".a.txt.13-", 0), (".b.txt.12-", 90_000)):
+        left = tmp_path / f"{name}{own}"
         left.write_text("half")
         os.utime(left, (time.time() - age,) * 2)
     write_file(tmp_path / "a.txt", "whole")
-    kept = [".a.txt.13-cd.partial", ".b.txt.12-ab.partial", "a.txt"]
+    kept = [f".a.txt.13-{own}", f".b.txt.12-{own}", "a.txt"]
     assert sorted(p.name for p in tmp_path.iterdir()) == kept
 
 

@@ -205,8 +205,8 @@ def _of_this_data_set(review: Review) -> None:
     if not any(item.query_id in known for item in review.items):
         raise DatasetError(
             f"{review.store.path} is the review of another data set: none of its "
-            f"{len(review.items):,} items asks a query of {review.path}. Put it where it belongs, "
-            "or name another folder with --out"
+            f"{len(review.items):,} items asks a query of {review.path}. Move it away; a review of "
+            "this data set may also be kept elsewhere (gen review --out FOLDER)"
         )
 
 

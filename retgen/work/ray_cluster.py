@@ -93,7 +93,7 @@ class RayCluster(Engine):
                 yield name, result
         finally:
             for _, one in under_way:
-                ray.cancel(one, force=True)
+                ray.cancel(one)  # by force, one that ends just then would end this process
 
     def _wait_for(self, reference: Any) -> None:
         idle = 0

@@ -438,7 +438,7 @@ def test_a_read_only_disk(path: Path, tmp_path: Path) -> None:
         assert server.requests == []
     assert (done.returncode, done.stdout.splitlines()[1].split()[0]) == (2, "a")
     assert done.stderr == (
-        "gen: cannot write small/ledger.sqlite.lock: the file system is read-only. What was "
+        "gen: cannot write small/ledger.sqlite.lock: Read-only file system. What was "
         "finished before is kept: choose another folder with --out and run the same command "
         "again.\n"
     )

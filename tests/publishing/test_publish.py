@@ -146,6 +146,10 @@ def test_a_dry_run_says_what_would_change_and_changes_nothing(
             "holds the data set 'other', not 'limit_small'",
         ),
         (
+            {"published.json": '{"name": "limit_small", "files": {}}', ".notes.partial": "x"},
+            "holds .notes.partial, which gen publish did not put there, and would be lost",
+        ),
+        (
             {"published.json": '{"name": "limit_small", "files": {}}', "a/mine.txt": "x"},
             "holds a/mine.txt, which gen publish did not put there, and would be lost",
         ),

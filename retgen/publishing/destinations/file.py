@@ -17,7 +17,7 @@ from retgen.publishing.destinations import (
     read_listing,
     stored_file,
 )
-from retgen.write import TEMPORARY, AtomicFile, make_folder, os_errors, remove_partial
+from retgen.write import AtomicFile, is_partial, make_folder, os_errors, remove_partial
 
 
 class File(Destination):
@@ -77,6 +77,8 @@ class File(Destination):
         with _without_out(), os_errors(self._folder):
             for path in (path for path, kind in kinds.items() if kind == "removed"):
                 (self._folder / path).unlink(missing_ok=True)
+                with contextlib.suppress(OSError):  # it holds other files
+                    (self._folder / path).parent.rmdir()
             for one in {(self._folder / path).parent for path in tree.files}:
                 remove_partial(one)
             written = [path for path in tree.files if kinds[path] in ("added", "changed")]
@@ -92,7 +94,7 @@ class File(Destination):
 
 def _files(folder: Path) -> Iterator[Path]:
     for path in folder.rglob("*"):
-        if (path.is_symlink() or not path.is_dir()) and path.suffix != TEMPORARY:
+        if path.is_symlink() or not (path.is_dir() or is_partial(path)):
             yield path
 
 
