@@ -54,6 +54,7 @@ _OWN = (
     ".replay.sqlite-shm",
     "recipe.yaml",
 )
+PROOF = ".proof-"  # prefix of the folder that a run keeps the terms of its proof in
 LOCK, REJECTED = ".lock", "rejected.jsonl"
 VERDICTS = "verdicts.sqlite"
 # what a folder may hold before its run: of a review, or of a run whose source was refused
@@ -91,6 +92,7 @@ def open_or_resume(folder: Path, recipe: Recipe) -> dict[str, Any] | None:
         return None
     if not (folder / "manifest.json").is_file():
         remove_partial(folder)
+        remove_partial(folder, PROOF)
     old, old_copies = written_out(load_recipe(path, finished=True))
     keys = compare(old, tree)
     keys += [

@@ -213,10 +213,9 @@ def scratch_folder(prefix: str, inside: Path | None = None) -> Iterator[Path]:
 
 
 def remove_partial(folder: Path, prefix: str = ".", age: float = 0.0) -> None:
-    """Remove the temporary files, and folders, that killed processes left in a folder.
+    """Remove the temporary files, and of a `prefix` folders too, that killed processes left.
 
-    `age`: seconds for which they have not changed; 0 where no other process writes files there. It
-    may still have folders there, so they stay.
+    `age`: seconds for which they have not changed; 0 where no other process has any there.
     """
     for left in folder.glob(f"{glob.escape(prefix)}*{_TEMPORARY}"):
         with contextlib.suppress(FileNotFoundError, PermissionError):  # another process's
@@ -224,7 +223,7 @@ def remove_partial(folder: Path, prefix: str = ".", age: float = 0.0) -> None:
                 continue
             if is_partial(left) and not left.is_dir():
                 left.unlink()
-            elif age and left.is_dir() and not left.is_symlink():
+            elif prefix != "." and left.is_dir() and not left.is_symlink():
                 shutil.rmtree(left)
 
 

@@ -50,7 +50,7 @@ def test_an_error_leaves_the_old_file(tmp_path: Path) -> None:
 
 
 def test_what_a_killed_process_left_is_removed(tmp_path: Path) -> None:
-    """A file at once, where nobody else writes; a folder, in which another process may, later."""
+    """A file where nobody else writes; a folder only by its own prefix."""
     (tmp_path / ".a.txt.12-0123abcd.partial").write_text("half")
     (tmp_path / ".mine.partial").write_text("whole")
     scratch = tmp_path / ".scratch-1.partial"

@@ -16,6 +16,7 @@ import numpy as np
 
 from retgen.data import open_dataset
 from retgen.errors import RecipeError
+from retgen.manifest import PROOF
 from retgen.progress import Progress, no_progress, usable_cores
 from retgen.qrels import QrelMatrix, certificate
 from retgen.recipe import Recipe, load_recipe
@@ -98,7 +99,7 @@ def validate(
 
 def prove(run: Path, recipe: Recipe, engine: Engine, progress: Progress) -> Validation:
     """Check the tables of a run that is being made, whose recipe, `at` the run, is given."""
-    with scratch_folder(_SCRATCH, run) as scratch:
+    with scratch_folder(PROOF, run) as scratch:
         scanner = Scanner(open_dataset(run, checked=False), None, recipe, str(scratch))
         return _with_people(scanner, engine, progress)
 
