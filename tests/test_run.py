@@ -331,11 +331,11 @@ def test_workers_change_no_byte(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, small: Path
 ) -> None:
     """Two processes from the first document on: the same bytes, the same findings."""
-    import retgen.work.engine
+    import retgen.work.local
 
     run(small, out=tmp_path / "one", workers=1, overrides={"output.shards": 5})
     # reason: starting processes pays from seconds of work on; the threshold is no behaviour
-    monkeypatch.setattr(retgen.work.engine, "START", 0.0)
+    monkeypatch.setattr(retgen.work.local, "START", 0.0)
     run(small, out=tmp_path / "two", workers=2, overrides={"output.shards": 5})
     assert digests(tmp_path / "one") == digests(tmp_path / "two")
     one, two = (json.loads((tmp_path / n / "report.json").read_text()) for n in ("one", "two"))
