@@ -14,7 +14,7 @@ import shutil
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from functools import partial
-from itertools import islice
+from itertools import chain, islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -26,7 +26,7 @@ from retgen.data import GRADED
 from retgen.generators.records import Records, Rows
 from retgen.progress import Progress, no_progress
 from retgen.recipe import SOURCES, Recipe
-from retgen.rows import reads_as_times
+from retgen.rows import holds_times
 from retgen.work import Engine
 from retgen.write import (
     ArrowBuffer,
@@ -104,7 +104,7 @@ def table_files(
 ) -> tuple[list[TableFile], list[TableFile]]:
     """All that a run's records become: the shards of the corpus, and the other tables.
 
-    Parquet, whatever the recipe says, where users' ids or texts would be read as times.
+    Parquet, whatever the recipe says, where an id or text of a user is a time.
     """
     suffix, features = suffix or recipe.file.output.format, records.features
     count, wanted = records.corpus.count, recipe.file.output.shards
@@ -128,14 +128,9 @@ def table_files(
     tables = [TableFile(name, rows, 0, rows.count, types) for name, rows, types in others]
     if suffix == "jsonl" and recipe.family.from_user(recipe.job) != "nothing":
         dataset = (one for one in (*corpus, *tables) if one.name.startswith("dataset/"))
-        if any(map(reads_as_times, map(_lines, dataset))):
+        if any(map(holds_times, chain.from_iterable(map(lines_of, dataset)))):
             return table_files(recipe, records, "parquet")
     return corpus, tables
-
-
-def _lines(table: TableFile) -> Iterator[bytes]:
-    for block in lines_of(table):
-        yield from block.splitlines(keepends=True)
 
 
 def write_dataset(

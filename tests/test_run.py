@@ -19,7 +19,14 @@ import numpy as np
 import pytest
 
 from retgen import run
-from retgen.errors import ChecksFailed, OutputError, RecipeError, RunDirectoryError, UsageError
+from retgen.errors import (
+    ChecksFailed,
+    DatasetError,
+    OutputError,
+    RecipeError,
+    RunDirectoryError,
+    UsageError,
+)
 from retgen.generators.limit.tables import DocumentTable
 from retgen.run import check_space
 from tests.conftest import SMALL, read_jsonl
@@ -179,7 +186,7 @@ def test_a_link_at_a_temporary_name_is_not_followed(small: Path, out: Path, tmp_
 @pytest.mark.parametrize("text", ["[]", "{}", '{"files": []}', "not json"])
 def test_a_damaged_manifest(small: Path, out: Path, text: str) -> None:
     (out / "manifest.json").write_text(text)
-    with pytest.raises(RunDirectoryError, match="is damaged; make the run again with --fresh"):
+    with pytest.raises(DatasetError, match="is damaged; make the run again with --fresh"):
         run(small, out=out)
 
 

@@ -16,7 +16,7 @@ from typing import NamedTuple
 from retgen.data import Dataset, open_dataset, pair_tables
 from retgen.errors import DatasetError, OutputError, UsageError
 from retgen.export.facts import DatasetFacts, facts_of
-from retgen.export.files import file_read_as_times, jsonl_to_parquet
+from retgen.export.files import file_with_times, jsonl_to_parquet
 from retgen.export.judged import JudgedRecords
 from retgen.export.layouts import ExportJob, LayoutCard, card_yaml_header, layout
 from retgen.markdown import escape_markdown, front_matter, markdown_table
@@ -87,7 +87,7 @@ def write_export(
 
 def _with_texts_kept(job: ExportJob, page: LayoutCard) -> LayoutCard:
     """The page of a layout, all its files Parquet where `load_dataset` would guess JSON Lines."""
-    if not page.configs or file_read_as_times(job.folder) is None:
+    if not page.configs or file_with_times(job.folder) is None:
         return page
     for path in job.folder.rglob("*.jsonl"):
         jsonl_to_parquet(path, path.with_suffix(".parquet"))

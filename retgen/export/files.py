@@ -16,7 +16,7 @@ from retgen.errors import DatasetError
 from retgen.export.judged import TrainingExample
 from retgen.export.layouts import ExportJob
 from retgen.markdown import escape_markdown
-from retgen.rows import Problem, reads_as_times
+from retgen.rows import Problem, holds_times
 from retgen.write import ArrowBuffer, AtomicFile, json_line, make_folder
 
 TRAIN, WITHOUT = "train", "without_positives"
@@ -252,11 +252,11 @@ def _rows(path: Path) -> Iterator[dict[str, Any]]:
         yield row
 
 
-def file_read_as_times(folder: Path) -> Path | None:
-    """A file of JSON Lines in which `load_dataset` would take a column of texts for times."""
+def file_with_times(folder: Path) -> Path | None:
+    """A file of JSON Lines of which `load_dataset` might read a column of texts as times."""
     for path in sorted(folder.rglob("*.jsonl")):
         with path.open("rb") as file:
-            if reads_as_times(file):
+            if any(map(holds_times, file)):
                 return path
     return None
 

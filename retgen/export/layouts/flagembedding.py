@@ -12,7 +12,7 @@ from typing import Any
 
 from retgen.errors import DatasetError
 from retgen.export.files import (
-    file_read_as_times,
+    file_with_times,
     split_by_negatives,
     training_origin,
     training_splits,
@@ -56,7 +56,7 @@ class FlagEmbedding(Layout):
                 ),
             )
         write_apart(job, lambda one: {"id": one.query_id, "text": one.text})
-        if (guessed := file_read_as_times(job.folder)) is not None:
+        if (guessed := file_with_times(job.folder)) is not None:
             raise DatasetError(
                 f"{job.path}: a column of {guessed.relative_to(job.folder)} would hold nothing but "
                 "dates, which FlagEmbedding reads as times: give other ids or texts, or export "
