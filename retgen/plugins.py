@@ -95,7 +95,9 @@ def _concrete(module: Any, base: type[Any]) -> list[type[Any]]:
     return [
         one
         for one in dict.fromkeys(result)
-        if issubclass(one, base) and not getattr(one, "__abstractmethods__", None)
+        if issubclass(one, base)
+        and one is not base
+        and not getattr(one, "__abstractmethods__", None)
     ]
 
 

@@ -21,7 +21,7 @@ from tests.conftest import Gen
 
 FILES = [
     "README.md",
-    "corpus/corpus-00000-of-00001.parquet",
+    "corpus/corpus.parquet",
     "eval.yaml",
     "manifest.json",
     "mteb/task.py",
