@@ -46,7 +46,7 @@ app.add_typer(commands, name="sealed")
         {RECIPE}
         --out DIR  Folder of the rounds; default outputs/sealed_NAME. A round is DIR/round-N.
         {SETTING}
-        --round N  Which round; it names the commitment of the one before.
+        --round N  Which round: each is another set.
         {WORKERS}
         """,
     group=commands,
@@ -111,7 +111,6 @@ def reveal_command(dir_: Path, json: Json = False, quiet: Quiet = False) -> None
     options=f"""
         COMMITMENT       commitment.json, as it was published before the round.
         REVEAL           reveal.json of the set.
-        --previous FILE  commitment.json of the round before, which this one must name.
         --public DIR     What submitters were given: compared as well.
         --out DIR        Keep the set in this run directory; default: not.
         {WORKERS}
@@ -121,7 +120,6 @@ def reveal_command(dir_: Path, json: Json = False, quiet: Quiet = False) -> None
 def verify_command(
     commitment: Path,
     reveal: Path,
-    previous: Path | None = None,
     public: Path | None = None,
     out: Path | None = None,
     workers: int | None = None,
@@ -136,7 +134,6 @@ def verify_command(
             result = verify_sealed(
                 commitment,
                 reveal,
-                previous=previous,
                 public=public,
                 out=out,
                 workers=workers,
