@@ -101,6 +101,7 @@ def _classes(loaded: Any, base: type[Any]) -> list[type[Any]]:
         one
         for one in dict.fromkeys(one for one in vars(loaded).values() if isinstance(one, type))
         if issubclass(one, base)
+        and one is not base
         and not getattr(one, "__abstractmethods__", None)
         and f"{one.__module__}.".startswith(f"{loaded.__name__}.")
     ]

@@ -178,10 +178,10 @@ def test_bad_arguments(tmp_path: Path, options: dict[str, object], message: str)
             "gen: give a data set, or --protocol paper, --protocol best or --construct for all "
             "pairs of n documents (gen capacity --help)\n",
         ),
-        (["--margin", "0.1"], "gen: --margin is about a data set: give its PATH\n"),
+        (["--margin", "0.1"], "gen: --margin: about a data set: give its PATH\n"),
         (
             ["x", "--protocol", "paper"],
-            "gen: --protocol and --construct are about all pairs: leave PATH out\n",
+            "gen: --protocol: about all pairs: leave PATH out\n",
         ),
         (
             ["--construct", "--dims", "4-x"],
