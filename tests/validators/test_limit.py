@@ -407,7 +407,7 @@ def test_a_column_that_names_the_query(made: Made, tmp_path: Path) -> None:
     queries = set(named.values())
     assert (rule, set(ids)) == ("answer-leak", named.keys() | queries)
     assert message.startswith(
-        f"the column note of the documents tells what is relevant to {len(queries)} of 100 queries "
+        f"{len(queries)} of 100 queries share a value of their column _id with the column note of "
     )
 
 

@@ -45,7 +45,7 @@ COVERS = frozenset(
         "normalised-duplicate",
         "near-duplicate",
         "near-duplicate-query",
-        "word-places",
+        "encoding",
     }
     | {"language", "personal-data", "secrets", "length-outlier", "boilerplate"}
 )
