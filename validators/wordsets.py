@@ -178,8 +178,8 @@ def _hashes(texts: Sequence[Sequence[str]], count: int) -> NDArray[np.uint64]:
         first += 8
         left = left[rest > 8]
     for i in left.tolist():  # a step for every eight bytes of a long word would take too long
-        piece = xxhash.xxh3_64_intdigest(data[starts[i] + first : ends[i]])
-        hashes[i] ^= np.uint64(piece)
+        rest_of_word = data[starts[i] + first : ends[i]].tobytes()
+        hashes[i] ^= np.uint64(xxhash.xxh3_64_intdigest(rest_of_word))
     return hashes
 
 
