@@ -112,13 +112,12 @@ class TermRule(CorpusRule):
         terms: NDArray[np.uint32] | NDArray[np.uint16],
         *,
         distinct: bool = False,
-        lengths: NDArray[np.int64] | None = None,
         words: NDArray[np.int64] | None = None,
     ) -> None:
         """Keep the terms of a batch: `counts` (documents,), `terms` (sum of counts,).
 
-        `distinct`: no document repeats a term, which saves a sort. `lengths`, `words`: characters
-        and words of each text, where the rule knows them.
+        `distinct`: no document repeats a term, which saves a sort. `words`: of each text, where the
+        rule knows them.
         """
         state = self.state
         once = terms if distinct else self._once(counts, terms)
@@ -130,12 +129,11 @@ class TermRule(CorpusRule):
         if words is None:
             words = np.array([length(text) for text in batch.texts])
         state.words = _add_histograms(state.words, np.bincount(words))
-        if lengths is None:
-            lengths = np.array([len(text) for text in batch.texts])
+        lengths = np.fromiter(map(len, batch.texts), np.uint32, len(batch))
         if self.vocabulary <= 1 << 16:
             terms = terms.astype(np.uint16)  # half the size on disk
         ids = pack_ids(batch.ids)
-        state.batches.append(SpooledBatch(*ids, counts, terms, lengths.astype(np.uint32)))
+        state.batches.append(SpooledBatch(*ids, counts, terms, lengths))
 
     def _once(
         self, counts: NDArray[np.uint32], terms: NDArray[np.uint32] | NDArray[np.uint16]

@@ -171,26 +171,22 @@ class GradedQrels(QueryRule):
                 continue
             given: dict[tuple[str, str], float] = {}
             for query_id, doc_id, grade in grades:
-                pair = f"({query_id}, {doc_id})"
+                faults = []
                 if (query_id, doc_id) in given:
-                    yield self.finding(
-                        [query_id, doc_id], f"the pair {pair} is graded more than once"
-                    )
+                    faults.append("is graded more than once")
                 if not math.isfinite(grade) or grade < 0 or grade != int(grade):
-                    message = f"the grade of {pair} is {grade:g}; grades are whole numbers from 0"
-                    yield self.finding([query_id, doc_id], message)
+                    faults.append(f"has the grade {grade:g}; grades are whole numbers from 0")
                 given[query_id, doc_id] = grade
+                yield from self._faults(query_id, doc_id, faults)
             for query_id, doc_id, relevance in self.judgements.qrels:
-                pair = f"({query_id}, {doc_id})"
                 result = given.pop((query_id, doc_id), None)
                 if result is None:
-                    yield self.finding(
-                        [query_id, doc_id], f"the pair {pair} is judged but not graded"
-                    )
+                    yield from self._faults(query_id, doc_id, ["is judged but not graded"])
                 elif relevance > 0 and not result > 0:
-                    yield self.finding(
-                        [query_id, doc_id], f"the pair {pair} is relevant, and its grade is 0"
-                    )
+                    yield from self._faults(query_id, doc_id, ["is relevant, and its grade is 0"])
             for query_id, doc_id in given:
-                message = f"the pair ({query_id}, {doc_id}) is graded but not judged"
-                yield self.finding([query_id, doc_id], message)
+                yield from self._faults(query_id, doc_id, ["is graded but not judged"])
+
+    def _faults(self, query_id: str, doc_id: str, faults: Sequence[str]) -> Iterator[Finding]:
+        for fault in faults:
+            yield self.finding([query_id, doc_id], f"the pair ({query_id}, {doc_id}) {fault}")

@@ -1,43 +1,44 @@
-"""From a latent qrel matrix to attributes: which document must hold what.
+"""From a latent qrel matrix to documents: which of them must hold which attributes.
 
 Columns of the matrix are the relevant documents; they are scattered over the corpus. Every query
 gets attributes of its own, which exactly its documents hold (paper, §5.2); documents are filled up
 with attributes that no query asks for.
+
+With operators every operator has every number of answers. A document holds some of a query's
+attributes: only A, only B, or both. Some of these combinations answer the query, and share its
+answers. Each other one stands in as many documents as the query has answers. So the operator
+decides nothing but which of them are relevant, and what ignores it meets as many documents in the
+way for one answer as for fifty.
+
+A balanced set has no query-blind shortcut: see `balanced`.
 """
 
 from __future__ import annotations
 
-import math
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from retgen.errors import RecipeError
-from retgen.generators.limit import placement
+from retgen.generators.limit.balanced import balanced_sets
 from retgen.generators.limit.params import (
     BalancedForm,
     ConditionsForm,
-    CyclePattern,
-    DensePattern,
-    DisjointPattern,
     FactorialPattern,
-    FilePattern,
-    HadamardPattern,
     LimitParams,
-    PowerLawPattern,
-    ProjectivePattern,
-    RandomPattern,
-    RegularPattern,
+    Operator,
 )
-from retgen.generators.limit.placement import balanced_sets
 from retgen.qrels import QrelMatrix, patterns
 from retgen.streams import Permutation, Stream
 
+Ints = NDArray[np.int64]
+NOBODY = -1  # in place of an attribute or a document, where a row has fewer than others
+_DRAWN = ("dense", "random", "regular")  # patterns whose function draws
 
-@dataclass(frozen=True)
-class Latent:
+
+class Latent(NamedTuple):
     """Who must hold what. Attributes are indices into the list that the recipe may use.
 
     `matrix`: rows are matrix rows, columns latent documents. `positions` (columns,): where each
@@ -49,44 +50,22 @@ class Latent:
     """
 
     matrix: QrelMatrix
-    positions: NDArray[np.int64]
-    asked: NDArray[np.int64]
-    special: NDArray[np.int64]
-    starts: NDArray[np.int64]
-    held: NDArray[np.int64]
-    column: NDArray[np.int64]
-    fillers: NDArray[np.int64]
-    negatives: NDArray[np.int64]
+    positions: Ints
+    asked: Ints
+    special: Ints
+    starts: Ints
+    held: Ints
+    column: Ints
+    fillers: Ints
+    negatives: Ints
 
 
 def build_matrix(params: LimitParams, seed: int) -> QrelMatrix:
     """The latent matrix of the recipe's pattern, checked against `docs`."""
-    rng = Stream(seed, "limit/matrix")
-    match params:
-        case DensePattern():
-            matrix = patterns.dense(params.queries, params.k, rng)
-        case RandomPattern():
-            matrix = patterns.random(params.queries, params.k, params.docs, rng)
-            matrix = matrix.positives_only()[0]
-        case RegularPattern():
-            among = params.relevant_docs or params.docs
-            matrix = patterns.regular(params.queries, params.k, among, rng)
-        case CyclePattern():
-            matrix = patterns.cycle(params.queries, params.k)
-        case DisjointPattern():
-            matrix = patterns.disjoint(params.queries, params.k)
-        case PowerLawPattern():
-            matrix = patterns.power_law(
-                params.queries, params.docs, params.exponent, params.maximum, rng
-            ).positives_only()[0]
-        case FilePattern():
-            matrix = patterns.from_file(params.path)[0]
-        case HadamardPattern():
-            matrix = patterns.hadamard(params.n)
-        case ProjectivePattern():
-            matrix = patterns.projective(params.p)
-        case FactorialPattern():
-            raise ValueError("the matrix of a factorial follows from what documents hold")
+    drawn = {"rng": Stream(seed, "limit/matrix")} if params.pattern in _DRAWN else {}
+    matrix: QrelMatrix = getattr(patterns, params.pattern)(**params.sizes(), **drawn)
+    if params.pattern == "random":
+        matrix = matrix.positives_only()[0]
     if matrix.documents > params.docs:
         raise RecipeError(
             f"params.docs: {matrix.queries:,} {params.pattern} queries need {matrix.documents:,} "
@@ -131,38 +110,20 @@ def build_latent(
     return latent
 
 
-def _factorial(params: FactorialPattern, seed: int, available: int) -> Latent:
-    placed = placement.place_attributes(params, seed)
-    order = Stream(seed, "limit/attributes").permutation(available)
-    positions, columns = np.unique(placed.answers, return_inverse=True)
-    matrix = QrelMatrix.from_pairs(placed.rows, columns, len(placed.asked), len(positions))
-    there = placed.asked >= 0
-    asked = np.where(there, order[placed.asked], placement.NOBODY)
-    fillers = np.sort(order[there.sum() :])
-    held = order[placed.held]
-    latent = _group_by_owner(matrix, positions, asked, placed.owners, held, fillers, placed.hard)
-    _check_sizes(params, latent)
-    return latent
-
-
 def _check_before(params: LimitParams, available: int) -> None:
     """What can be seen without building a matrix, which might not fit in memory."""
-    queries = sized_queries(params)
-    if queries is None:
-        return
+    queries = params.count_queries()
     if not isinstance(params.form, BalancedForm):
         _check_attributes(params, queries, available)
     if isinstance(params, FactorialPattern):
-        placement.check_places(params)
+        _check_places(params)
         return
     room = params.docs * params.attributes_per_doc
     k = getattr(params, "k", 1)
     if queries * k > room and not isinstance(params.form, BalancedForm):
         least = -(-queries * k // params.attributes_per_doc)
-        if isinstance(params, DensePattern):  # as many as have enough subsets of k
-            least = max(least, queries if k == 1 else k)
-            while math.comb(least, k) < queries:
-                least += 1
+        if params.pattern == "dense":
+            least = max(least, patterns.dense_documents(queries, k))
         raise RecipeError(
             f"params.docs: {params.docs:,} documents of {params.attributes_per_doc} attributes "
             f"have {room:,} places; {queries:,} queries with {k:,} relevant documents each need "
@@ -170,31 +131,10 @@ def _check_before(params: LimitParams, available: int) -> None:
         )
 
 
-def sized_queries(params: LimitParams) -> int | None:
-    """Rows of the pattern's matrix; None where only a file tells."""
-    match params:
-        case FilePattern():
-            return None
-        case HadamardPattern():
-            return params.n
-        case ProjectivePattern():
-            return params.p**2 + params.p + 1
-        case FactorialPattern():
-            return len(list(params.cells()))
-        case _:
-            return params.queries
-
-
-def count_queries(params: LimitParams) -> int:
-    """Rows of the pattern's matrix."""
-    result = sized_queries(params)
-    return build_matrix(params, 0).queries if result is None else result
-
-
 def asked_attributes(params: LimitParams, queries: int) -> int:
     """How many attributes all queries ask for, where each has attributes of its own."""
     if isinstance(params, FactorialPattern):
-        return placement.asked_attributes(params)
+        return sum(MEANINGS[operator].attributes for operator, _ in params.cells())
     return queries * (2 if isinstance(params.form, ConditionsForm) else 1)
 
 
@@ -204,18 +144,18 @@ def _check_attributes(params: LimitParams, queries: int, available: int) -> None
         raise RecipeError(
             f"params: {queries:,} queries ask for {needed:,} attributes; the catalogue gives "
             f"{available:,} (split {params.catalogue.split}): use fewer queries, "
-            "catalogue.split all, or a longer list of your own"
+            "or catalogue.split all"
         )
 
 
 def _group_by_owner(
     matrix: QrelMatrix,
-    positions: NDArray[np.int64],
-    asked: NDArray[np.int64],
-    owners: NDArray[np.int64],
-    held: NDArray[np.int64],
-    fillers: NDArray[np.int64],
-    negatives: NDArray[np.int64],
+    positions: Ints,
+    asked: Ints,
+    owners: Ints,
+    held: Ints,
+    fillers: Ints,
+    negatives: Ints,
 ) -> Latent:
     """(owner, attribute) pairs by owner."""
     order = np.argsort(owners, kind="stable")
@@ -254,8 +194,8 @@ def _hard_negatives(
     form: ConditionsForm,
     seed: int,
     matrix: QrelMatrix,
-    positions: NDArray[np.int64],
-) -> NDArray[np.int64]:
+    positions: Ints,
+) -> Ints:
     """For each row 2h distinct documents that are not relevant: (rows, 2h) corpus positions."""
     wanted = 2 * form.hard_negatives
     load = np.bincount(positions[matrix.indices], minlength=params.docs) * 2
@@ -293,7 +233,7 @@ def _balanced_latent(
     seed: int,
     available: int,
     matrix: QrelMatrix,
-    positions: NDArray[np.int64],
+    positions: Ints,
 ) -> Latent:
     degrees = matrix.column_sums
     if matrix.documents != params.docs or degrees.min() != degrees.max():
@@ -303,12 +243,6 @@ def _balanced_latent(
             f"queries, or counting asked pairs would find the relevant ones; here {least} to "
             f"{int(degrees.max())} of them: use pattern regular, cycle, disjoint, hadamard or "
             f"projective with docs {matrix.documents:,}"
-        )
-    sums = matrix.row_sums
-    if sums.min() != sums.max():
-        raise RecipeError(
-            f"params.form: in a balanced set every query has the same number of relevant "
-            f"documents; here {int(sums.min())} to {int(sums.max())}"
         )
     if form.pool > available:
         raise RecipeError(
@@ -322,3 +256,128 @@ def _balanced_latent(
     held = pool[sets].reshape(-1)
     none = np.empty((matrix.queries, 0), np.int64)
     return _group_by_owner(matrix, positions, pool[pairs], owners, held, nothing, none)
+
+
+# --- operators ------------------------------------------------------------------------------------
+
+
+class _Meaning(NamedTuple):
+    """Of an operator. Combinations are sums of 1 (A), 2 (B) and 4 (C).
+
+    `hard`: combinations that miss one condition; after "not" only those that meet all but it.
+    """
+
+    attributes: int
+    answers: tuple[int, ...]
+    hard: tuple[int, ...]
+
+    def others(self) -> list[int]:
+        """Combinations that do not answer the query."""
+        return [one for one in range(1, 1 << self.attributes) if one not in self.answers]
+
+
+MEANINGS: Mapping[Operator, _Meaning] = {
+    "and": _Meaning(2, (3,), (1, 2)),
+    "or": _Meaning(2, (1, 2, 3), ()),
+    "and-not": _Meaning(2, (1,), (3,)),
+    "and-and-not": _Meaning(3, (3,), (7,)),
+}
+
+
+def _check_places(params: FactorialPattern) -> None:
+    """Whether there are documents for all answers and all that is in their way."""
+    if params.catalogue.split == "train":
+        raise RecipeError(
+            "params.catalogue.split: queries with operators make no training pairs; use split test "
+            "or all, or train on another pattern"
+        )
+    places = 0
+    for operator, size in params.cells():
+        meaning, counts = MEANINGS[operator], _counts(operator, size)
+        if sum(counts.values()) > params.docs:
+            needed = sum(counts.values())
+            why = f": {size:,} for each of the {len(counts)} combinations of its attributes"
+            raise RecipeError(
+                f"params.answer_sizes: a query of '{operator}' with {size:,} answers needs "
+                f"{needed:,} documents{why if meaning.others() else ''}; docs is {params.docs:,}"
+            )
+        places += sum(count * one.bit_count() for one, count in counts.items())
+    if places > (room := params.docs * params.attributes_per_doc):
+        least = -(-places // params.attributes_per_doc)
+        raise RecipeError(
+            f"params.docs: {params.docs:,} documents of {params.attributes_per_doc} attributes "
+            f"have {room:,} places; the queries' attributes stand in {places:,}. Ask for more than "
+            f"{least:,} documents, for fewer queries_per_cell, or for smaller answer_sizes"
+        )
+
+
+def _factorial(params: FactorialPattern, seed: int, available: int) -> Latent:
+    """Deal documents to the combinations of every row's attributes."""
+    deck = Deck(Stream(seed, "limit/combinations"), params.docs)
+    cells = list(params.cells())
+    order = Stream(seed, "limit/attributes").permutation(available)
+    asked = np.full((len(cells), 3), NOBODY, np.int64)
+    held: list[tuple[int, int]] = []  # a document, and the place of an attribute in `order`
+    answers: list[tuple[int, int]] = []  # a row, and a document relevant to it
+    hard: list[list[int]] = []  # of each row the documents judged not relevant
+    free = 0
+    for row, (operator, size) in enumerate(cells):
+        meaning, counts = MEANINGS[operator], _counts(operator, size)
+        mine = range(free, free + meaning.attributes)
+        free = mine.stop
+        asked[row, : len(mine)] = order[mine]
+        dealt = deck.deal(sum(counts.values()))
+        refused: list[int] = []
+        for one, count in counts.items():
+            documents, dealt = dealt[:count], dealt[count:]
+            for bit, attribute in enumerate(mine):
+                if one >> bit & 1:
+                    held += [(document, attribute) for document in documents]
+            if one in meaning.answers:
+                answers += [(row, document) for document in documents]
+            elif one in meaning.hard:
+                refused += documents
+        hard.append(refused)
+    width = max(map(len, hard))
+    padded = [refused + [NOBODY] * (width - len(refused)) for refused in hard]
+    owners, places = np.array(held, np.int64).T
+    rows, documents_of = np.array(answers, np.int64).T
+    positions, columns = np.unique(documents_of, return_inverse=True)
+    latent = _group_by_owner(
+        QrelMatrix.from_pairs(rows, columns, len(cells), len(positions)),
+        positions,
+        asked,
+        owners,
+        order[places],
+        np.sort(order[free:]),
+        np.array(padded, np.int64).reshape(len(cells), width),
+    )
+    _check_sizes(params, latent)
+    return latent
+
+
+def _counts(operator: Operator, size: int) -> dict[int, int]:
+    """Documents of each combination: answers as evenly as they go, of the others `size` each."""
+    meaning = MEANINGS[operator]
+    # a single answer holds all, or somebody would be asked for what nobody likes
+    able = meaning.answers if size > 1 else meaning.answers[-1:]
+    result = {one: (size + len(able) - 1 - i) // len(able) for i, one in enumerate(able)}
+    return result | dict.fromkeys(meaning.others(), size)
+
+
+class Deck:
+    """Documents in a random order, no one again before all have been dealt."""
+
+    def __init__(self, stream: Stream, documents: int) -> None:
+        self.stream = stream
+        self.documents = documents
+        self.left = np.empty(0, np.int64)
+
+    def deal(self, count: int) -> list[int]:
+        """`count` different ones."""
+        if len(self.left) < count:
+            fresh = self.stream.permutation(self.documents)
+            again = np.isin(fresh, self.left)
+            self.left = np.concatenate([self.left, fresh[~again], fresh[again]])
+        result, self.left = self.left[:count], self.left[count:]
+        return list(map(int, result))
