@@ -19,7 +19,7 @@ import torch
 from common import in_turn, options, ratio
 from torch import Tensor
 
-from retgen.evaluation.capacity import free
+from retgen.evaluation.capacity import paper as free
 
 CASES = ["4,9,1", "5,14,1", "4,9,8", "5,14,8"]
 

@@ -27,7 +27,7 @@ import numpy as np
 import torch
 from sentence_transformers import SentenceTransformer
 
-from retgen.evaluation.capacity import free
+from retgen.evaluation.capacity import paper as free
 from retgen.evaluation.retrievers import Options
 from retgen.evaluation.training import Pairs, make_config
 from retgen.evaluation.training.fit import train

@@ -332,12 +332,8 @@ def capacity_command(
         typer.Option(
             metavar="D,D,...",
             help="Dimensions, for example 4-12 or 4,8,16; default 4-45 for paper, 4-8 for best, "
-            "4 to 64 in steps for --construct, doublings from the lower bound for PATH.",
+            "4 to 64 in steps for --construct.",
         ),
-    ] = None,
-    margin: Annotated[
-        float | None,
-        typer.Option(help="With PATH: the fewest dimensions that reach this margin."),
     ] = None,
     seeds: Annotated[int, typer.Option(min=1, help="Random starts.")] = 3,
     minutes: Annotated[float, typer.Option(help="Time limit of each search.")] = 10.0,
@@ -359,16 +355,15 @@ def capacity_command(
     result: Any
     text: Any
     if path is None:
-        for option, given in (("--margin", margin), ("--split", split)):
-            if given is not None:
-                raise UsageError(f"{option} is about a data set: give its PATH")
+        if split is not None:
+            raise UsageError("--split is about a data set: give its PATH")
         if not protocol and not construct:
             raise UsageError(
                 "give a data set, or --protocol paper, --protocol best or --construct for all pairs"
                 " of n documents (gen capacity --help)"
             )
         from retgen.evaluation.capacity.all_pairs import capacity
-        from retgen.evaluation.capacity.all_pairs_page import text as all_pairs_text
+        from retgen.evaluation.capacity.all_pairs import text as all_pairs_text
 
         with shown_progress(quiet, json) as progress:
             result = capacity(
@@ -386,16 +381,16 @@ def capacity_command(
     else:
         if protocol or construct:
             raise UsageError("--protocol and --construct are about all pairs: leave PATH out")
+        if wanted:
+            raise UsageError("--dims is about all pairs: leave PATH out")
         check_datasets(path)
         from retgen.evaluation.capacity.certify import certify
-        from retgen.evaluation.capacity.certify_page import text as certificate_text
+        from retgen.evaluation.capacity.certify import text as certificate_text
 
         with shown_progress(quiet, json) as progress:
             result = certify(
                 path,
                 split=split,
-                dims=wanted,
-                margin=margin,
                 seeds=seeds,
                 minutes=minutes,
                 device=device,
