@@ -33,13 +33,13 @@ def main() -> None:
     print(f"{len(corpus):,} passages, {len(queries):,} queries")
     rule = {"count": COUNT, "depth": DEPTH, "margin": 0.95}
 
-    by_words, _ = timed("mine, by bm25", lambda: mine(corpus, queries, positives, **rule))
+    by_words, _ = timed("mine, by bm25", lambda: list(mine(corpus, queries, positives, **rule)))
     print(f"    {sum(map(len, by_words)):,} negatives")
     with tempfile.TemporaryDirectory() as folder:
         keep = Options(cache=Path(folder))
 
         def embedded() -> list[list[int]]:
-            return mine(corpus, queries, positives, by="static:minilm", options=keep, **rule)
+            return list(mine(corpus, queries, positives, by="static:minilm", options=keep, **rule))
 
         ours, first = timed("mine, by static:minilm", embedded)
         _, again = timed("  again, vectors from the cache", embedded)

@@ -84,9 +84,8 @@ class Rerank(RetrieverType):
     prefix = "rerank"
     form = "rerank:FIRST+CROSSENCODER"
     about = (
-        "the first stage's best documents, scored by a cross-encoder; or ordered by a chat model, "
-        "as `rerank:bm25+llm:PROVIDER:NAME`, all in one request a query, or graded one by one, as "
-        "`rerank:bm25+llm-pointwise:PROVIDER:NAME`; of equal grades the first stage's order stays"
+        "the first stage's best documents, scored by a cross-encoder; or ordered by a chat model "
+        "in one request a query, as `rerank:bm25+llm:PROVIDER:NAME`"
     )
     needs = ("torch", "sentence-transformers")
 

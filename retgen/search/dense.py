@@ -62,18 +62,12 @@ class DenseRetriever:
         blocks = self.documents(parts, collection.documents, cut, progress)
         similarity = self.embedder.similarity
         result = search(blocks, queries, dims, similarity, collection.priority, depth)
-        self.flush()
         for dim, top in zip(dims, result, strict=True):
             details = dict(self.embedder.details)
             if self.embedder.max_length is not None:
                 details["truncated"] = dict(cut)
             full = dim == self.embedder.dimension
             yield SystemRanks(self.name, dim, top, details | {"full_dimension": full})
-
-    def flush(self) -> None:
-        """Wait until all embeddings are on disk, where they are kept."""
-        if self._cache is not None:
-            self._cache.flush()
 
     def systems(self) -> list[System]:
         """Its scorers of candidate sets, one a dimension."""

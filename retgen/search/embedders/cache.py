@@ -2,17 +2,14 @@
 
 A SQLite file a model, named by the model's fingerprint; keys are 128-bit hashes of text and kind.
 What an interrupted run had encoded is there for the next one. A row carries a checksum; one that
-does not fit is encoded again. A thread of its own writes, while the model goes on with the next
-block.
+does not fit is encoded again.
 """
 
 from __future__ import annotations
 
 import contextlib
 import sqlite3
-from collections import deque
 from collections.abc import Iterator, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor
 from pathlib import Path
 
 import numpy as np
@@ -23,9 +20,6 @@ from retgen.errors import OutputError
 from retgen.write import make_folder
 
 _AT_ONCE = 500  # keys a statement
-_WAITING = 4  # blocks that wait to be written; more, and the model waits for the disk
-
-_Record = tuple[bytes, int, bytes, bytes]
 
 
 class Cache:
@@ -35,17 +29,13 @@ class Cache:
         make_folder(folder)
         self.path = folder / f"{fingerprint}.sqlite"
         with self._errors():
-            # each connection is used by one thread at a time
             self._db = sqlite3.connect(self.path, timeout=60)
-            self._writing = sqlite3.connect(self.path, timeout=60, check_same_thread=False)
             self._db.execute("PRAGMA journal_mode=WAL")
             self._db.execute("PRAGMA synchronous=NORMAL")
             self._db.execute(
                 "CREATE TABLE IF NOT EXISTS embeddings "
                 "(key BLOB PRIMARY KEY, tokens INTEGER, data BLOB, checksum BLOB)"
             )
-        self._writer = ThreadPoolExecutor(1, "embeddings")  # ends, all written, with the program
-        self._queue: deque[tuple[Future[None], dict[bytes, _Record]]] = deque()
 
     def get(self, kind: str, texts: Sequence[str]) -> dict[int, tuple[NDArray[np.float32], int]]:
         """Index in `texts` -> (row, tokens) of those that are known."""
@@ -53,11 +43,6 @@ class Cache:
         for i, text in enumerate(texts):
             where.setdefault(_key(kind, text), []).append(i)
         result = {}
-        for _, waiting in self._queue:
-            for key in where.keys() & waiting.keys():
-                _, tokens, data, _ = waiting[key]
-                for i in where.pop(key):
-                    result[i] = (np.frombuffer(data, np.float32), tokens)
         keys = list(where)
         for start in range(0, len(keys), _AT_ONCE):
             part = keys[start : start + _AT_ONCE]
@@ -81,26 +66,14 @@ class Cache:
         rows: NDArray[np.float32],
         tokens: Sequence[int],
     ) -> None:
-        """Keep some rows, for good once `flush` has returned."""
-        records = {
-            key: (key, int(count), data, _checksum(key, int(count), data))
+        """Keep some rows. Raises `OutputError` for what cannot be written."""
+        records = [
+            (key, int(count), data, _checksum(key, int(count), data))
             for text, count, row in zip(texts, tokens, rows.astype(np.float32), strict=True)
             for key, data in [(_key(kind, text), row.tobytes())]
-        }
-        self._queue.append((self._writer.submit(self._write, records), records))
-        while len(self._queue) > _WAITING or (self._queue and self._queue[0][0].done()):
-            self._queue.popleft()[0].result()
-
-    def flush(self) -> None:
-        """Wait until all is on disk. Raises `OutputError` for what could not be written."""
-        while self._queue:
-            self._queue.popleft()[0].result()
-
-    def _write(self, records: dict[bytes, _Record]) -> None:
-        with self._errors(), self._writing:
-            self._writing.executemany(
-                "INSERT OR REPLACE INTO embeddings VALUES (?, ?, ?, ?)", records.values()
-            )
+        ]
+        with self._errors(), self._db:
+            self._db.executemany("INSERT OR REPLACE INTO embeddings VALUES (?, ?, ?, ?)", records)
 
     @contextlib.contextmanager
     def _errors(self) -> Iterator[None]:

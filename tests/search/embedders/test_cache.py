@@ -24,7 +24,6 @@ def kept(tmp_path: Path) -> Path:
     cache = Cache(tmp_path / "made", "model")
     cache.put("document", TEXTS, ROWS, TOKENS)
     assert cache.get("document", TEXTS[3:4])[0][1] == 3  # written or not yet
-    cache.flush()
     with sqlite3.connect(cache.path) as connection:
         connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
     return Path(shutil.copy(cache.path, tmp_path))
@@ -72,7 +71,6 @@ def test_a_row_that_was_changed_is_replaced(kept: Path, tmp_path: Path) -> None:
     known = cache.get("document", TEXTS)
     assert sorted(set(range(60)) - set(known)) == [7]
     cache.put("document", [TEXTS[7]], ROWS[7:8], [7])
-    cache.flush()
     assert len(cache.get("document", TEXTS)) == 60
 
 
