@@ -44,7 +44,7 @@ class Schedule(NamedTuple):
 
 def falling(ends: tuple[float, float], done: float) -> float:
     """The geometric course from the first to the second."""
-    return ends[0] * (ends[1] / ends[0]) ** done
+    return float(ends[0] * (ends[1] / ends[0]) ** done)
 
 
 class SphereAdam:

@@ -128,12 +128,6 @@ class Cross(RetrieverType):
     trainable = True
     ranks = False
 
-    def check(self, name: str) -> None:
-        if not name.partition(":")[2]:
-            raise UsageError(
-                f"--model {name}: name a cross-encoder after cross:, as cross:owner/name"
-            )
-
     def load(self, name: str, options: Options) -> None:
         return None
 

@@ -14,7 +14,7 @@ from torch import Tensor
 from retgen.errors import UsageError
 from retgen.search.base import Retriever
 from retgen.search.dense import DenseRetriever
-from retgen.search.embedders.base import Kind, Report, in_batches, no_report, shorten
+from retgen.search.embedders.base import Kind, in_batches, shorten
 from retgen.search.embedders.devices import choose_device, choose_dtype, tensor_cores
 from retgen.search.embedders.loading import attention_of, dtype_of, loading, quiet
 from retgen.search.embedders.options import Options
@@ -125,9 +125,7 @@ class _Encoder:
         if module is None:
             self.notes.append("runs as MTEB runs it: its device and number format are not known")
 
-    def encode(
-        self, texts: Sequence[str], kind: Kind, report: Report = no_report
-    ) -> tuple[Tensor, list[int]]:
+    def encode(self, texts: Sequence[str], kind: Kind) -> tuple[Tensor, list[int]]:
         from datasets import Dataset
         from mteb.types import PromptType
         from torch.utils.data import DataLoader
@@ -145,7 +143,7 @@ class _Encoder:
             return torch.as_tensor(result)
 
         with _silence(), torch.inference_mode(), tensor_cores(self._tf32):
-            rows, self._batch = in_batches(texts, self._batch, run, self.name, self.notes, report)
+            rows, self._batch = in_batches(texts, self._batch, run, self.name, self.notes)
         return torch.stack(rows).float().to(self.device), []
 
 

@@ -48,7 +48,6 @@ from retgen.search.embedders.options import Options
 
 _MINI_BATCH = 32  # texts a forward pass of cached-mnrl
 OTHERS = 4  # documents of other pairs that a cross-encoder reads, as in sentence-transformers
-_ALIKE = 0.01  # of its highest score: how far the scores of a collapsed model differ at most
 
 
 class _DenseTrainer(PairTrainer, st.SentenceTransformerTrainer):
@@ -73,7 +72,8 @@ class Kind:
     `bases`: other kinds of files that a model may be made of. `temperature`: by which its scores
     are divided, where a configuration gives none; `fused`: whether it is scored in a fusion with
     BM25 as well; `compared`: with how many documents of other pairs a query is compared at most,
-    None for all of the batch.
+    None for all of the batch; `alike`: share of its highest score by which
+    the scores of a collapsed model differ at most.
     """
 
     prefix: ClassVar[str] = ""
@@ -85,6 +85,7 @@ class Kind:
     temperature: ClassVar[float] = 0.05
     fused: ClassVar[bool] = True
     compared: ClassVar[int | None] = None
+    alike: ClassVar[float] = 0.01  # of cosines
     # those of its own settings that mean nothing to other kinds
     only: ClassVar[tuple[str, ...]] = ("dimension", "matryoshka")
 
@@ -140,12 +141,13 @@ class Kind:
         groups = [CandidateSet(one, tuple(t for t in texts if t != one)) for one in texts]
         rows = np.array(system.scorer.score(groups, no_progress))
         spread = rows.max(axis=1) - rows.min(axis=1)
-        if (spread > _ALIKE * np.abs(rows).max(axis=1)).any():
+        if (spread > self.alike * np.abs(rows).max(axis=1)).any():
             return ""
         return f"it gives {len(texts):,} of its texts the same scores, whatever the query"
 
 
 class _Sparse(Kind):
+    alike = 1e-4
     prefix = "sparse"
     noun = "a sparse encoder"
     model = st.SparseEncoder
@@ -167,6 +169,7 @@ class _Sparse(Kind):
 
 
 class _Late(Kind):
+    alike = 1e-4
     prefix = "late"
     noun = "a late-interaction model"
     model = st.MultiVectorEncoder
@@ -207,6 +210,7 @@ class _Late(Kind):
 
 
 class _Cross(Kind):
+    alike = 1e-4
     prefix = "cross"
     noun = "a cross-encoder"
     model = st.CrossEncoder

@@ -212,7 +212,7 @@ def _by_embedder(
     dense = DenseRetriever(name, load_embedder(name, options), options)
     embedder = dense.embedder
     cut = {"documents": 0, "queries": 0}
-    asked = dense.queries(queries, cut, progress)
+    asked = dense.encoded(queries, "query", cut, progress)
     texts = ((i, documents[i : i + BLOCK]) for i in range(0, len(documents), BLOCK))
     blocks = dense.documents(texts, len(documents), cut, progress)
 

@@ -41,11 +41,6 @@ if TYPE_CHECKING:
 _TASK = 512  # texts that a worker of an engine encodes at a time
 _BLOCK = 1 << 14  # texts that all workers share
 Kind = Literal["query", "document"]
-Report = Callable[[int], None]  # of how many texts are encoded
-
-
-def no_report(_: int) -> None:
-    """Report nothing."""
 
 
 class Embedder(Protocol):
@@ -60,12 +55,10 @@ class Embedder(Protocol):
     @property
     def dimension(self) -> int: ...
 
-    def encode(
-        self, texts: Sequence[str], kind: Kind, report: Report = no_report
-    ) -> tuple[Tensor, list[int]]:
+    def encode(self, texts: Sequence[str], kind: Kind) -> tuple[Tensor, list[int]]:
         """float32 (texts, dimension) on `device`, and the tokens of each text before truncation.
 
-        The tokens are an empty list where that is not known. `report` is called after each batch.
+        The tokens are an empty list where that is not known.
         """
         ...
 
@@ -114,16 +107,11 @@ class RunningModel:
         }
 
     def run(
-        self,
-        items: Sequence[Any],
-        function: Callable[[Sequence[Any]], Iterable[Any]],
-        report: Report = no_report,
+        self, items: Sequence[Any], function: Callable[[Sequence[Any]], Iterable[Any]]
     ) -> list[Any]:
         """What a function gives for each item, see `in_batches`."""
         with torch.inference_mode(), tensor_cores(self._tf32):
-            rows, self._batch = in_batches(
-                items, self._batch, function, self.name, self.notes, report
-            )
+            rows, self._batch = in_batches(items, self._batch, function, self.name, self.notes)
         return rows
 
 
@@ -163,15 +151,13 @@ class SentenceEmbedder(RunningModel):
         prompt = str(self.details["prompts"]["document"])
         return cutter(self.model.tokenizer, self.max_length, prompt)
 
-    def encode(
-        self, texts: Sequence[str], kind: Kind, report: Report = no_report
-    ) -> tuple[Tensor, list[int]]:
+    def encode(self, texts: Sequence[str], kind: Kind) -> tuple[Tensor, list[int]]:
         lengths: dict[str, int] = {}
         with self._counting(lengths):
             if self._options.engine is not None:
-                result = self._by_engine(self._options.engine, texts, kind, lengths, report)
+                result = self._by_engine(self._options.engine, texts, kind, lengths)
             else:
-                rows = self.run(texts, partial(self._encode, kind=kind), report)
+                rows = self.run(texts, partial(self._encode, kind=kind))
                 result = torch.stack(rows)
         entries = result.coalesce() if result.is_sparse else None
         wrong = (~torch.isfinite(result if entries is None else entries.values())).nonzero()
@@ -202,7 +188,6 @@ class SentenceEmbedder(RunningModel):
         texts: Sequence[str],
         kind: Kind,
         lengths: dict[str, int],
-        report: Report,
     ) -> Tensor:
         starts = range(0, len(texts), _TASK)
         tasks = ((str(start), (kind, texts[start : start + _TASK])) for start in starts)
@@ -214,7 +199,6 @@ class SentenceEmbedder(RunningModel):
             rows.append(torch.from_numpy(vectors))
             part = texts[int(start) : int(start) + len(vectors)]
             lengths.update(zip(part, counts, strict=False))  # of which there may be none
-            report(int(start) + len(vectors))
         return torch.cat(rows).to(self.device)
 
     @contextlib.contextmanager
@@ -264,7 +248,6 @@ def in_batches(
     run: Callable[[Sequence[Any]], Iterable[Any]],
     name: str,
     notes: list[str],
-    report: Report = no_report,
 ) -> tuple[list[Any], int]:
     """What `run` gives for each item, and the size of the last batches; the longest items first.
 
@@ -281,7 +264,6 @@ def in_batches(
             for i, row in zip(part, run([items[i] for i in part]), strict=True):
                 result[i] = row
             start += len(part)
-            report(start)
             continue
         except (RuntimeError, MemoryError) as error:  # torch.OutOfMemoryError is a RuntimeError
             if not out_of_memory(error):

@@ -2,15 +2,15 @@
 
 A SQLite file a model, named by the model's fingerprint; keys are 128-bit hashes of text and kind.
 What an interrupted run had encoded is there for the next one. A row carries a checksum; one that
-does not fit is encoded again.
+does not fit is encoded again, and a damaged file is made anew.
 """
 
 from __future__ import annotations
 
-import contextlib
 import sqlite3
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
+from typing import TypeVar
 
 import numpy as np
 import xxhash
@@ -20,6 +20,9 @@ from retgen.errors import OutputError
 from retgen.write import make_folder
 
 _AT_ONCE = 500  # keys a statement
+# SQLite's codes: busy, locked, read-only, an I/O error, full, cannot be opened
+_OF_THE_SYSTEM = (5, 6, 8, 10, 13, 14)
+Result = TypeVar("Result")
 
 
 class Cache:
@@ -28,14 +31,36 @@ class Cache:
     def __init__(self, folder: Path, fingerprint: str) -> None:
         make_folder(folder)
         self.path = folder / f"{fingerprint}.sqlite"
-        with self._errors():
-            self._db = sqlite3.connect(self.path, timeout=60)
-            self._db.execute("PRAGMA journal_mode=WAL")
-            self._db.execute("PRAGMA synchronous=NORMAL")
-            self._db.execute(
-                "CREATE TABLE IF NOT EXISTS embeddings "
-                "(key BLOB PRIMARY KEY, tokens INTEGER, data BLOB, checksum BLOB)"
-            )
+        self._work(self._open)
+
+    def _open(self) -> None:
+        self._db = sqlite3.connect(self.path, timeout=60)
+        self._db.execute("PRAGMA journal_mode=WAL")
+        self._db.execute("PRAGMA synchronous=NORMAL")
+        self._db.execute(
+            "CREATE TABLE IF NOT EXISTS embeddings "
+            "(key BLOB PRIMARY KEY, tokens INTEGER, data BLOB, checksum BLOB)"
+        )
+
+    def _work(self, work: Callable[..., Result], *given: object) -> Result:
+        """Work on the file; one that is damaged is made anew, and its vectors computed again."""
+        try:
+            try:
+                return work(*given)
+            except (sqlite3.Error, UnicodeDecodeError) as error:  # SQLite quotes damaged text
+                if getattr(error, "sqlite_errorcode", 0) & 0xFF in _OF_THE_SYSTEM:
+                    raise
+                self._db.close()
+                for end in ("", "-wal", "-shm"):
+                    Path(f"{self.path}{end}").unlink(missing_ok=True)
+                self._open()
+                return work(*given)
+        except sqlite3.Error as error:
+            raise OutputError(
+                f"{self.path}: this cache of embeddings cannot be used ({error}). Free some space "
+                "if the disk is full, or name another folder with RETGEN_CACHE, and run the same "
+                "command again"
+            ) from error
 
     def get(self, kind: str, texts: Sequence[str]) -> dict[int, tuple[NDArray[np.float32], int]]:
         """Index in `texts` -> (row, tokens) of those that are known."""
@@ -45,13 +70,7 @@ class Cache:
         result = {}
         keys = list(where)
         for start in range(0, len(keys), _AT_ONCE):
-            part = keys[start : start + _AT_ONCE]
-            marks = ",".join("?" * len(part))
-            with self._errors():
-                rows = self._db.execute(
-                    f"SELECT key, tokens, data, checksum FROM embeddings WHERE key IN ({marks})",
-                    part,
-                ).fetchall()
+            rows = self._work(self._select, keys[start : start + _AT_ONCE])
             for key, tokens, data, checksum in rows:
                 if type(data) is not bytes or checksum != _checksum(key, tokens, data):
                     continue
@@ -72,19 +91,16 @@ class Cache:
             for text, count, row in zip(texts, tokens, rows.astype(np.float32), strict=True)
             for key, data in [(_key(kind, text), row.tobytes())]
         ]
-        with self._errors(), self._db:
-            self._db.executemany("INSERT OR REPLACE INTO embeddings VALUES (?, ?, ?, ?)", records)
+        self._work(self._insert, records)
 
-    @contextlib.contextmanager
-    def _errors(self) -> Iterator[None]:
-        try:
-            yield
-        except (sqlite3.Error, UnicodeDecodeError) as error:  # SQLite quotes the damaged text
-            raise OutputError(
-                f"{self.path}: this cache of embeddings cannot be used ({error}). Free some space "
-                "if the disk is full, else remove the file (it is made again), or name another "
-                "folder with RETGEN_CACHE, and run the same command again"
-            ) from error
+    def _select(self, keys: list[bytes]) -> list[tuple[bytes, int, bytes, bytes]]:
+        marks = ",".join("?" * len(keys))
+        query = f"SELECT key, tokens, data, checksum FROM embeddings WHERE key IN ({marks})"
+        return self._db.execute(query, keys).fetchall()
+
+    def _insert(self, records: list[tuple[bytes, int, bytes, bytes]]) -> None:
+        with self._db:
+            self._db.executemany("INSERT OR REPLACE INTO embeddings VALUES (?, ?, ?, ?)", records)
 
 
 def _checksum(key: object, tokens: object, data: bytes) -> bytes:

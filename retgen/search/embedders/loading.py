@@ -277,7 +277,12 @@ def loading(name: str, attention: str | None = None) -> Iterator[None]:
                 f"--model {name}: brings code of its own. Read it, and run it with "
                 "--trust-remote-code"
             ) from error
-        if name.startswith("mteb:"):
+        if "weights_only" in str(error):
+            why = (
+                "its weights are a pickle, which may run code as it is read. Save them as "
+                "safetensors, or take a model that has such"
+            )
+        elif name.startswith("mteb:"):
             why = f"MTEB's loader cannot load it ({text})"
         elif Path(name).exists():
             why = f"the folder holds no model that can be loaded ({text})"

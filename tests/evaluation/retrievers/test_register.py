@@ -106,7 +106,7 @@ def test_names() -> None:
         ),
         ("hybrid:bm25", "--model hybrid:bm25: write for example hybrid:bm25+minilm"),
         ("rerank:a+b+c", "--model rerank:a+b+c: write for example rerank:bm25+owner/cross-encoder"),
-        ("cross:", "--model cross:: name a cross-encoder after cross:, as cross:owner/name"),
+        ("cross:", "--model cross:: name a model after cross:"),
         ("llm:openai", "--model llm:openai: name a chat model after llm:, for example "),
         ("rerank:bm25+llm:gpt-5", "--model llm:gpt-5: name a chat model after llm:, for example "),
         (
