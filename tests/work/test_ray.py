@@ -116,7 +116,7 @@ def test_mining_and_decontamination(engine: RayCluster, monkeypatch: pytest.Monk
     asked = [" ".join(text.split()[:4]) for text in texts[:50]]
     held = [HeldOut("test", {str(i): text[:60] for i, text in enumerate(texts[:30])}, {})]
     own = {str(i): text for i, text in enumerate(texts)}
-    alone = mine(texts, asked, [[i] for i in range(50)]), drop_overlapping(own, held)
+    alone = list(mine(texts, asked, [[i] for i in range(50)])), drop_overlapping(own, held)
     assert len(alone[1]) == 30
     for module, name, size in (
         (mining, "TEXTS", 64),
@@ -124,7 +124,7 @@ def test_mining_and_decontamination(engine: RayCluster, monkeypatch: pytest.Monk
         (decontamination, "PART", 40),
     ):
         monkeypatch.setattr(module, name, size)
-    mined = mine(texts, asked, [[i] for i in range(50)], engine=engine)
+    mined = list(mine(texts, asked, [[i] for i in range(50)], engine=engine))
     assert (mined, drop_overlapping(own, held, engine=engine)) == alone
 
 
