@@ -11,7 +11,7 @@ INSTALL := UV_FIND_LINKS="$${PIP_FIND_LINKS:-}" $(BIN)/uv pip install --quiet --
 SPREAD := -n auto --dist worksteal --durations 20
 RECIPE ?= recipes/limit_dense.yaml
 
-.PHONY: run test slow proof goldens check size docs bench bench-agents bench-decontamination bench-multiconir bench-haystacks bench-intervals bench-models bench-own-documents bench-review bench-validate bench-large clean
+.PHONY: run test slow proof goldens check size docs bench bench-agents bench-decontamination bench-multiconir bench-haystacks bench-intervals bench-models bench-own-documents bench-validate bench-large clean
 
 run: .venv/core  ## install the core and make the main data set
 	$(BIN)/gen run $(RECIPE)
@@ -64,9 +64,6 @@ bench-models: .venv/dev  ## what needs a device, as fractions of what it can do;
 	$(BIN)/python benchmarks/bm25.py
 	$(BIN)/python benchmarks/mining.py
 	$(BIN)/python benchmarks/free_embedding.py
-
-bench-review: .venv/dev  ## looks that a review takes in a weighted order, against a uniform one
-	$(BIN)/python benchmarks/review.py
 
 bench-validate: .venv/dev  ## all rules over a million documents; near-duplicates against datasketch
 	$(BIN)/python benchmarks/validate.py

@@ -163,7 +163,6 @@ def figures_of_tables(recipe: Recipe, result: Validation) -> dict[str, Any]:
             "structural": result.proven,
             "judged": result.judged,
             "human": result.human,
-            **({"edited": result.edited} if result.reviewed else {}),
         },
     }
 
