@@ -219,29 +219,25 @@ def findings(result: Mapping[str, Any]) -> list[str]:
     for one in result["labels"]:
         if not one["size"]:
             continue
-        name = grade_words(float(one["label"]), result["grades"])
-        judged = f"{one['settled']:,} of {count_text(one['population'], 'label')}"
+        line = f"Label {grade_words(float(one['label']), result['grades'])}: "
         if not one["settled"]:
-            lines.append(f"Labels {name}: no verdict is settled yet.")
-            continue
-        said = f"Labels {name}: {one['wrong']:,} wrong among {judged} that are settled"
-        if one["settled"] == one["population"] and not one["unsure"]:
-            lines.append(f"{said}, which is {one['rate']:.1%} and exact.")
+            line += "no verdict is settled yet"
+        elif one["settled"] < one["population"] or one["unsure"]:
+            line += f"{one['wrong']:,} of {one['settled']:,} judged labels are wrong "
+            line += f"({one['rate'] or 0:.1%}); at most {as_percent(one['at_most'])} of all "
+            line += f"{one['population']:,} are, with 95% confidence"
+            line += f", counting {one['unsure']:,} that people cannot tell" * bool(one["unsure"])
         else:
-            rate = "" if one["rate"] is None else f" ({one['rate']:.1%})"
-            unsure = f", counting {one['unsure']:,} that people could not tell" * bool(
-                one["unsure"]
+            line += (
+                f"{one['wrong']:,} of all {one['settled']:,} labels are wrong ({one['rate']:.1%})"
             )
-            lines.append(
-                f"{said}{rate}; at most {as_percent(one['at_most'])} are wrong, with 95% "
-                f"confidence{unsure}."
-            )
+        lines.append(f"{line}.")
     missing = result["missing"]
     if missing["settled"]:
         lines.append(
-            f"Missing labels: {missing['wrong']:,} of the {missing['settled']:,} settled pairs "
-            f"that looked most like one are relevant; {missing['population']:,} pairs without a "
-            f"positive label were found by {', '.join(result['pool'])}."
+            f"Missing labels: {missing['wrong']:,} of the {missing['settled']:,} judged pairs that "
+            f"look most like one are relevant; {', '.join(result['pool'])} found "
+            f"{missing['population']:,} pairs without a positive label."
         )
     if result["left_out"]:
         lines.append(

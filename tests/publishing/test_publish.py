@@ -348,7 +348,7 @@ def test_a_review_is_published_without_names(kb: Path, tmp_path: Path) -> None:
     published = json.loads(made["review.json"])
     assert sum(one["settled"] for one in published["labels"]) == 40
     assert published["annotators"] == 1
-    assert b"- Labels relevant (1): 0 wrong among " in made["README.md"]
+    assert b"- Label relevant (1): 0 of " in made["README.md"]
     assert not [path for path, data in made.items() if b"zoltan_q" in data]
 
 

@@ -15,7 +15,15 @@ import pytest
 from scipy import stats
 
 from retgen.review import Review, open_review
-from retgen.review.report import findings, forecast, next_steps, report, report_page, upper_bound
+from retgen.review.report import (
+    as_percent,
+    findings,
+    forecast,
+    next_steps,
+    report,
+    report_page,
+    upper_bound,
+)
 from tests.conftest import Gen, Write
 
 PEOPLE = ("anna", "ben")
@@ -162,10 +170,7 @@ def test_all_labels_judged_give_the_exact_rate(dataset: Write, tmp_path: Path) -
     for number, item in enumerate(review.items):
         review.record("me", item.item_id, int(number > 1), shown=item.shown)
     result = report(review)
-    assert findings(result) == [
-        "Labels relevant (1): 2 wrong among 40 of 40 labels that are settled, which is 5.0% and "
-        "exact."
-    ]
+    assert findings(result) == ["Label relevant (1): 2 of all 40 labels are wrong (5.0%)."]
     assert next_steps(result) == [
         "everything is judged and settled: `gen run RECIPE --apply-review` applies it"
     ]
@@ -182,12 +187,10 @@ def test_what_a_sample_asks_and_shows(judged: Judged, limit_run: Path, tmp_path:
     result = judged[1]
     (one,) = result["labels"]
     said, *rest = findings(result)
-    assert said.startswith(
-        f"Labels relevant (1): {one['wrong']} wrong among {one['settled']} of 200 labels that are "
-        f"settled ({one['rate']:.1%}); at most "
-    )
-    assert said.endswith(
-        f"% are wrong, with 95% confidence, counting {one['unsure']} that people could not tell."
+    assert said == (
+        f"Label relevant (1): {one['wrong']} of {one['settled']} judged labels are wrong "
+        f"({one['rate']:.1%}); at most {as_percent(one['at_most'])} of all 200 are, with 95% "
+        f"confidence, counting {one['unsure']} that people cannot tell."
     )
     assert rest == []  # nothing of the other part is settled
     steps = next_steps(result)
