@@ -7,6 +7,7 @@ stays as it is, with its verdicts.
 
 from __future__ import annotations
 
+import itertools
 import re
 from collections import Counter
 from collections.abc import Mapping
@@ -15,7 +16,7 @@ from typing import Any
 
 import orjson
 
-from retgen.data import open_dataset
+from retgen.data import check_files, open_dataset
 from retgen.errors import DatasetError, RunDirectoryError, UsageError
 from retgen.manifest import VERDICTS
 from retgen.progress import Progress, no_progress
@@ -25,7 +26,7 @@ from retgen.review.review import changed_items
 from retgen.review.store import Store
 from retgen.reviewed.decisions import decisions_bytes
 from retgen.run import RunResult, run_upon
-from retgen.write import FileInfo, file_info, make_folder, write_file
+from retgen.write import file_info, make_folder, write_file
 
 _KEPT = ("annotator", "relevance", "settles", "reason", "comment", "at", "source")
 
@@ -42,51 +43,68 @@ def apply_review(
 
     `verdicts`: the review's file, default `parent`/verdicts.sqlite. `out`: default the first of
     NAME_v2, NAME_v3, ... beside the run that is free or is this very version. Raises `UsageError`
-    where nothing is settled, `RunDirectoryError` where the run is unfinished or was changed.
+    where nothing is settled, `RunDirectoryError` where the run is unfinished, `DatasetError` where
+    it was changed.
     """
     parent = Path(parent)
-    manifest = _finished(parent)
+    about = _about(parent)
+    check_files(parent, "")
     recipe = load_recipe(parent / "recipe.yaml", finished=True)
     path = Path(verdicts) if verdicts is not None else parent / VERDICTS
-    data = decisions_of(parent, manifest, path)
+    data = decisions_of(parent, about, path)
     folder = Path(out) if out is not None else _next_version(parent, recipe, data)
     if folder.resolve() == parent.resolve():
         raise UsageError(
             f"--out {folder} is the run that was reviewed; a new version never takes its place. "
             "Choose another folder"
         )
-    version = _version(recipe, folder, data)
+    if not _is_free(folder, data):
+        raise RunDirectoryError(
+            f"{folder} holds something else than this version. Leave --out away, and the next free "
+            "name is taken, or choose another"
+        )
+    decisions = folder / "inputs" / f"decisions-{len(recipe.file.review) + 1}.jsonl"
+    make_folder(decisions.parent)
+    write_file(decisions, data)
+    update = {"name": folder.name.lower(), "review": (*recipe.file.review, decisions)}
+    version = resolve(recipe.file.model_copy(update=update))
     return run_upon(parent, version, folder, workers=workers, progress=progress)
 
 
-def _finished(parent: Path) -> dict[str, Any]:
-    """The manifest of a finished run whose files are those that it lists."""
+def _about(parent: Path) -> dict[str, Any]:
+    """What a new version says of its parent. Raises `RunDirectoryError` for an unfinished run."""
+    path = parent / "manifest.json"
     try:
-        manifest: dict[str, Any] = orjson.loads((parent / "manifest.json").read_bytes())
-        listed = {name: FileInfo(**info) for name, info in manifest["files"].items()}
-    except FileNotFoundError as error:
+        manifest = orjson.loads(path.read_bytes())
+        about = {name: manifest[name] for name in ("name", "created")}
+    except (OSError, ValueError, KeyError, TypeError) as error:
         raise RunDirectoryError(
             f"{parent} is no finished run, so there is nothing to apply a review to. Make it with "
             "`gen run`, and review it with `gen review`"
         ) from error
-    except (ValueError, KeyError, TypeError, AttributeError) as error:
-        raise RunDirectoryError(
-            f"{parent / 'manifest.json'} is damaged; `gen validate {parent}` says more"
-        ) from error
-    for name, info in listed.items():
-        if not (parent / name).is_file() or file_info(parent / name) != info:
-            raise RunDirectoryError(
-                f"{parent}: {name} is not the file that the manifest describes, so a new version "
-                f"cannot be made from it. `gen validate {parent}` names the records at fault"
-            )
-    return manifest
+    return about | {"manifest_sha256": file_info(path).sha256}
 
 
-# --- settled labels -----------------------------------------------------------------------------
+def _next_version(parent: Path, recipe: Recipe, data: bytes) -> Path:
+    """The first folder beside the run that is free, or holds this version, finished or not."""
+    stem, number = parent.name, 1
+    if (found := re.fullmatch(r"(.+)_v(\d+)", stem)) is not None and recipe.file.review:
+        stem, number = found[1], int(found[2])
+    names = (f"{stem}_v{version}" for version in itertools.count(number + 1))
+    return next(one for name in names if _is_free(one := parent.with_name(name), data))
 
 
-def decisions_of(run: Path, manifest: Mapping[str, Any], path: Path) -> bytes:
+def _is_free(folder: Path, data: bytes) -> bool:
+    """Whether a folder holds no file, or this very version, finished or not."""
+    held = any(p.read_bytes() == data for p in folder.glob("inputs/decisions*.jsonl"))
+    # a killed call leaves folders, a lock, and a partial file whose name begins with a dot
+    return held or all(p.is_dir() or p.name.startswith(".") for p in folder.rglob("*"))
+
+
+def decisions_of(run: Path, about: Mapping[str, Any], path: Path) -> bytes:
     """The file of decisions of a review: its settled items whose texts and labels still hold.
+
+    `about`: the reviewed run, as the file names it.
 
     Raises `DatasetError` where there is no review, or it is one of other data, and `UsageError`
     where nothing is settled.
@@ -124,15 +142,7 @@ def decisions_of(run: Path, manifest: Mapping[str, Any], path: Path) -> bytes:
             f"for others, {left['undecided']:,} undecided), so a new version would be the "
             f"old one. `gen review {run} --report` says what to do next"
         )
-    head = {
-        "parent": {
-            "name": manifest["name"],
-            "created": manifest["created"],
-            "manifest_sha256": file_info(run / "manifest.json").sha256,
-        },
-        "grades": settings.grades,
-        "left": dict(left),
-    }
+    head = {"parent": about, "grades": settings.grades, "left": dict(left)}
     return decisions_bytes(head, rows)
 
 
@@ -149,47 +159,3 @@ def _row(split: str, item: Item, state: Consensus) -> dict[str, Any]:
         **({"texts": texts} if turned != item.positive else {}),
         "verdicts": [{name: getattr(v, name) for name in _KEPT} for v in state.verdicts],
     }
-
-
-# --- the new version ----------------------------------------------------------------------------
-
-
-def _next_version(parent: Path, recipe: Recipe, data: bytes) -> Path:
-    """The first folder beside the run that is free, or holds this version, finished or not."""
-    stem, number = parent.name, 1
-    if (found := re.fullmatch(r"(.+)_v(\d+)", stem)) is not None and recipe.file.review:
-        stem, number = found[1], int(found[2])
-    while True:
-        number += 1
-        folder = parent.with_name(f"{stem}_v{number}")
-        held = [p for p in folder.glob("inputs/decisions*.jsonl") if p.read_bytes() == data]
-        if held or not folder.exists() or not any(folder.iterdir()):
-            return folder
-
-
-def _version(recipe: Recipe, folder: Path, data: bytes) -> Recipe:
-    """The run's recipe with its decisions, which are written into the new folder.
-
-    A new folder is not a run until its recipe stands; inputs/ may be there before.
-    """
-    name = f"decisions-{len(recipe.file.review) + 1}.jsonl"
-    path = folder / "inputs" / name
-    if folder.exists() and not (folder / "recipe.yaml").is_file():
-        foreign = sorted(p.name for p in folder.iterdir() if p.name not in ("inputs", ".lock"))
-        if foreign:
-            raise RunDirectoryError(
-                f"{folder} is not a run directory: it holds {', '.join(foreign[:3])} but no "
-                "recipe.yaml. Choose another --out."
-            )
-    if path.is_file() and path.read_bytes() != data:
-        raise RunDirectoryError(
-            f"{folder} holds the version of an earlier state of the review. Leave --out away, and "
-            "the next free name is taken, or choose another"
-        )
-    if (folder / "recipe.yaml").is_file() and not path.is_file():
-        raise RunDirectoryError(f"{folder} is another run. Choose another --out.")
-    make_folder(path.parent)
-    write_file(path, data)
-    file = recipe.file
-    update = {"name": folder.name.lower(), "review": (*file.review, path)}
-    return resolve(file.model_copy(update=update))

@@ -11,7 +11,7 @@ from retgen.data import Dataset, open_dataset
 from retgen.errors import DatasetError, UsageError
 from retgen.progress import Progress, no_progress
 from retgen.review.records import Settings
-from retgen.review.review import FILE, Review, digest, files_of, stamp
+from retgen.review.review import FILE, Review, digest, files_of
 from retgen.review.sample import check_pool, draw
 from retgen.review.store import Store
 from retgen.search.collection import manifest_of
@@ -62,12 +62,10 @@ def open_review(
             )
         split = split or stands.split
     settings, items = draw(path, split, replace(stands or Settings(), **wanted), progress)
-    files = files_of(dataset, settings.split)
     settings = replace(
         settings,
         family=str(manifest_of(dataset).get("family", "")),
-        files=tuple(stamp(files)),
-        dataset=digest(files),
+        dataset=digest(files_of(dataset, settings.split)),
     )
     store.plan(settings, items)
     return Review(path, folder, store, settings)

@@ -85,10 +85,9 @@ class Settings:
 
     `annotators`: everybody who is asked to judge all items. `size`: labels that are judged at
     most. `pool`: retrievers that look for missing labels. The other values follow from the data
-    set: `grades`, the scale 0..grades-1; `dataset`, a digest of its tables, and `files`, their
-    names, sizes and times; `labels`, how many labels the split has by relevance; `candidates`, how
-    many pairs without a positive label the pool found; `left_out`, judged documents that the
-    corpus lacks.
+    set: `grades`, the scale 0..grades-1; `dataset`, a digest of its tables; `labels`, how many
+    labels the split has by relevance; `candidates`, how many pairs without a positive label the
+    pool found; `left_out`, judged documents that the corpus lacks.
     """
 
     annotators: tuple[str, ...] = ("me",)
@@ -98,7 +97,6 @@ class Settings:
     grades: int = 2
     family: str = ""
     dataset: str = ""
-    files: tuple[list[Any], ...] = ()
     labels: Mapping[str, int] = field(default_factory=dict)
     candidates: int = 0
     left_out: int = 0

@@ -5,9 +5,9 @@ from __future__ import annotations
 import contextlib
 import hashlib
 from collections.abc import Callable, Iterator, Sequence
-from functools import cached_property
+from functools import cache, cached_property
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 from retgen.data import Dataset, open_dataset
 from retgen.errors import UsageError
@@ -24,7 +24,7 @@ from retgen.review.records import (
 )
 from retgen.review.sample import documents, shown_of
 from retgen.review.store import Store
-from retgen.write import lock_file
+from retgen.write import file_info, lock_file
 
 FILE, _LOCK = "verdicts.sqlite", ".review.lock"
 PARTS: tuple[Part, ...] = ("labels", "missing")
@@ -33,14 +33,6 @@ GUIDELINE = (
     "not by what you know of it elsewhere. When you cannot tell, say so: it is never counted as "
     "a yes."
 )
-
-
-class ReviewProgress(NamedTuple):
-    """How many items of a part an annotator has judged. `part`: its number, from 1."""
-
-    part: int
-    done: int
-    total: int
 
 
 class Review:
@@ -52,7 +44,6 @@ class Review:
 
     def __init__(self, path: Path, folder: Path, store: Store, settings: Settings) -> None:
         self.path, self.folder, self.store, self.settings = path, folder, store, settings
-        self._files = [*settings.files]
         self.items = store.items()
         self._by_id = {item.item_id: item for item in self.items}
 
@@ -85,13 +76,13 @@ class Review:
         done = {v.item_id for v in self.standing() if v.annotator == annotator and not v.settles}
         return [item for item in self.items if item.item_id not in done]
 
-    def progress(self, annotator: str) -> list[ReviewProgress]:
-        """How far an annotator is in each part that has items."""
+    def progress(self, annotator: str) -> list[tuple[int, int, int]]:
+        """(number of a part, items that the annotator judged, its items), of parts with items."""
         left = [item.part for item in self.left(annotator)]
-        totals = {part: sum(item.part == part for item in self.items) for part in PARTS}
+        totals = [sum(item.part == part for item in self.items) for part in PARTS]
         return [
-            ReviewProgress(number, total - left.count(part), total)
-            for number, (part, total) in enumerate(totals.items(), start=1)
+            (number, total - left.count(part), total)
+            for number, (part, total) in enumerate(zip(PARTS, totals, strict=True), start=1)
             if total
         ]
 
@@ -175,20 +166,12 @@ class Review:
     # --- a data set that changes ------------------------------------------------------------------
 
     def change_message(self) -> str | None:
-        """Say that the data set is not the one that the items were drawn from; None if it is.
-
-        Names, sizes and times of files are looked at first, contents only where these differ.
-        """
+        """Say that the data set is not the one that the items were drawn from; None if it is."""
         try:
-            files = files_of(self.dataset, self.settings.split)
-            now = stamp(files)
+            if digest(files_of(self.dataset, self.settings.split)) == self.settings.dataset:
+                return None
         except OSError as error:
             return f"{self.path}: {error.filename} is gone since this review began"
-        if now == self._files:
-            return None
-        if digest(files) == self.settings.dataset:
-            self._files = now
-            return None
         return (
             f"{self.path} was changed since this review began: its verdicts are on the pairs as "
             "they were, and say nothing certain of the data set as it is now. Put the old tables "
@@ -248,28 +231,13 @@ def files_of(dataset: Dataset, split: str) -> list[Path]:
     return [path for table in tables for path in table.files]
 
 
-def stamp(files: list[Path]) -> list[list[Any]]:
-    """Name, size and times of files: as long as these stand, no file was changed.
-
-    The time of the last change is the system's, and nobody can set it.
-    """
-    found = [(path.name, path.stat()) for path in files]
-    return [[name, info.st_size, info.st_mtime_ns, info.st_ctime_ns] for name, info in found]
+def digest(files: Sequence[Path]) -> str:
+    """SHA-256 of all files, in order. A file is read again only if its size or times changed."""
+    found = [(path, path.stat()) for path in files]
+    parts = [_sha256(p, i.st_size, i.st_mtime_ns, i.st_ctime_ns) for p, i in found]
+    return hashlib.sha256("".join(parts).encode()).hexdigest()
 
 
-def digest(files: list[Path]) -> str:
-    """SHA-256 of all files, in order."""
-    result = hashlib.sha256()
-    for path in files:
-        with open(path, "rb") as file:
-            result.update(hashlib.file_digest(file, "sha256").digest())
-    return result.hexdigest()
-
-
-def labels_proven(manifest: dict[str, Any]) -> bool:
-    """Whether a manifest calls all labels proven."""
-    evidence = manifest.get("evidence")
-    if not isinstance(evidence, dict):
-        return False
-    others = evidence.get("judged") or evidence.get("human")
-    return bool(evidence.get("structural")) and not others
+@cache
+def _sha256(path: Path, size: int, changed: int, status_changed: int) -> str:
+    return file_info(path).sha256

@@ -10,19 +10,18 @@ import hashlib
 import sqlite3
 from collections.abc import Iterable, Iterator
 from contextlib import closing, contextmanager
-from dataclasses import asdict, replace
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
 
 import orjson
+from pydantic import TypeAdapter, ValidationError
 
 from retgen.errors import DatasetError, OutputError, RunDirectoryError
-from retgen.review.records import Item, Settings, ShownPair, Verdict
+from retgen.review.records import Item, Settings, Verdict
 
 FORMAT = "2"
 _WAIT = 30.0  # seconds for which a writer waits for another one
-
+_SETTINGS, _ITEM, _VERDICT = TypeAdapter(Settings), TypeAdapter(Item), TypeAdapter(Verdict)
 _TABLES = """
 CREATE TABLE IF NOT EXISTS settings (key TEXT PRIMARY KEY, value TEXT NOT NULL) STRICT;
 CREATE TABLE IF NOT EXISTS items (place INTEGER PRIMARY KEY, item TEXT NOT NULL) STRICT;
@@ -80,10 +79,12 @@ class Store:
             connection.execute("BEGIN")  # everything that is read is of one instant
             try:
                 yield connection
-            except (ValueError, TypeError, AttributeError) as error:  # a cell of another kind
+            except ValueError as error:  # a cell of another kind
                 raise self._damaged(error) from error
 
     def _damaged(self, error: Exception) -> DatasetError:
+        if isinstance(error, ValidationError):
+            error = ValueError(error.errors()[0]["msg"])
         return DatasetError(
             f"{self.path} is no review that can be read: {error}. Put a copy in its place, or "
             "move it away to begin anew"
@@ -93,12 +94,12 @@ class Store:
         """How the review was set up, None before that."""
         with self._reading() as connection:
             text = _value(connection, "review")
-            return None if text is None else _settings(text)
+            return None if text is None else _SETTINGS.validate_json(text)
 
     def keep_settings(self, settings: Settings) -> None:
         """Write the settings, in place of earlier ones."""
         with self._connection() as connection:
-            _keep_value(connection, "review", _text(asdict(settings)))
+            _keep_value(connection, "review", _SETTINGS.dump_json(settings).decode())
 
     def plan(self, settings: Settings, items: Iterable[Item]) -> None:
         """Begin a review: all of it or nothing. Refuses to where verdicts stand."""
@@ -111,16 +112,15 @@ class Store:
                 )
             connection.executemany(
                 "INSERT INTO items VALUES (?, ?)",
-                ((place, _text(_item_row(item))) for place, item in enumerate(items)),
+                ((place, _ITEM.dump_json(item).decode()) for place, item in enumerate(items)),
             )
-            _keep_value(connection, "review", _text(asdict(settings)))
+            _keep_value(connection, "review", _SETTINGS.dump_json(settings).decode())
 
     def items(self) -> list[Item]:
         """All items, in the order in which they are judged."""
         with self._reading() as connection:
             rows = connection.execute("SELECT item FROM items ORDER BY place").fetchall()
-            items = [Item(**_tree(text)) for (text,) in rows]
-            return [replace(one, pair=ShownPair(*one.pair)) for one in items]
+            return [_ITEM.validate_json(text) for (text,) in rows]
 
     def add(self, verdicts: Iterable[Verdict]) -> list[int]:
         """Keep verdicts, all or none, and return their numbers. Their own numbers are ignored."""
@@ -130,7 +130,8 @@ class Store:
             connection.execute("BEGIN IMMEDIATE")  # no other writer between seal and verdict
             seal = _value(connection, "seal") or ""
             for verdict in verdicts:
-                text = _text(verdict._replace(number=0, at=verdict.at or now)._asdict())
+                row = verdict._replace(number=0, at=verdict.at or now)._asdict()
+                text = orjson.dumps(row).decode()
                 cursor = connection.execute("INSERT INTO verdicts (verdict) VALUES (?)", (text,))
                 numbers.append(int(cursor.lastrowid or 0))
                 seal = _sealed([text], seal)
@@ -144,7 +145,7 @@ class Store:
             pairs = rows.fetchall()
             if _sealed(text for _, text in pairs) != (_value(connection, "seal") or ""):
                 raise ValueError("its verdicts are not those that were kept")
-            return [Verdict(**_tree(text) | {"number": number}) for number, text in pairs]
+            return [_VERDICT.validate_json(text)._replace(number=n) for n, text in pairs]
 
 
 def _value(connection: sqlite3.Connection, key: str) -> str | None:
@@ -161,30 +162,3 @@ def _sealed(texts: Iterable[str], seal: str = "") -> str:
     for text in texts:
         seal = hashlib.sha256(f"{seal}{text}".encode()).hexdigest()
     return seal
-
-
-def _item_row(item: Item) -> dict[str, Any]:
-    names = ("item_id", "part", "query_id", "doc_id", "label")
-    return {name: getattr(item, name) for name in names} | {"pair": [*item.pair]}
-
-
-def _text(row: dict[str, Any]) -> str:
-    return orjson.dumps(row).decode()
-
-
-def _tree(text: str) -> dict[str, Any]:
-    tree = orjson.loads(text)
-    if not isinstance(tree, dict):
-        raise ValueError(f"{text[:40]!r} is no object")
-    return tree
-
-
-def _settings(text: str) -> Settings:
-    values: dict[str, Any] = {
-        key: tuple(value) if isinstance(value, list) else value
-        for key, value in _tree(text).items()
-    }
-    for name, default in asdict(Settings()).items():
-        if not isinstance(values.get(name, default), type(default)):
-            raise ValueError(f"its {name} is {values[name]!r}")
-    return Settings(**values)

@@ -157,7 +157,7 @@ def test_a_second_call_says_finished_and_later_verdicts_make_another_version(par
     later = apply_review(parent)
     assert later.path == parent.with_name("small_v3")
     assert later.manifest["lineage"][0]["changes"]["rejected"] == 2
-    with pytest.raises(RunDirectoryError, match="holds the version of an earlier state"):
+    with pytest.raises(RunDirectoryError, match="holds something else than this version"):
         apply_review(parent, out=first.path)
     with pytest.raises(UsageError, match="never takes its place"):
         apply_review(parent, out=parent)
@@ -250,7 +250,7 @@ def test_what_cannot_be_applied_is_refused(parent: Path, tmp_path: Path) -> None
     with pytest.raises(DatasetError, match="none of the 1 decisions is on a text and label"):
         apply_review(parent, verdicts=theirs)
     (parent / "rejected.jsonl").write_text("{}\n")
-    with pytest.raises(RunDirectoryError, match=r"rejected\.jsonl is not the file"):
+    with pytest.raises(DatasetError, match=r"rejected\.jsonl is not the file"):
         apply_review(parent)
 
 

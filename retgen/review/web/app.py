@@ -51,9 +51,7 @@ def create_app(
     app.add_api_route("/undo/{annotator}", pages.undo, methods=["POST"])
     app.add_api_route("/seen/{annotator}/{item_id}", pages.seen)
     app.add_api_route("/adjudicate/{annotator}", pages.adjudicate)
-    app.add_api_route("/adjudicate/{annotator}/{item_id}", pages.settle, methods=["POST"])
     app.add_api_route("/report", pages.report)
-    app.add_api_route("/help", pages.help)
     app.add_api_route("/files/{name}", _file)
     for kind in (RequestRefused, RetgenError, NotServed):
         app.add_exception_handler(kind, pages.failed)
@@ -130,24 +128,11 @@ class _Pages:
         write_file(self.review.folder / PAGE, page)
         return HTMLResponse(page, headers={"content-security-policy": FILE_POLICY})
 
-    def help(self, request: Request) -> Response:
-        """Keys, and what becomes of a verdict."""
-        values = {"choices": views.choices(self.review.settings.grades)}
-        return self._page(request, "help.html", values)
-
     # --- forms ------------------------------------------------------------------------------------
 
     def answer(self, request: Request, annotator: str, item_id: str, form: Form) -> Response:
         """Keep a verdict, and go on."""
-        return self._answer(request, annotator, item_id, form, False)
-
-    def settle(self, request: Request, annotator: str, item_id: str, form: Form) -> Response:
-        """Keep the verdict that settles a disagreement, and go on."""
-        return self._answer(request, annotator, item_id, form, True)
-
-    def _answer(
-        self, request: Request, annotator: str, item_id: str, form: dict[str, str], settles: bool
-    ) -> Response:
+        settles = form.get("settles") == "yes"
         self._check_annotator(annotator)
         item = self._item_of(item_id)
         relevance = _relevance(form.get("decision", ""))

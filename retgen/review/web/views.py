@@ -17,7 +17,7 @@ from markupsafe import Markup
 
 from retgen.review.records import Item, Verdict
 from retgen.review.report import grade_words, scale_words
-from retgen.review.review import GUIDELINE, Review, labels_proven
+from retgen.review.review import GUIDELINE, Review
 from retgen.review.web.drawing import draw, package_of, plain, visible
 from retgen.search.collection import manifest_of
 
@@ -175,15 +175,11 @@ def name_of(review: Review) -> str:
 
 
 def label_source(review: Review) -> str:
-    """Who gave the labels of a data set, in a few words; "" where nobody says it."""
-    from retgen.reporting.evidence import OFFLINE, worker_name
-
-    manifest = manifest_of(review.dataset)
-    if labels_proven(manifest):
-        return "proven from the texts"
-    models, judges = manifest.get("models", {}), manifest.get("judges", {})
-    names = {worker_name(models[agent]["model"]) for agent in judges if agent in models}
-    return f"judged by {' and '.join(sorted(names)) or OFFLINE}" if judges else ""
+    """The evidence of a data set's labels in a few words; "" where its manifest has none."""
+    evidence = manifest_of(review.dataset).get("evidence")
+    words = {"structural": "proven", "judged": "judged by a model", "human": "judged by people"}
+    kinds = evidence if isinstance(evidence, dict) else {}
+    return " or ".join(text for kind, text in words.items() if kinds.get(kind))
 
 
 def choices(grades: int) -> list[tuple[str, str, str]]:

@@ -221,7 +221,7 @@ def test_a_decision_that_this_review_has_not(made: Made, decision: str) -> None:
 
 
 def test_pages_have_headings_labels_and_language(browser: Browser) -> None:
-    for path in ("/", "/judge/anna", "/help", "/adjudicate/anna"):
+    for path in ("/", "/judge/anna", "/adjudicate/anna"):
         page = browser.get(path).text
         assert page.count("<h1") == 1, path
         assert '<html lang="en">' in page

@@ -283,7 +283,7 @@ def test_a_phone_has_all_in_its_width(server: Server, browsers: Open) -> None:
     driver = browsers()
     size = {"width": 400, "height": 800, "deviceScaleFactor": 1, "mobile": True}
     driver.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", size)
-    for path in ("", "judge/anna", "help", "adjudicate/anna", "report"):
+    for path in ("", "judge/anna", "adjudicate/anna", "report"):
         driver.get(f"{server.address}{path}")
         assert driver.execute_script("return document.documentElement.scrollWidth") == 400
     driver.get(f"{server.address}judge/anna")
