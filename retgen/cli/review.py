@@ -93,11 +93,9 @@ def review_command(
     if to is not None and export is None:
         raise UsageError("--to is about --export")
     from retgen.review import open_review
-    from retgen.review.begin import check_begun
 
     if report:
         require_modules("statsmodels", "krippendorff")
-        check_begun(path, out)
     elif not given:
         require_modules("fastapi", "uvicorn")
     with shown_progress(quiet, json) as progress:
@@ -108,6 +106,7 @@ def review_command(
             pool=_names(pool),
             split=split,
             out=out,
+            begun=report,
             progress=progress,
         )
     if report:
@@ -156,7 +155,7 @@ def _import(review: Review, file: Path, json: bool, quiet: bool) -> None:
 
 def _serve(review: Review, host: str, port: int, browser: bool, quiet: bool) -> None:
     from retgen.review.report import forecast
-    from retgen.review.web import serve
+    from retgen.review.web.serve import serve
 
     interruptible()
     if not quiet:

@@ -7,8 +7,8 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from retgen.data import Dataset, open_dataset
-from retgen.errors import DatasetError, UsageError
+from retgen.data import open_dataset
+from retgen.errors import UsageError
 from retgen.progress import Progress, no_progress
 from retgen.review.records import Settings
 from retgen.review.review import FILE, Review, digest, files_of
@@ -26,12 +26,13 @@ def open_review(
     pool: Sequence[str] | None = None,
     split: str | None = None,
     out: Path | str | None = None,
+    begun: bool = False,
     progress: Progress = no_progress,
 ) -> Review:
     """The review of a data set, begun where there is none. None: as it stands, or the default.
 
     Annotators may change at any time, all else before the first verdict: a sample whose size
-    follows from its verdicts has no bound.
+    follows from its verdicts has no bound. `begun`: refuse to begin one, in place of a lost file.
     """
     path = Path(path)
     wanted: dict[str, Any] = {
@@ -43,21 +44,31 @@ def open_review(
     wanted = {key: value for key, value in wanted.items() if value is not None}
     _check(wanted)
     dataset = open_dataset(path, checked=False)  # changes are named verdict by verdict
-    folder = folder_of(path, dataset, None if out is None else Path(out))
-    make_folder(folder)
+    # with a run, else in outputs/ and never in foreign data
+    folder = Path(out or dataset.run or Path("outputs") / f"review_{path.resolve().name}")
     file = folder / FILE
-    if file.is_file() and not file.stat().st_size:
+    empty = file.is_file() and not file.stat().st_size
+    if begun and (empty or not file.is_file()):
+        raise UsageError(
+            f"{file} is not there, or empty, so there is nothing to report: put it back, or begin "
+            f"a review with `gen review {path}`"
+        )
+    if empty:
         raise UsageError(f"{file} is empty: put a copy in its place, or delete it to begin anew")
+    make_folder(folder)
     store = Store(file)
     stands = store.settings()
     if stands is not None:
         fixed = [k for k in wanted if k != "annotators" and wanted[k] != getattr(stands, k)]
         if not fixed:
-            return _taken_up(Review(path, folder, store, replace(stands, **wanted)), stands)
+            settings = replace(stands, **wanted)
+            if settings != stands:
+                store.keep_settings(settings)
+            return Review(path, folder, store, settings)
         if verdicts := store.verdicts():
-            begun = ", ".join(f"{key} {_said(getattr(stands, key))}" for key in fixed)
+            stated = ", ".join(f"{key} {_said(getattr(stands, key))}" for key in fixed)
             raise UsageError(
-                f"{file} holds {len(verdicts):,} verdicts and was begun with {begun}: leave "
+                f"{file} holds {len(verdicts):,} verdicts and was begun with {stated}: leave "
                 f"--{', --'.join(fixed)} away, or begin another review with --out"
             )
         split = split or stands.split
@@ -69,39 +80,6 @@ def open_review(
     )
     store.plan(settings, items)
     return Review(path, folder, store, settings)
-
-
-def folder_of(path: Path, dataset: Dataset, out: Path | None) -> Path:
-    """Where a review's files lie: with a run, else in outputs/ and never in foreign data."""
-    return out or dataset.run or Path("outputs") / f"review_{path.resolve().name}"
-
-
-def check_begun(path: Path, out: Path | None) -> None:
-    """Raise `UsageError` where no review is kept, so that a lost one is not begun anew."""
-    file = folder_of(path, open_dataset(path, checked=False), out) / FILE
-    if not file.is_file() or not file.stat().st_size:
-        raise UsageError(
-            f"{file} is not there, or empty, so there is nothing to report: put it back, or begin "
-            f"a review with `gen review {path}`"
-        )
-
-
-def _taken_up(review: Review, stands: Settings) -> Review:
-    """A review that stands, with other annotators perhaps.
-
-    Raises `DatasetError` for the review of another data set; one that changed passes.
-    """
-    if review.change_message() is not None:
-        known = {query.query_id for query in review.dataset.queries.read()[0]}
-        if not any(item.query_id in known for item in review.items):
-            raise DatasetError(
-                f"{review.store.path} is the review of another data set: none of its "
-                f"{len(review.items):,} items asks a query of {review.path}. Move it away; a "
-                "review of this data set may also be kept elsewhere (gen review --out FOLDER)"
-            )
-    if review.settings != stands:
-        review.store.keep_settings(review.settings)
-    return review
 
 
 def _check(wanted: dict[str, Any]) -> None:

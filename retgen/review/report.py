@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 import shlex
-from collections import Counter
+from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict
 from pathlib import Path
@@ -17,7 +17,7 @@ from typing import Any
 from retgen.results.numbers import count_text, duration
 from retgen.results.page import Page, Section
 from retgen.results.tables import TableView
-from retgen.review.records import Consensus, Item, Part, Verdict, standing
+from retgen.review.records import Consensus, Item, Verdict
 from retgen.review.review import PARTS, Review
 from retgen.statistics.agreement import agreement
 
@@ -58,39 +58,28 @@ def report(review: Review) -> dict[str, Any]:
     They follow from the file of verdicts alone. A label is wrong if people call a positive not
     relevant, or a zero relevant.
     """
-    settings = review.settings
-    verdicts = review.store.verdicts()
-    stands = [*standing(verdicts).values()]
-    by = review.by_item()
-    states = [(item, review.consensus(by.get(item.item_id, ()))) for item in review.items]
-    of: dict[Part, list[tuple[Item, Consensus]]] = {
-        part: [one for one in states if one[0].part == part] for part in PARTS
-    }
-    names = dict.fromkeys([*settings.annotators, *sorted({v.annotator for v in stands})])
-    waiting = Counter(
-        name
-        for item, one in states
-        if one.state == "waiting"
-        for name in {*settings.annotators} - {v.annotator for v in by[item.item_id]}
-    )
+    settings, stands, by = review.settings, review.standing(), review.by_item()
+    of: defaultdict[str, list[tuple[Item, Consensus]]] = defaultdict(list)
+    for item in review.items:
+        kind = "missing" if item.part == "missing" else f"{item.label:g}"
+        of[kind].append((item, review.consensus(by.get(item.item_id, ()))))
+    kinds = sorted(settings.labels.items(), key=lambda kind: -float(kind[0]))
+    names = [*dict.fromkeys([*settings.annotators, *sorted({v.annotator for v in stands})])]
+    states = [one.state for items in of.values() for _, one in items]
     return {
         "dataset": str(review.path),
         "split": settings.split,
         "grades": settings.grades,
         "pool": list(settings.pool),
         "labels": [
-            {
-                "label": kind,
-                "population": population,
-                **_rate(_of_label(of["labels"], kind), population),
-            }
-            for kind, population in sorted(settings.labels.items(), key=lambda one: -float(one[0]))
+            {"label": kind, "population": population, **_rate(of[kind], population)}
+            for kind, population in kinds
         ],
         "missing": {"population": settings.candidates, **_counts(of["missing"])},
         "annotators": {
             name: _annotator([v for v in stands if v.annotator == name]) for name in names
         },
-        "agreement": _agreement(review, stands, [*names]),
+        "agreement": _agreement(review, stands, names),
         "left_out": settings.left_out,
         "changed": review.change_message(),
         "stale": [
@@ -98,15 +87,10 @@ def report(review: Review) -> dict[str, Any]:
             for v, reason in review.stale()
         ],
         "next": {
-            "adjudicate": sum(one.state == "open" for _, one in states),
-            "waiting_for": dict(sorted(waiting.items())),
+            "adjudicate": states.count("open"),
             "left": {name: len(review.left(name)) for name in settings.annotators},
         },
     }
-
-
-def _of_label(states: Sequence[tuple[Item, Consensus]], kind: str) -> list[tuple[Item, Consensus]]:
-    return [one for one in states if f"{one[0].label or 0:g}" == kind]
 
 
 def _counts(states: Sequence[tuple[Item, Consensus]]) -> dict[str, int]:
@@ -259,10 +243,6 @@ def next_steps(result: Mapping[str, Any]) -> list[str]:
         lines.append(
             f"settle {count_text(ahead['adjudicate'], 'item')} on which annotators disagree"
         )
-    lines += [
-        f"{count_text(count, 'item')} judged by others: waiting for {name}"
-        for name, count in ahead["waiting_for"].items()
-    ]
     left = [f"{name} {count:,}" for name, count in ahead["left"].items() if count]
     if left:
         lines.append(f"items left to judge: {', '.join(left)} ({_command(result)} opens the page)")

@@ -268,13 +268,6 @@ def test_a_set_that_changes_under_the_review(foreign: Path) -> None:
     assert f"{foreign}: {qrels} is gone since this review began" == review.change_message()
 
 
-def test_the_file_of_another_set(foreign: Path, dataset: Callable[..., Path]) -> None:
-    begin(foreign)
-    other = dataset({"e1": "kiwi"}, {"p1": "kiwi"}, [("p1", "e1", 1)], "other")
-    with pytest.raises(DatasetError, match="is the review of another data set: none of its 30"):
-        begin(other)
-
-
 def test_one_server_at_a_time(foreign: Path) -> None:
     review, other = begin(foreign), begin(foreign)
     with review.serving() as told:

@@ -78,10 +78,13 @@ def _annotation(verdict: Verdict) -> dict[str, Any]:
 
 
 def read(review: Review, path: Path, data: bytes) -> list[ImportedRow]:
-    """Every annotation of every task, of a JSON list or JSON Lines."""
+    """Every annotation of every task."""
+    try:
+        tree = orjson.loads(data.removeprefix(b"\xef\xbb\xbf"))
+    except ValueError as error:
+        raise DatasetError(f"{path} is no JSON that can be read: {error}") from error
     result = []
-    tasks = _tasks(path, data.removeprefix(b"\xef\xbb\xbf"))
-    for number, task in enumerate(tasks, start=1):
+    for number, task in enumerate(tree if isinstance(tree, list) else [tree], start=1):
         about = task.get("data") if isinstance(task, dict) else None
         if not isinstance(about, dict) or not isinstance(about.get("item_id"), str):
             why = "has no data.item_id: export as JSON, not JSON-MIN"
@@ -97,17 +100,6 @@ def read(review: Review, path: Path, data: bytes) -> list[ImportedRow]:
             if isinstance(one, dict) and not one.get("was_cancelled"):
                 result.append(_row(review, number, about, one))
     return result
-
-
-def _tasks(path: Path, data: bytes) -> list[Any]:
-    try:
-        tree = orjson.loads(data)
-    except ValueError:
-        try:
-            tree = [orjson.loads(line) for line in data.splitlines() if line.strip()]
-        except ValueError as error:
-            raise DatasetError(f"{path} is no JSON that can be read: {error}") from error
-    return tree if isinstance(tree, list) else [tree]
 
 
 def _row(

@@ -81,21 +81,21 @@ class _Pages:
         values = {"people": people, "guideline": views.guideline(review)}
         return self._page(request, "start.html", values)
 
-    def judge(self, request: Request, annotator: str, notice: str = "") -> Response:
+    def judge(self, request: Request, annotator: str) -> Response:
         """The next item of an annotator."""
-        self._check_annotator(annotator)
+        self.review.check_annotator(annotator)
         if changed := self.review.change_message():
             return self._page(request, "changed.html", {"what": changed}, annotator, 409)
         left = self.review.left(annotator)
         if left:
-            return self._item(request, annotator, left[0], False, notice=notice)
-        values = {"notice": _notice(notice), "strip": views.strip(self.review, annotator)}
+            return self._item(request, annotator, left[0], False)
+        values = {"strip": views.strip(self.review, annotator)}
         return self._page(request, "done.html", values, annotator)
 
     def seen(self, request: Request, annotator: str, item_id: str) -> Response:
         """An item that the annotator has judged, drawn with its label and metadata."""
-        self._check_annotator(annotator)
-        item = self._item_of(item_id)
+        self.review.check_annotator(annotator)
+        item = self.review.item(item_id)
         mine = [one for one in views.verdicts(self.review, item) if one["annotator"] == annotator]
         if not mine:
             raise RequestRefused(
@@ -106,19 +106,16 @@ class _Pages:
         values = views.item_view(self.review, item, revealed=True) | {"verdicts": mine}
         return self._page(request, "seen.html", values, annotator)
 
-    def adjudicate(
-        self, request: Request, annotator: str, notice: str = "", item_id: str = ""
-    ) -> Response:
+    def adjudicate(self, request: Request, annotator: str, item_id: str = "") -> Response:
         """The items on which people disagree: the first one, or the one that is asked for."""
-        self._check_annotator(annotator)
+        self.review.check_annotator(annotator)
         if changed := self.review.change_message():
             return self._page(request, "changed.html", {"what": changed}, annotator, 409)
         waiting = self.review.open_items(annotator)
         if not waiting:
-            values = {"notice": _notice(notice)}
-            return self._page(request, "adjudicated.html", values, annotator)
+            return self._page(request, "adjudicated.html", {}, annotator)
         chosen = next((item for item in waiting if item.item_id == item_id), waiting[0])
-        return self._item(request, annotator, chosen, True, notice=notice)
+        return self._item(request, annotator, chosen, True)
 
     def report(self, request: Request) -> Response:
         """The report so far."""
@@ -133,8 +130,8 @@ class _Pages:
     def answer(self, request: Request, annotator: str, item_id: str, form: Form) -> Response:
         """Keep a verdict, and go on."""
         settles = form.get("settles") == "yes"
-        self._check_annotator(annotator)
-        item = self._item_of(item_id)
+        self.review.check_annotator(annotator)
+        item = self.review.item(item_id)
         relevance = _relevance(form.get("decision", ""))
         try:
             notice = self._keep(annotator, item, settles, relevance, form)
@@ -183,7 +180,7 @@ class _Pages:
 
     def undo(self, request: Request, annotator: str, form: Form) -> Response:
         """Take the annotator's last verdict back."""
-        self._check_annotator(annotator)
+        self.review.check_annotator(annotator)
         with self._one_at_a_time:
             taken = self.review.undo(annotator)
         page = "adjudicate" if taken and taken.settles else "judge"
@@ -199,13 +196,11 @@ class _Pages:
         settles: bool,
         more: Mapping[str, Any] = {},
         status: int = 200,
-        notice: str = "",
     ) -> Response:
         """The page on which an item is judged. `more`: a form that comes back, and why."""
         review = self.review
         values = views.item_view(review, item, revealed=False) | {
             "settles": settles,
-            "notice": _notice(notice),
             "progress": review.progress(annotator),
             "strip": views.strip(review, annotator),
             "guideline": views.guideline(review),
@@ -223,22 +218,10 @@ class _Pages:
         annotator: str = "",
         status: int = 200,
     ) -> Response:
-        shared = views.base(self.review, annotator) | {"form_token": form_token(request)}
+        notice = views.NOTICES.get(request.query_params.get("notice", ""), "")
+        shared = views.base(self.review, annotator)
+        shared |= {"notice": notice, "form_token": form_token(request)}
         return HTMLResponse(views.render(template, {**shared, **values}), status)
-
-    def _check_annotator(self, annotator: str) -> None:
-        try:
-            self.review.check_annotator(annotator)
-        except UsageError as error:
-            raise RequestRefused(
-                404, str(error), "Choose who you are on the first page."
-            ) from error
-
-    def _item_of(self, item_id: str) -> Item:
-        try:
-            return self.review.item(item_id)
-        except UsageError as error:
-            raise RequestRefused(404, str(error), "Judge the next one.") from error
 
     # --- errors -----------------------------------------------------------------------------------
 
@@ -249,7 +232,9 @@ class _Pages:
         if isinstance(error, NotServed):
             what, do = "There is no such page.", "Start from the first one."
             return self._wrong(error.status_code, what, do)
-        return self._wrong(_status(error), str(error), "Every verdict that was confirmed is kept.")
+        status = 404 if isinstance(error, UsageError) else _status(error)
+        do = "Start from the first page. Every verdict that was confirmed is kept."
+        return self._wrong(status, str(error), do)
 
     def _wrong(self, status: int, what: str, do: str, **form: Any) -> Response:
         # nothing of the review is read: that may be what fails
@@ -259,10 +244,6 @@ class _Pages:
 
 def _status(error: Exception) -> int:
     return 507 if isinstance(error, OutputError) else 409
-
-
-def _notice(name: str) -> str:
-    return views.NOTICES.get(name, "")
 
 
 def _go(page: str, annotator: str, notice: str) -> Response:

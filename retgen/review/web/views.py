@@ -79,7 +79,6 @@ def base(review: Review, annotator: str = "") -> dict[str, Any]:
         "name": name_of(review),
         "annotator": annotator,
         "open_count": len(review.open_items(annotator)),
-        "notice": "",
         "wrong": "",
     }
 
