@@ -12,7 +12,6 @@ import time
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 from retgen.agents.models import DEFAULT_OPTIONS, ModelOptions
 from retgen.data import open_dataset
@@ -190,7 +189,7 @@ def _check_options(models: Sequence[str], runs: Sequence[str | Path], options: O
         )
 
 
-def _defaults(runs: Sequence[str | Path], task: Task[Any] | None) -> list[str]:
+def _defaults(runs: Sequence[str | Path], task: Task | None) -> list[str]:
     if runs:
         return []
     return list(task.models) if task is not None else ["bm25"]

@@ -113,9 +113,9 @@ class Evaluation:
     about: str = ""
     exit_code: int = 0
 
-    def of_tasks(self) -> list[tuple[Task[Any], list[SystemResult[Any]]]]:
+    def of_tasks(self) -> list[tuple[Task, list[SystemResult]]]:
         """Each task that data sets hold candidate sets of, and the systems over these sets."""
-        result: dict[Task[Any], list[tuple[str, TaskResults]]] = {}
+        result: dict[Task, list[tuple[str, TaskResults]]] = {}
         for one in self.datasets:
             if one.task is not None:
                 result.setdefault(one.task.task, []).append((one.name, one.task))

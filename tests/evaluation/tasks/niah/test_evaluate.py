@@ -292,8 +292,8 @@ def test_a_row_a_question(scored: Any) -> None:
         value["value"]
         for row in rows
         for value in row["values"]
-        if (value["measure"], value["query"], value["needle"], value["length"], value["part"])
-        == ("auc", "question", "one_hop", 160, "")
+        if (value["measure"], value["query"], value["needle"], value["length"])
+        == ("auc", "question", "one_hop", 160)
     ]
     mean = measured(scored)["static:minilm"]["by_length"]["160"]["auc"]["value"]
     assert (len(auc), np.mean(auc)) == (4, pytest.approx(mean))
