@@ -16,7 +16,6 @@ from retgen.cli.base import (
     SplitOption,
     Workers,
     command,
-    given_command,
     given_path,
     plural,
     print_result,
@@ -143,7 +142,6 @@ def report_command(run: RunArgument) -> None:
     "diff",
     "gen diff outputs/kb_v1 outputs/kb_v2",
     "gen diff outputs/kb ~/beir/kb --exit-code -q",
-    "gen diff A B --page diff.html",
 )
 def diff_command(
     a: Annotated[
@@ -166,11 +164,7 @@ def diff_command(
             help="Scores of gen eval to compare, such as nDCG@10; default all. Repeatable.",
         ),
     ] = None,
-    examples: Annotated[int, typer.Option(min=0, help="Records shown of each kind.")] = 3,
-    page: Annotated[
-        Path | None,
-        typer.Option(parser=given_path, metavar="FILE", help="Write an HTML page as well."),
-    ] = None,
+    examples: Annotated[int, typer.Option(min=0, help="Records shown of each table.")] = 10,
     exit_code: Annotated[
         bool,
         typer.Option("--exit-code", help="Exit 1 if records, recipes or evidence differ."),
@@ -179,8 +173,7 @@ def diff_command(
     quiet: Quiet = False,
 ) -> None:
     """Compare two data sets: records, texts, labels, recipes, scores."""
-    from retgen.changes import diff
-    from retgen.changes.report import terminal_text
+    from retgen.changes import diff, terminal_text
 
     with shown_progress(quiet, json) as progress:
         result = diff(
@@ -188,12 +181,9 @@ def diff_command(
             b,
             metrics=metric or (),
             examples=examples,
-            page=page,
-            command=given_command(),
             progress=progress,
         )
-    written = f"\npage: {page}" if page is not None else ""
-    print_result(result, lambda: terminal_text(result) + written, json, quiet)
+    print_result(result, lambda: terminal_text(result), json, quiet)
     if exit_code and result.differ:
         raise typer.Exit(1)
 

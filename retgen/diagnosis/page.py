@@ -9,7 +9,7 @@ from retgen.diagnosis.choices import LONG
 from retgen.diagnosis.result import Diagnosis
 from retgen.diagnosis.scores import CHANCE, SMALL, AbilityScores, Verdict
 from retgen.evaluation.retrievers import table
-from retgen.highlights import both_sides, changed_segments
+from retgen.highlights import both_sides
 from retgen.results.measurements import Measure, Measurement, write_measurements
 from retgen.results.page import Box, Fold, MarkedRecord, Page, Section
 from retgen.results.panel import Column, Panel
@@ -301,7 +301,7 @@ def _examples(result: Diagnosis) -> Section:
         one = of.get(ability.name)
         for choice in one.worst(_EXAMPLES) if one else ():
             texts = choice.right[:_LONGEST], choice.wrong[0][:_LONGEST]
-            right, wrong = both_sides(changed_segments(*texts))
+            right, wrong = both_sides(*texts)
             title = f"{ability.title}: {choice.query[:_LONGEST]}"
             records.append(
                 MarkedRecord(
