@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 from retgen.evaluation.scoring.measures import Measures
 from retgen.evaluation.scoring.scores import Score, primary_of
@@ -15,12 +15,8 @@ from retgen.results.page import Section
 from retgen.search.collection import Collection
 from retgen.statistics.clustered import Units
 
-
-class AnalysisResult(NamedTuple):
-    """What an analysis adds: keys of eval.json, and sections of the page and the terminal."""
-
-    keys: dict[str, Any]
-    sections: list[Section]
+# what an analysis adds: keys of eval.json, and sections of the page and the terminal
+Part = tuple[dict[str, Any], list[Section]]
 
 
 @dataclass
@@ -41,7 +37,7 @@ class DatasetScores:
     notes: list[str] = field(default_factory=list)
     name: str = ""  # tells data sets of one call apart
     task: TaskResults | None = None
-    parts: list[AnalysisResult] = field(default_factory=list)
+    parts: list[Part] = field(default_factory=list)
 
     @property
     def primary(self) -> str:
@@ -76,8 +72,8 @@ class DatasetScores:
             "intervals": {"level": 0.95, "units": self.units.name, "note": self.units.note or None},
             "notes": self.all_notes,
         }
-        for part in self.parts:
-            content |= part.keys
+        for keys, _ in self.parts:
+            content |= keys
         return content
 
     def _results(self) -> list[dict[str, Any]]:
