@@ -15,6 +15,7 @@ from retgen.results.page import Section
 from retgen.search.collection import Collection
 from retgen.statistics.clustered import Units
 
+DENSITIES = ("query_graph_density", "document_graph_density", "average_query_strength")
 # what an analysis adds: keys of eval.json, and sections of the page and the terminal
 Part = tuple[dict[str, Any], list[Section]]
 

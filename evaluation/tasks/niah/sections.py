@@ -38,7 +38,7 @@ _NAMES = {"auc": "AUC within the question", "ratio": "comparative ratio"}
 # what stands instead of the needle in a control, by its kind
 _CONTROL = {"none": "its filler without needle", "neutral": "its filler with a neutral sentence"}
 _CHANGE = Measure("difference", 3, signed=True)
-_LESS_FIRST = "Less the first system, paired over questions, with 95% intervals"
+_DIFFERENCES = "Differences, paired over questions, with 95% intervals"
 
 
 class HaystackRow(NamedTuple):
@@ -139,18 +139,11 @@ def sections(results: Sequence[SystemResult]) -> Iterable[Section]:
     if scored:
         yield _by_length(scored)
     yield _against_controls(rows, scored)
-    if panels := _side_by_side(scored):
-        yield Section(
-            "Variants of haystacks side by side",
-            [
-                "A row a variant: the AUC, and how far it is from that of the first variant, "
-                "paired over questions."
-            ],
-            panels,
-            notes=_near_notes(scored),
-        )
     if compared := _differences(scored):
-        yield Section(_LESS_FIRST, ["Differences of a question weigh the same."], [compared])
+        text = (
+            "Each system less the first one, and each variant of the haystacks less the first one."
+        )
+        yield Section(_DIFFERENCES, [text], [compared])
     if scored:
         yield _places(scored)
         yield from _wordings(scored)
@@ -163,22 +156,9 @@ def _columns(rows: Sequence[HaystackRow], measure: Measure) -> list[Column]:
 
 
 def _panel(rows: Sequence[HaystackRow], measure: HaystackMeasure, title: str = "") -> Panel:
-    """A measure by length; below a ratio how far the fillers of haystack and control differ."""
+    """A measure by length."""
     kind = measure.name.partition(", ")[2]
     kinds = {kind or kinds_of(row.results)[0] for row in rows}
-    below = []
-    if measure.name.startswith(RATIO.name):
-        shares: dict[str, list[float]] = {}
-        for row in rows:
-            of: dict[str, Any] = {
-                "variant": row.variant,
-                "control": kind or kinds_of(row.results)[0],
-            }
-            for one in row.results.rows("", DIFFERS, ("length",), **of):
-                shares.setdefault(one.by["length"], []).append(one.value or 0.0)
-        means = [shares.get(column.head) for column in _columns(rows, measure)]
-        texts = [f"{sum(each) / len(each):.0%}" if each else "–" for each in means]
-        below = [["filler of the control that differs", *texts]]
     return Panel(
         title or measure.title.format(" or ".join(_CONTROL[one] for one in sorted(kinds))),
         [one for row in rows for one in row.rows(measure) or [row.without(measure)]],
@@ -186,7 +166,6 @@ def _panel(rows: Sequence[HaystackRow], measure: HaystackMeasure, title: str = "
         heads=[measure.head],
         chance="chance" if measure.chance is not None else "",
         best=False,
-        below=below,
     )
 
 
@@ -377,70 +356,35 @@ def _of_controls(rows: Sequence[HaystackRow], kinds: Sequence[str]) -> str:
 
 
 def _differences(rows: Sequence[HaystackRow]) -> Panel | None:
-    """Each system less the first on the same haystacks; None for one system."""
-    measured = []
+    """Each system less the first on the same haystacks, and the AUC of each variant less that of
+    the system's first, both paired over questions.
+    """
+    measured: list[Measurement] = []
     for row in rows:
         same = [r for r in rows if (r.variant, r.results.names) == (row.variant, row.results.names)]
-        if same[0] is row:
-            continue
-        less = row.results.minus(same[0].results)
-        for measure in (AUC, RATIO):
-            name = named(measure, measure.name, 3)
-            more = {"of": measure.head}
-            found = less.rows(row.name, name, ("length",), more=more, **row.at)
-            measured += [one._replace(measure=_CHANGE.name) for one in found]
+        if same[0] is not row:
+            less = row.results.minus(same[0].results)
+            for measure in (AUC, RATIO):
+                more = {"of": measure.head, "less": same[0].system}
+                measured += less.rows(row.name, measure, ("length",), more=more, **row.at)
+        first = {**row.at, "variant": row.results.levels("variant", "haystacks")[0]}
+        for n in row.lengths if first != row.at else ():
+            change = row.results.difference(AUC, {**row.at, "length": n}, {**first, "length": n})
+            variant = " · ".join(_variant_words(row.results, first["variant"]).values())
+            at = {"length": level_text(n), "of": AUC.head, "less": variant}
+            measured.append(Measurement.of(row.name, AUC.name, change, at))
     if not measured:
         return None
-    heads = [f"less {rows[0].system}", "measure"]
-    return _changes(_LESS_FIRST, rows, measured, ["system", "of"], heads)
-
-
-def _changes(
-    title: str,
-    rows: Sequence[HaystackRow],
-    measured: Sequence[Measurement],
-    factors: Sequence[str],
-    heads: Sequence[str],
-) -> Panel:
-    """Differences by length, with their intervals in the cells."""
     return Panel(
-        title,
-        measured,
+        _DIFFERENCES,
+        [one._replace(measure=_CHANGE.name) for one in measured],
         _columns(rows, _CHANGE),
-        factors,
-        heads,
+        ["system", "less", "of"],
+        ["system", "less", "measure"],
         interval="inside",
         terminal_interval="inside",
         best=False,
     )
-
-
-def _side_by_side(rows: Sequence[HaystackRow]) -> list[Panel]:
-    """Variants of haystacks: their AUC, and what it is less that of the first variant, paired over
-    questions. Nothing for a single variant.
-    """
-    rows = [row for row in rows if len(row.results.levels("variant", "haystacks")) > 1]
-    if not rows:
-        return []
-    words = [_variant_words(row.results, row.variant) for row in rows]
-    factors = list(dict.fromkeys(factor for each in words for factor in each))
-    plain: list[Measurement] = []
-    less: list[Measurement] = []
-    for row, each in zip(rows, words, strict=True):
-        by = {factor: each.get(factor, "–") for factor in factors}
-        plain += row._replace(name=row.system).rows(AUC, more=by)
-        first = {**row.at, "variant": row.results.levels("variant", "haystacks")[0]}
-        for n in row.lengths if first != row.at else ():
-            change = row.results.difference(AUC, {**row.at, "length": n}, {**first, "length": n})
-            at = {"length": level_text(n), **by}
-            less.append(Measurement.of(row.system, _CHANGE.name, change, at))
-    heads = ["AUC", *factors]
-    factors = ["system", *factors]
-    title = "Side by side: AUC by variant of the haystacks"
-    return [
-        Panel(title, plain, _columns(rows, AUC), factors, heads, best=False),
-        _changes("The same less the first variant", rows, less, factors, heads),
-    ]
 
 
 def _places(rows: Sequence[HaystackRow]) -> Section:
