@@ -193,7 +193,10 @@ MEASURES = (
         what="mean difference to the controls of all questions",
     ),
 )
-AUC, RATIO, GAIN, *_ = MEASURES
+AUC, RATIO, GAIN, NORMALISED = (
+    next(one for one in MEASURES if one.name == name)
+    for name in ("auc", "ratio", "gain", "normalised")
+)
 OF_PLACE = (Measure("pearson", 3, bounds=None), Measure("slope", 3, bounds=None))
 # what stands beside the measures: what is read of the texts, and what these are made of
 TRUNCATED, SEEN, CUT = (

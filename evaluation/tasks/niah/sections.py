@@ -14,6 +14,7 @@ from retgen.evaluation.tasks.niah.measures import (
     GAIN,
     MEASURES,
     NEAR,
+    NORMALISED,
     OF_PLACE,
     RATIO,
     SEEN,
@@ -234,8 +235,7 @@ def _against_controls(rows: Sequence[HaystackRow], scored: Sequence[HaystackRow]
     pictures = [_curves(plain, ratio, _NAMES["ratio"], [CHANCE])]
     panels, folded = [_panel(rows, ratio)], []
     if scored:
-        normalised = next(one for one in MEASURES if one.name == "normalised")
-        pictures.append(_curves(_plainest_first(scored), normalised, "normalised similarity", []))
+        pictures.append(_curves(_plainest_first(scored), NORMALISED, "normalised similarity", []))
         panels.append(_panel(scored, gain))
         for measure in MEASURES:
             shown = measure.title and measure not in (AUC, ratio, gain)
