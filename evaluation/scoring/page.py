@@ -66,7 +66,7 @@ def page_of(result: Evaluation) -> Page:
 
 def _analyses(scored: DatasetScores) -> Iterable[Section]:
     """What was looked at beside means over all queries."""
-    return (section for part in scored.parts for section in part.sections)
+    return (section for _, sections in scored.parts for section in sections)
 
 
 def _sections(result: Evaluation, scored: DatasetScores) -> Iterator[Section]:

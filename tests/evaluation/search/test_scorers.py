@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from retgen.evaluation.retrievers import Options, retriever, type_of
 from retgen.evaluation.search.late import maxsim
 from retgen.evaluation.tasks.multiconir.ladders import load_ladders
-from retgen.evaluation.tasks.multiconir.pairs import TASKS, make_plan
+from retgen.evaluation.tasks.multiconir.pairs import TASKS, PairPlan
 from retgen.progress import no_progress
 from retgen.search.base import BestChunk, CandidateSet, System
 from retgen.search.collection import Collection, load
@@ -32,8 +32,8 @@ def collection(tmp_path_factory: pytest.TempPathFactory) -> Collection:
 @pytest.fixture(scope="module")
 def groups(collection: Collection) -> list[CandidateSet]:
     """Every whole ladder under its longest queries: all documents of the corpus."""
-    plan = make_plan(load_ladders(collection)[0], TASKS)
-    results = [group for group in plan.groups if len(group.texts) == 11]
+    plan = PairPlan(load_ladders(collection)[0], TASKS)
+    results = [group for group in plan.sets if len(group.texts) == 11]
     assert len(results) == 16
     return results
 

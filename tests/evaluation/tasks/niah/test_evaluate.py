@@ -178,8 +178,6 @@ def test_what_the_controls_are_is_said(many: Any, scored: Any) -> None:
     assert (
         f"its filler without needle differs from it in {min(means):.0%} to {max(means):.0%}" in page
     )
-    (row, *_) = re.findall(r"filler of the control that differs</th>(.*?)</tr>", page)
-    assert re.findall(r"(\d+)%", row)  # stands below the ratio
     assert "very same text" not in page
     of_one = (scored.folder / "eval.html").read_text()
     assert "neutral" not in of_one
@@ -292,8 +290,8 @@ def test_a_row_a_question(scored: Any) -> None:
         value["value"]
         for row in rows
         for value in row["values"]
-        if (value["measure"], value["query"], value["needle"], value["length"], value["part"])
-        == ("auc", "question", "one_hop", 160, "")
+        if (value["measure"], value["query"], value["needle"], value["length"])
+        == ("auc", "question", "one_hop", 160)
     ]
     mean = measured(scored)["static:minilm"]["by_length"]["160"]["auc"]["value"]
     assert (len(auc), np.mean(auc)) == (4, pytest.approx(mean))
