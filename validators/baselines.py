@@ -33,7 +33,6 @@ CUTOFFS = (2, 10, 20, 100)
 HIGH = 0.5  # recall of a random order from which on a cutoff shows nothing
 _SPARSE = 1 << 16  # terms; of a larger vocabulary a part holds few, and those are kept
 GROUP = 16 << 20  # bytes of terms that are scored at a time
-_PER_SECOND = 40 << 20  # bytes of terms that one process scores
 
 
 class SpooledBatch(NamedTuple):
@@ -280,12 +279,9 @@ def query_blind_rankings(
     engine: Engine | None = None,
 ) -> dict[str, list[str]]:
     """The ids of the first `depth` documents of each ranking, best first. `engine`: who scores."""
-    engine = engine or Local(1)
-    if not engine.pays(sum(one.bytes for one in spool.batches) / _PER_SECOND):
-        engine = Local(1)
     tops: dict[str, _Top] = {}
     groups = ((str(number), group) for number, group in enumerate(_groups(spool.batches)))
-    for _, result in engine.map(_tops, (_Scores(spool, queries), depth), groups):
+    for _, result in (engine or Local(1)).map(_tops, (_Scores(spool, queries), depth), groups):
         for name, top in pickle.loads(result).items():
             tops[name] = heapq.nlargest(depth, [*tops.get(name, []), *top])
     return {name: [doc_id for _, doc_id in top] for name, top in tops.items()}

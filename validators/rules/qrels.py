@@ -11,7 +11,7 @@ from typing import Self
 import numpy as np
 from numpy.typing import NDArray
 
-from retgen.data import GRADED, HIGHEST_GRADE, Dataset, Qrel, TextScore
+from retgen.data import GRADED, HIGHEST_GRADE, Dataset, Qrel
 from retgen.validators.duplicates import hashes_of, repeated
 from retgen.validators.rule import (
     Batch,
@@ -48,7 +48,6 @@ class Qrels(QueryRule):
     def _of(self, qrels: Sequence[Qrel], where: str) -> Iterator[Finding]:
         """`where`: what a message says of the split."""
         seen: set[tuple[str, str]] = set()  # of those that may stand twice
-        texts: list[Qrel] = []
         twice = repeated(f"{query_id}\0{doc_id}" for query_id, doc_id, _ in qrels)
         for qrel, again in zip(qrels, twice, strict=True):
             query_id, doc_id, relevance = qrel
@@ -69,17 +68,6 @@ class Qrels(QueryRule):
                     f"the score of ({query_id}, {doc_id}){where} is {relevance:g}; "
                     f"relevance is a whole number from 0 to {HIGHEST_GRADE:,}",
                 )
-            if type(relevance) is TextScore:
-                texts.append(qrel)
-        if texts:
-            query_id, doc_id, relevance = texts[0]
-            yield Finding(
-                "score-range",
-                "error",
-                list(dict.fromkeys(name for qrel in texts for name in qrel[:2])),
-                f"{len(texts):,} of {len(qrels):,} scores{where} are strings, not numbers (that of "
-                f'({query_id}, {doc_id}) is "{relevance:g}", for one)',
-            )
 
 
 @dataclass

@@ -10,7 +10,7 @@ import pytest
 import torch
 
 from retgen.errors import UsageError
-from retgen.evaluation.capacity import all_pairs, free
+from retgen.evaluation.capacity import best, paper
 
 pytestmark = pytest.mark.usefixtures("one_torch_thread")
 
@@ -28,29 +28,29 @@ def brute_margin(queries: np.ndarray, documents: np.ndarray) -> float:
 
 
 def test_table_6_gives_the_papers_cubic():
-    fit = free.cubic_fit(free.TABLE_6)
+    fit = paper.cubic_fit(paper.TABLE_6)
     assert [round(value, 4) for value in fit.coefficients] == [-10.5322, 4.0309, 0.0520, 0.0037]
     assert round(fit.r2, 4) == 0.9986
-    assert list(free.TABLE_6) == list(range(4, 46))
-    assert (free.TABLE_6[4], free.TABLE_6[24], free.TABLE_6[45]) == (10, 170, 626)
+    assert list(paper.TABLE_6) == list(range(4, 46))
+    assert (paper.TABLE_6[4], paper.TABLE_6[24], paper.TABLE_6[45]) == (10, 170, 626)
 
 
 def test_pairs_are_all_pairs_and_those_of_fewer_documents_come_first():
-    five = [tuple(pair) for pair in free.pairs(5).T.tolist()]
+    five = [tuple(pair) for pair in paper.pairs(5).T.tolist()]
     assert five == [(a, b) for b in range(5) for a in range(b)]
     assert sorted(five) == list(itertools.combinations(range(5), 2))
-    assert free.pairs(4).tolist() == free.pairs(5)[:, :6].tolist()
+    assert paper.pairs(4).tolist() == paper.pairs(5)[:, :6].tolist()
 
 
 def test_margins_are_the_brute_force_ones():
-    units = free.random_units(15 + 6, 3, seed=1)
-    _, double = free.margins(units[:15], units[15:])
+    units = paper.random_units(15 + 6, 3, seed=1)
+    _, double = paper.margins(units[:15], units[15:])
     assert double == pytest.approx(brute_margin(units[:15].numpy(), units[15:].numpy()), abs=1e-12)
     assert double < 0
     # documents on the axes and queries half-way: relevant 1/sqrt(2), the others 0
     axes = torch.eye(4)
-    first, second = free.pairs(4)
-    single, double = free.margins((axes[first] + axes[second]) / math.sqrt(2), axes)
+    first, second = paper.pairs(4)
+    single, double = paper.margins((axes[first] + axes[second]) / math.sqrt(2), axes)
     assert single == double == pytest.approx(math.sqrt(0.5), abs=1e-7)
 
 
@@ -58,14 +58,14 @@ def test_margins_are_the_brute_force_ones():
 def test_nothing_solves_four_documents_on_a_circle():
     # On a circle a query's scores fall off to both sides of it, so its top 2 stand next to each
     # other: four documents have 4 such pairs, and 6 are asked for.
-    assert [attempt.solved for attempt in free.solve(2, 4, [0, 1])] == [False, False]
-    assert [attempt.solved for attempt in free.solve(2, 6, [0])] == [False]
-    assert [len(one.documents) for one in all_pairs.lineage(2, 0, "cpu", math.inf)] == [3]
+    assert [attempt.solved for attempt in paper.solve(2, 4, [0, 1])] == [False, False]
+    assert [attempt.solved for attempt in paper.solve(2, 6, [0])] == [False]
+    assert [len(one.documents) for one in best.lineage(2, 0, "cpu", math.inf)] == [3]
 
 
 @pytest.mark.slow
 def test_critical_n_of_the_papers_protocol():
-    results = list(free.critical([1, 2, 4], seeds=3))
+    results = list(paper.critical([1, 2, 4], seeds=3))
     assert [(one.dimension, one.complete) for one in results] == [(1, True), (2, True), (4, True)]
     assert results[0].documents == 2  # on a line all but one document tie
     assert results[1].documents == 3
@@ -76,17 +76,17 @@ def test_critical_n_of_the_papers_protocol():
 
 
 def test_a_deadline_is_said():
-    (one,) = free.critical([4, 5], seeds=1, deadline=0.0)
+    (one,) = paper.critical([4, 5], seeds=1, deadline=0.0)
     assert one[:4] == (4, 2, (2,), False)
-    results = list(all_pairs.critical([4, 5], seeds=1, deadline=0.0))
+    results = list(best.critical([4, 5], seeds=1, deadline=0.0))
     assert [one[:4] for one in results] == [(4, 2, (), False), (5, 2, (), False)]
 
 
 @pytest.mark.slow
 def test_the_same_arguments_give_the_same_result():
-    assert free.solve(4, 9, [0, 5]) == free.solve(4, 9, [0, 5])
-    assert free.solve(4, 9, [0]) != free.solve(4, 9, [1])
-    one, two = (next(all_pairs.lineage(5, 3, "cpu", math.inf)) for _ in range(2))
+    assert paper.solve(4, 9, [0, 5]) == paper.solve(4, 9, [0, 5])
+    assert paper.solve(4, 9, [0]) != paper.solve(4, 9, [1])
+    one, two = (next(best.lineage(5, 3, "cpu", math.inf)) for _ in range(2))
     assert (one.margin, one.steps) == (two.margin, two.steps)
     assert torch.equal(one.documents, two.documents)
 
@@ -94,8 +94,8 @@ def test_the_same_arguments_give_the_same_result():
 @pytest.mark.slow
 @pytest.mark.parametrize(("dimension", "documents"), [(4, 20), (5, 30), (6, 60)])
 def test_the_best_optimiser_goes_far_beyond_the_papers_critical_n(dimension, documents):
-    assert documents >= 2 * free.TABLE_6[dimension]
-    grown = all_pairs.lineage(dimension, 0, "cpu", math.inf)
+    assert documents >= 2 * paper.TABLE_6[dimension]
+    grown = best.lineage(dimension, 0, "cpu", math.inf)
     result = next(one for one in grown if len(one.documents) >= documents)
     queries, vectors = result.queries.numpy(), result.documents.numpy()
     documents = len(vectors)
@@ -112,13 +112,13 @@ def test_the_best_optimiser_goes_far_beyond_the_papers_critical_n(dimension, doc
 @pytest.mark.parametrize(
     ("call", "message"),
     [
-        (lambda: free.solve(0, 5, [0]), "the dimension must be at least 1, not 0"),
+        (lambda: paper.solve(0, 5, [0]), "the dimension must be at least 1, not 0"),
         (
-            lambda: free.solve(4, 2, [0]),
+            lambda: paper.solve(4, 2, [0]),
             "at least 3 documents are needed, not 2: of two, each query's top 2 are both",
         ),
         (
-            lambda: free.cubic_fit({4: 10, 5: 14, 6: 19}),
+            lambda: paper.cubic_fit({4: 10, 5: 14, 6: 19}),
             "a cubic needs at least 4 dimensions, not 3",
         ),
     ],
