@@ -7,7 +7,6 @@ k; `hadamard` and `projective` have proven lower bounds on the dimension an embe
 from __future__ import annotations
 
 import math
-from pathlib import Path
 from typing import Protocol
 
 import numpy as np
@@ -140,74 +139,6 @@ def regular(queries: int, k: int, documents: int, rng: RandomDraws) -> QrelMatri
         f"params: no regular pattern of {queries:,} distinct {k}-subsets of {documents:,} "
         "documents was found; use more documents or fewer queries"
     )
-
-
-def power_law(
-    queries: int, documents: int, exponent: float, maximum: int, rng: RandomDraws
-) -> QrelMatrix:
-    """Relevant documents a query follow Zipf's law, P(c) ~ c ** -exponent for c in 1..maximum.
-
-    Counts are the quantiles of the law, so they do not depend on the seed; which query gets which,
-    and which documents, does.
-    """
-    if maximum > documents:
-        raise RecipeError(
-            f"params.maximum: a query cannot have {maximum:,} relevant documents of {documents:,}"
-        )
-    weights = np.arange(1, maximum + 1, dtype=np.float64) ** -exponent
-    law = np.cumsum(weights) / weights.sum()
-    counts = 1 + np.searchsorted(law, (np.arange(queries) + 0.5) / queries)
-    counts = np.minimum(counts, maximum)[rng.permutation(queries)]
-    return QrelMatrix.from_rows(_one_by_one(counts.tolist(), documents, rng), documents)
-
-
-def from_file(path: Path) -> tuple[QrelMatrix, list[str], list[str]]:
-    """A matrix from a qrels TSV (BEIR): header query-id, corpus-id, score; positives only.
-
-    Returns (matrix, query ids, document ids), both in the order of first appearance.
-    """
-    try:
-        lines = [line.rstrip("\r") for line in path.read_text("utf-8-sig").split("\n")]
-    except UnicodeDecodeError as error:
-        raise RecipeError(f"{path}: is not a UTF-8 text file") from error
-    except OSError as error:
-        raise RecipeError(f"{path}: cannot be read: {error.strerror}") from error
-    header = ["query-id", "corpus-id", "score"]
-    if not lines or lines[0].split("\t") != header:
-        raise RecipeError(f"{path}, line 1: the header must be {', '.join(header)}, tab-separated")
-    queries: dict[str, int] = {}
-    documents: dict[str, int] = {}
-    pairs: dict[tuple[int, int], int] = {}
-    for number, line in enumerate(lines[1:], start=2):
-        if not line.strip():
-            continue
-        try:
-            query, document, text = line.split("\t")
-            score = float(text)
-        except ValueError:
-            query = document = ""
-            score = math.nan
-        if not query or not document or not math.isfinite(score):
-            raise RecipeError(
-                f"{path}, line {number}: must be a query id, a document id and a number, "
-                "tab-separated"
-            )
-        if score <= 0:
-            continue
-        pair = (
-            queries.setdefault(query, len(queries)),
-            documents.setdefault(document, len(documents)),
-        )
-        if pair in pairs:
-            raise RecipeError(
-                f"{path}, line {number}: the pair stands already in line {pairs[pair]}"
-            )
-        pairs[pair] = number
-    if not pairs:
-        raise RecipeError(f"{path}: holds no relevant pair (score above 0)")
-    both = np.array(list(pairs), np.int64)
-    matrix = QrelMatrix.from_pairs(both[:, 0], both[:, 1], len(queries), len(documents))
-    return matrix, list(queries), list(documents)
 
 
 def hadamard(n: int) -> QrelMatrix:
