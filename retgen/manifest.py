@@ -169,7 +169,6 @@ def manifest_of(
             "structural": result.proven,
             "judged": result.judged,
             "human": result.human,
-            **({"edited": result.edited} if result.reviewed else {}),
         },
         "created": datetime.now(UTC).isoformat(timespec="seconds"),
         "versions": {

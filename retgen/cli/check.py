@@ -108,8 +108,6 @@ def _findings(path: Path, result: Any) -> str:
         lines.append(f"  proven: {result.proven:,} qrels, {result.proof}")
     if result.human:
         lines.append(f"  human: {result.human:,} qrels, settled by people in a review")
-    if result.edited:
-        lines.append(f"  edited: {result.edited:,} qrels of texts that people changed")
     if result.origin and "origin" not in result.switched_off:
         from retgen.validators.origin import in_words
 

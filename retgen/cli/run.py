@@ -210,8 +210,6 @@ def _summary(result: Any) -> str:
         )
     if labels["human"]:
         lines.append(f"  human       {evidence.human_labels(labels['human'], counts['qrels'])}")
-    if labels.get("edited"):
-        lines.append(f"  edited      {evidence.edited_labels(labels['edited'], counts['qrels'])}")
     lines += [f"  {name:<11} {text}" for name, text in manifest["notes"].items()]
     if counts["rejected"]:
         lines.append(f"  rejected    {counts['rejected']:,}, see {path}/rejected.jsonl")

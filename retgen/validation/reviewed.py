@@ -66,14 +66,12 @@ def combine(
     ]
     result.findings = [*of_proof, *_not_looked_at(recipe, earlier), *of_tables]
     split = result.splits[0]
-    human, edited = made.evidence(split)
-    rest = result.statistics["qrels"] - human - edited
+    human = len(made.human.get(split, {}))
+    rest = result.statistics["qrels"] - human
     kind = recipe.family.evidence(recipe.job)
-    result.human, result.edited, result.reviewed = human, edited, True
+    result.human, result.reviewed = human if result.ok else 0, True
     result.proven = rest if kind == "structural" and result.ok else 0
     result.judged = rest if kind == "judged" and result.ok else 0
-    if not result.ok:
-        result.human = result.edited = 0
     if made.against:
         result.findings.append(_against(made, kind == "structural"))
 
