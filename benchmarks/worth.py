@@ -1,9 +1,9 @@
 """Is training on own documents worth it? Four corpora, against idf, people's pairs and BM25.
 
 Every step is a `gen` command that is printed. The corpora are those of `worth_corpora.py`: the run
-never sees the queries it is scored on. nDCG@10, 95% intervals over queries, means over seeds.
+never sees the queries it is scored on. nDCG@10, 95% intervals over queries.
 
-    .venv/bin/python benchmarks/worth.py FOLDER [--corpus debian] [--model minilm] [--seeds 3]
+    .venv/bin/python benchmarks/worth.py FOLDER [--corpus debian] [--model minilm]
 """
 
 from __future__ import annotations
@@ -27,18 +27,17 @@ def main() -> None:
     parser.add_argument("folder", type=Path)
     parser.add_argument("--corpus", action="append", help="default: every folder of FOLDER")
     parser.add_argument("--model", action="append", choices=STEPS, help="default: static:minilm")
-    parser.add_argument("--seeds", type=int, default=1)
     args = parser.parse_args()
     names = args.corpus or sorted(one.parent.name for one in args.folder.glob("*/source"))
     rows = [
-        study(args.folder / name, model, args.seeds)
+        study(args.folder / name, model)
         for name in names
         for model in args.model or ["static:minilm"]
     ]
     print(table(rows))
 
 
-def study(corpus: Path, model: str, seeds: int) -> dict[str, str]:
+def study(corpus: Path, model: str) -> dict[str, str]:
     """The row of one corpus and model."""
     made = corpus / "made"
     if not (made / "manifest.json").is_file():
@@ -48,7 +47,7 @@ def study(corpus: Path, model: str, seeds: int) -> dict[str, str]:
         gen("run", recipe, "--out", made, "-q")
     test = corpus / "test"
     options = [part for value in STEPS[model] for part in ("--set", value)]
-    options += ["--model", model, "--test", str(test), "--seeds", str(seeds)]
+    options += ["--model", model, "--test", str(test)]
     result: dict[str, str] = {"corpus": corpus.name, "model": model}
     ours = trained(made, corpus / f"trained_{_plain(model)}", options)
     people = trained(corpus / "human", corpus / f"people_{_plain(model)}", options)
