@@ -254,8 +254,6 @@ def test_a_chat_model_orders_the_first_ladders(
     assert (again["details"]["calls"], again["details"]["from_ledger"]) == (0, 48)
 
 
-
-
 @pytest.mark.slow
 def test_a_list_that_failed_ties(houses: Path, server: Server, tmp_path: Path) -> None:
     folder = tmp_path / "out"
