@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from pathlib import Path
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -29,6 +29,42 @@ class RandomDraws(Protocol):
     def permutation(self, n: int) -> NDArray[np.int64]:
         """A uniform permutation of 0..n-1."""
         ...
+
+
+class MatrixShape(NamedTuple):
+    """Rows and columns of a matrix that is not built."""
+
+    queries: int
+    documents: int
+
+
+def shape(pattern: str, **sizes: int) -> MatrixShape:
+    """The shape of a pattern (but `power_law` and `file`) from the sizes its function takes.
+
+    Raises RecipeError where the function would because of the sizes alone.
+    """
+    match pattern, sizes:
+        case "dense", {"queries": queries, "k": k}:
+            return MatrixShape(queries, dense_documents(queries, k))
+        case "random", {"queries": queries, "k": k, "documents": n}:
+            _enough(queries, k, n)
+            return MatrixShape(queries, n)
+        case "regular", {"queries": queries, "k": k, "documents": n}:
+            _degree(queries, k, n)
+            return MatrixShape(queries, n)
+        case "cycle", {"queries": queries, "k": k}:
+            _ring(queries, k)
+            return MatrixShape(queries, queries * (k - 1))
+        case "disjoint", {"queries": queries, "k": k}:
+            return MatrixShape(queries, queries * k)
+        case "hadamard", {"n": n}:
+            _power_of_four(n)
+            return MatrixShape(n, n)
+        case "projective", {"p": p}:
+            _prime(p)
+            return MatrixShape(p * p + p + 1, p * p + p + 1)
+        case _:
+            raise ValueError(f"no shape of {pattern} from {', '.join(sizes)}")
 
 
 def dense_documents(queries: int, k: int) -> int:

@@ -31,7 +31,6 @@ if TYPE_CHECKING:
 
 TEXTS = 2048  # documents that BM25 cuts at a time
 QUERIES, _CELLS = 200, 1_000_000  # that it ranks at a time, and documents of them at most
-_A_CHARACTER, _A_PAIR = 1.6e-7, 1e-8  # seconds: to cut one, to score a document for a query
 
 # of a query: documents best first (its positives may be among them), their scores, the bar's score
 _Candidates = tuple[NDArray[np.int64], NDArray[np.float32], float | None]
@@ -138,13 +137,11 @@ def _by_bm25(
     engine: Engine,
     progress: Progress,
 ) -> Iterator[_Candidates]:
-    one = engine if engine.pays(sum(map(len, documents)) * _A_CHARACTER) else Local(1)
     parts = ((str(i), documents[i : i + TEXTS]) for i in range(0, len(documents), TEXTS))
-    cut = one.map(_cut, None, parts)
+    cut = engine.map(_cut, None, parts)
     stage = "mining by bm25: documents"
     index = BM25Index(map(pickle.loads, _shown(cut, len(documents), TEXTS, stage, progress)))
 
-    one = engine if engine.pays(len(queries) * len(documents) * _A_PAIR) else Local(1)
     step = max(1, min(QUERIES, _CELLS // (depth + max(map(len, positives)))))
 
     def groups() -> Iterator[tuple[str, list[_Asked]]]:
@@ -159,7 +156,7 @@ def _by_bm25(
                 ],
             )
 
-    ranked = one.map(_rank, (index, len(documents)), groups())
+    ranked = engine.map(_rank, (index, len(documents)), groups())
     for some in _shown(ranked, len(queries), step, "mining by bm25: queries", progress):
         yield from pickle.loads(some)
 

@@ -69,8 +69,7 @@ def test_a_path_that_nodes_do_not_see(engine: RayCluster) -> None:
         list(engine.map(work.missing, None, TASKS.items()))
     assert str(caught.value) == (
         "a node of the cluster finds no file of the run: outputs/kb does not exist. All nodes need "
-        "a disk that all of them see; where they see it at different places, set RETGEN_SHARED on "
-        "each, and where this command runs"
+        "a disk that all of them see at the same place"
     )
 
 

@@ -1,9 +1,9 @@
-"""A record drawn for its family, from what a reviewer may see; hidden characters made visible.
+"""Draw a record for its family, and make hidden characters visible.
 
-A family draws its records with `review.html` in its folder, a Jinja template which gets what
+A family draws its records with `review.html` in its folder, a Jinja template that gets what
 `view(query, document, context)` of its `drawing.py` returns; without these there is a generic
-drawing. A blind page must not reveal the label, so nothing that could is handed on: no
-metadata, and no label.
+drawing. Before the verdict a family gets neither label nor metadata, so that its drawing cannot
+reveal the label.
 """
 
 from __future__ import annotations
@@ -12,11 +12,10 @@ import importlib
 import re
 import unicodedata
 from collections.abc import Mapping
-from dataclasses import dataclass
 from functools import cache
 from importlib import resources
 from importlib.util import find_spec
-from typing import Any
+from typing import Any, NamedTuple
 
 from markupsafe import Markup, escape
 
@@ -24,9 +23,8 @@ from retgen import highlights
 from retgen.review.records import ShownPair
 
 
-@dataclass(frozen=True)
-class RecordDrawing:
-    """What a template draws of a record: the `template`, and its `values`."""
+class RecordDrawing(NamedTuple):
+    """A template, and the values that it draws of a record."""
 
     template: str
     values: Mapping[str, Any]
@@ -42,9 +40,8 @@ def draw(
 ) -> RecordDrawing:
     """Draw a record.
 
-    `revealed`: the reviewer may know the label (check mode, or their verdict is given), and so the
-    metadata are drawn, too. `label`: what the data set says. `positives`: texts of other documents
-    that it calls relevant to the query.
+    `revealed`: the verdict is given, so the label and the metadata are drawn too. `positives`:
+    texts of other documents that the data set calls relevant to the query.
     """
     query = {"text": shown.query, "metadata": shown.query_metadata if revealed else {}}
     document = {

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
+import contextlib
 import secrets
 import socket
 import threading
 import webbrowser
-from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 import uvicorn
@@ -31,37 +31,21 @@ def serve(
     `RunDirectoryError` naming another server on the review.
     """
     # held before it listens: whoever starts a second server is told of the first one, not of a port
-    with review.serving() as note_address:
-        _serve(review, host, _listen(host, port), open_browser, note_address)
-
-
-def _serve(
-    review: Review,
-    host: str,
-    listening: socket.socket,
-    open_browser: bool,
-    note_address: Callable[[str], None],
-) -> None:
-    port = listening.getsockname()[1]
-    token = None if is_loopback(host) else secrets.token_urlsafe(24)
-    address = _address(host, port, token)
-    note_address(_address(host, port, None))
-    config = uvicorn.Config(
-        create_app(review, host=host, port=port, token=token),
-        log_level="error",
-        access_log=False,
-        server_header=False,
-        date_header=False,
-        lifespan="off",
-        timeout_graceful_shutdown=_PATIENCE,
-    )
-    server = _Announced(config, address, open_browser)
-    try:
-        server.run(sockets=[listening])
-    except KeyboardInterrupt:  # uvicorn raises it again once it has ended cleanly
-        pass
-    finally:
-        listening.close()
+    with review.serving() as note_address, _listen(host, port) as listening:
+        port = listening.getsockname()[1]
+        token = None if is_loopback(host) else secrets.token_urlsafe(24)
+        note_address(_address(host, port, None))
+        config = uvicorn.Config(
+            create_app(review, host=host, port=port, token=token),
+            log_level="error",
+            access_log=False,
+            server_header=False,
+            date_header=False,
+            lifespan="off",
+            timeout_graceful_shutdown=_PATIENCE,
+        )
+        with contextlib.suppress(KeyboardInterrupt):  # raised again after a clean end
+            _Announced(config, _address(host, port, token), open_browser).run(sockets=[listening])
     print(f"Stopped. Every verdict that was confirmed is in {review.store.path}.", flush=True)
 
 

@@ -177,11 +177,11 @@ def test_bad_arguments(tmp_path: Path, options: dict[str, object], message: str)
             "gen: give a data set, or --protocol paper, --protocol best or --construct for all "
             "pairs of n documents (gen capacity --help)\n",
         ),
-        (["--split", "dev"], "gen: --split is about a data set: give its PATH\n"),
-        (["x", "--dims", "4"], "gen: --dims is about all pairs: leave PATH out\n"),
+        (["--split", "dev"], "gen: --split: about a data set: give its PATH\n"),
+        (["x", "--dims", "4"], "gen: --dims: about all pairs: leave PATH out\n"),
         (
             ["x", "--protocol", "paper"],
-            "gen: --protocol and --construct are about all pairs: leave PATH out\n",
+            "gen: --protocol: about all pairs: leave PATH out\n",
         ),
         (
             ["--construct", "--dims", "4-x"],

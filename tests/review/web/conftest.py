@@ -54,7 +54,7 @@ def made(dataset: Callable[..., Path], tmp_path: Path) -> Made:
         folder = tmp_path / "made"
         if not folder.exists():
             dataset(CORPUS, QUERIES, QRELS)
-        given = {"annotators": ["anna", "ben"], "plants": 0.0, "goals": ["wrong <= 2% at 95%"]}
+        given = {"annotators": ["anna", "ben"], "pool": ["none"]}
         return open_review(folder, out=tmp_path / "review", **{**given, **settings})
 
     return make

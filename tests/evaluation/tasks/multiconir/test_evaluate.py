@@ -333,7 +333,7 @@ def test_the_command(gen, houses: Path) -> None:  # type: ignore[no-untyped-def]
     assert refused.stderr == "gen: --limit is about chat models: name one, as llm:PROVIDER:NAME\n"
     both = gen("eval", houses, "--paper-prompt", "--query-prompt", "x", "-q")
     assert both.stderr == (
-        "gen: --paper-prompt and --query-prompt both say what stands before a query\n"
+        "gen: --paper-prompt says what stands before a query: leave out --query-prompt\n"
     )
 
 
