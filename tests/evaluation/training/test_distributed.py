@@ -123,8 +123,9 @@ def test_two_processes_train_as_one_does(calm: dict[str, str], tmp_path: Path) -
         stored = json.loads((Path(out) / "training.json").read_text())
         assert (stored["result"]["processes"], one.processes) == (2, 1)
         curves = [[loss for _, loss in of] for of in (stored["losses"], one.losses)]
-        # sums in another order differ by processor, and each step carries that on
-        assert curves[0] == pytest.approx(curves[1], rel=5e-3, abs=2e-3)
+        # sums in another order differ by processor, and each step carries that on; the regulariser
+        # of a sparse encoder is that of each process's share
+        assert curves[0] == pytest.approx(curves[1], rel=1e-2, abs=5e-3)
     with pytest.raises(UsageError, match=r"what differs: processes \(2 there, 1 now\)"):
         train(trainings[0][0], pairs, make_config(None, BASE), Path(trainings[0][2]))
 
