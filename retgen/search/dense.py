@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import cached_property
+from itertools import chain
 from typing import Any
 
 import numpy as np
@@ -70,6 +71,8 @@ class DenseRetriever:
     def rank(self, collection: Collection, depth: int, progress: Progress) -> Iterator[SystemRanks]:
         dims, cut = self.dims, {"documents": 0, "queries": 0}
         texts = [query.text for query in collection.queries]
+        if announce := getattr(self.embedder, "announce", None):  # of one that costs money
+            announce(self._fresh(collection))
         queries = self.encoded(texts, "query", cut, progress)
         parts = collection.blocks(BLOCK)
         blocks = self.documents(parts, collection.documents, cut, progress)
@@ -77,6 +80,16 @@ class DenseRetriever:
         result = search(blocks, queries, dims, similarity, collection.priority, depth)
         for dim, top in zip(dims, result, strict=True):
             yield SystemRanks(self.name, dim, top, self.details(dim, cut))
+
+    def _fresh(self, collection: Collection) -> Iterator[tuple[Kind, list[str]]]:
+        """Texts without a vector on disk, in the parts in which they will be encoded."""
+        queries: list[str] = [query.text for query in collection.queries]
+        parts: Iterator[tuple[Kind, list[str]]] = chain(
+            [("query", queries)], (("document", texts) for _, texts in collection.blocks(BLOCK))
+        )
+        for kind, texts in parts:
+            known = self._cache.get(kind, texts) if self._cache else {}
+            yield kind, [text for i, text in enumerate(texts) if i not in known]
 
     def systems(self) -> list[System]:
         """Its scorers of candidate sets, one a dimension."""

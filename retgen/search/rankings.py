@@ -159,9 +159,7 @@ def read_run(path: Path, collection: Collection, depth: int) -> tuple[Rankings, 
     """
     index = {query.query_id: row for row, query in enumerate(collection.queries)}
     percent_documents, percent_queries = _percent_ids(collection)
-    ids = collection.doc_ids
-    order = np.argsort(ids, kind="stable")
-    names: list[list[bytes]] = [[] for _ in index]
+    names: list[list[str]] = [[] for _ in index]
     values: list[list[float]] = [[] for _ in index]
     strangers: set[str] = set()
     for _, query, doc, score in run_lines(path):
@@ -169,7 +167,7 @@ def read_run(path: Path, collection: Collection, depth: int) -> tuple[Rankings, 
         if row is None:
             strangers.add(query)
         else:
-            names[row].append(_id(doc, percent_documents).encode())
+            names[row].append(_id(doc, percent_documents))
             values[row].append(score)
     if not any(names):
         example = f", for example {sorted(strangers)[0]}" if strangers else ""
@@ -177,18 +175,17 @@ def read_run(path: Path, collection: Collection, depth: int) -> tuple[Rankings, 
             f"{path}: ranks no query of {collection.path} that has a relevant document"
             f"{example}; is it a run of another data set?"
         )
-    unknown: set[bytes] = set()
+    every = {name for row in names for name in row}
+    places = collection.places(every)
+    unknown = sorted(every - places.keys())
 
     def known_documents(row: int) -> tuple[NDArray[np.int64], NDArray[np.float32]]:
-        docs = np.array(names[row], np.bytes_)
-        if len(np.unique(docs)) < len(docs):
+        if len({*names[row]}) < len(names[row]):
             raise DatasetError(
                 f"{path}: query {collection.queries[row].query_id} ranks a document twice"
             )
-        place = order[np.minimum(np.searchsorted(ids, docs, sorter=order), len(ids) - 1)]
-        known = ids[place] == docs
-        unknown.update(docs[~known].tolist())
-        known &= place != collection.own[row]
+        place = np.array([places.get(name, -1) for name in names[row]], np.int64)
+        known = (place >= 0) & (place != collection.own[row])
         return place[known], np.array(values[row], np.float32)[known]
 
     rankings = Rankings.of(map(known_documents, range(len(index))), collection, depth)
@@ -201,7 +198,7 @@ def read_run(path: Path, collection: Collection, depth: int) -> tuple[Rankings, 
     if unknown:
         notes.append(
             f"{len(unknown):,} documents of the run are not in the corpus and are ignored, for "
-            f"example {sorted(unknown)[0].decode()}"
+            f"example {unknown[0]}"
         )
     return rankings, notes
 

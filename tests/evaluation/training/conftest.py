@@ -90,6 +90,18 @@ def with_negatives(pairs: Pairs) -> Pairs:
     return replace(pairs, negatives=negatives, origin="a test")
 
 
+def distinct_pairs() -> Pairs:
+    """Pairs that share no text, so that batches are full, and of an even number."""
+    numbers = range(48)
+    return Pairs(
+        [f"where is owl {i}" for i in numbers],
+        [f"owl {i} runs in wood {i * 7 % 48}" for i in numbers],
+        [[f"fox {i} sleeps"] for i in numbers],
+        [f"q{i}" for i in numbers],
+        "a test",
+    )
+
+
 FAST: dict[str, Any] = {"learning_rate": 0.02, "batch_size": 16, "epochs": 4, "warmup_ratio": 0.0}
 
 

@@ -15,9 +15,9 @@ from safetensors.torch import load_file
 from transformers import AutoConfig
 
 from retgen.errors import UsageError
-from retgen.evaluation.training import make_config, read_pairs
+from retgen.evaluation.training import make_config
 from retgen.evaluation.training.fit import train
-from tests.evaluation.training.conftest import with_negatives
+from tests.evaluation.training.conftest import distinct_pairs
 
 pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("one_torch_thread")]
 
@@ -26,9 +26,9 @@ PROGRAM = """
 import json, os, signal, sys
 from pathlib import Path
 
-from retgen.evaluation.training import make_config, read_pairs
+from retgen.evaluation.training import make_config
 from retgen.evaluation.training.fit import train
-from tests.evaluation.training.conftest import with_negatives
+from tests.evaluation.training.conftest import distinct_pairs
 
 job = json.loads(Path(sys.argv[1]).read_text())
 dies = Path(sys.argv[1]).with_name("dies")
@@ -38,7 +38,7 @@ def progress(stage, done, total, note=""):
         dies.unlink()
         os.kill(os.getpid(), signal.SIGKILL)
 
-pairs = with_negatives(read_pairs(Path(job["data"])))
+pairs = distinct_pairs()
 for model, settings, out in job["trainings"]:
     train(model, pairs, make_config(None, settings), Path(out), device="cpu", progress=progress)
 """
@@ -87,9 +87,9 @@ def torchrun(*arguments: str, cwd: Path) -> subprocess.CompletedProcess[str]:
     )
 
 
-def together(folder: Path, data: Path, trainings: list[Any]) -> subprocess.CompletedProcess[str]:
+def together(folder: Path, trainings: list[Any]) -> subprocess.CompletedProcess[str]:
     (folder / "program.py").write_text(PROGRAM)
-    (folder / "job.json").write_text(json.dumps({"data": str(data), "trainings": trainings}))
+    (folder / "job.json").write_text(json.dumps({"trainings": trainings}))
     return torchrun("program.py", "job.json", cwd=folder)
 
 
@@ -109,40 +109,41 @@ CASES: list[tuple[str, dict[str, Any]]] = [
 ]
 
 
-def test_two_processes_train_as_one_does(run: Path, calm: dict[str, str], tmp_path: Path) -> None:
+def test_two_processes_train_as_one_does(calm: dict[str, str], tmp_path: Path) -> None:
     """A query meets the documents of both: the same weights up to the order of sums."""
     trainings = [
         (calm[kind], {**BASE, **settings}, str(tmp_path / f"two-{i}"))
         for i, (kind, settings) in enumerate(CASES)
     ]
-    ended = together(tmp_path, run, trainings)
+    ended = together(tmp_path, trainings)
     assert ended.returncode == 0, ended.stderr
-    pairs = with_negatives(read_pairs(run))
+    pairs = distinct_pairs()
     for i, (model, settings, out) in enumerate(trainings):
         one = train(model, pairs, make_config(None, settings), tmp_path / f"one-{i}")
         stored = json.loads((Path(out) / "training.json").read_text())
         assert (stored["result"]["processes"], one.processes) == (2, 1)
         curves = [[loss for _, loss in of] for of in (stored["losses"], one.losses)]
-        # sums in another order differ by processor, and each step carries that on
-        assert curves[0] == pytest.approx(curves[1], rel=5e-3, abs=2e-3)
+        # sums in another order differ by processor, and each step carries that on; the regulariser
+        # of a sparse encoder is that of each process's share
+        assert curves[0] == pytest.approx(curves[1], rel=1e-2, abs=5e-3)
     with pytest.raises(UsageError, match=r"what differs: processes \(2 there, 1 now\)"):
         train(trainings[0][0], pairs, make_config(None, BASE), Path(trainings[0][2]))
 
 
 @pytest.mark.parametrize("kind", ["dense", "cross"])
 def test_killed_they_end_with_the_same_weights(
-    run: Path, models: dict[str, Path], tmp_path: Path, kind: str
+    models: dict[str, Path], tmp_path: Path, kind: str
 ) -> None:
     """With dropout, of which each process has its own."""
     name = f"{'' if kind == 'dense' else 'cross:'}{models[kind]}"
     settings = {**BASE, "hold_out": 0.2}
     whole, killed = ([(name, settings, str(tmp_path / of))] for of in ("whole", "killed"))
-    ended = together(tmp_path, run, whole)
+    ended = together(tmp_path, whole)
     assert ended.returncode == 0, ended.stderr
     (tmp_path / "dies").touch()
-    assert together(tmp_path, run, killed).returncode == 1
+    assert together(tmp_path, killed).returncode == 1
     assert (tmp_path / "killed" / "checkpoints").is_dir()
-    ended = together(tmp_path, run, killed)
+    ended = together(tmp_path, killed)
     assert ended.returncode == 0, ended.stderr
     ours, theirs = weights(tmp_path / "killed"), weights(tmp_path / "whole")
     assert ours.keys() == theirs.keys()
