@@ -261,13 +261,11 @@ def _judge(table: Path) -> None:
 
 @pytest.fixture
 def own_domain(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """The two files that docs/own_domain.md shows, in the current folder."""
+    """The file that docs/own_domain.md shows, in the current folder."""
     monkeypatch.chdir(tmp_path)
     text = (ROOT / "docs" / "own_domain.md").read_text("utf-8")
-    *domain, lexicon = re.findall(r"^```yaml\n(.*?)^```$", text, re.MULTILINE | re.DOTALL)
-    assert lexicon.startswith("# lighthouses.lexicon.yaml\n")
+    domain = re.findall(r"^```yaml\n(.*?)^```$", text, re.MULTILINE | re.DOTALL)
     (tmp_path / "lighthouses.yaml").write_text("".join(domain))
-    (tmp_path / "lighthouses.lexicon.yaml").write_text(lexicon)
     return tmp_path
 
 
@@ -290,6 +288,3 @@ def test_the_domain_of_the_page_runs_as_shown(own_domain: Path) -> None:
     by_wording = scores.partition("Scores by wording\n")[2].partition("\npage: ")[0]
     assert by_wording
     assert by_wording in page
-    (own_domain / "lighthouses.lexicon.yaml").unlink()
-    unread = CliRunner().invoke(app, ["world", "check", "lighthouses.yaml"]).stdout
-    assert "has no phrases for harbour, material, lit, height, automation, keeper" in unread

@@ -52,7 +52,6 @@ from retgen.generators.capretrieval.topics import topic_of, with_topic
 from retgen.on_disk import DiskList, MappedList, disk_arrays, mapped_arrays
 from retgen.sources import Block, SourceDocument
 from retgen.tokenizer import FULL_STOPS, sequence
-from retgen.work import Local
 
 if TYPE_CHECKING:
     from retgen.agents.context import Context
@@ -279,7 +278,6 @@ def places_of(place: str) -> list[str]:
 
 BATCH = 300_000  # characters of documents that a process works on at a time
 _EACH = 500  # what a document takes besides its text, in characters
-_SECONDS = 1.0  # what a batch takes
 
 
 class CorpusDrafts(NamedTuple):
@@ -304,9 +302,9 @@ async def draft_in_processes(
     `splits`: of each document.
     """
     batches = list(_batches(len(one.text) for one in documents))
-    engine = context.engine if context.engine.pays(len(batches) * _SECONDS) else Local(1)
     counts = CorpusCounts()
-    surveyed = engine.map(_survey, None, ((str(one.start), documents[one]) for one in batches))
+    by_batch = ((str(one.start), documents[one]) for one in batches)
+    surveyed = context.engine.map(_survey, None, by_batch)
     async for part in _steps(surveyed, "documents counted", batches, context):
         counts.merge(part)
     counts = counts.without_rare_words()
@@ -327,7 +325,7 @@ async def draft_in_processes(
     queries, lists = DiskList[PassageQuery](), list[bool]()
     words, stems = disk_arrays(), disk_arrays()
     number = 0
-    drafted = engine.map(_draft, settings, ((str(one.start), task(one)) for one in batches))
+    drafted = context.engine.map(_draft, settings, ((str(one.start), task(one)) for one in batches))
     async for drafts in _steps(drafted, "documents", batches, context):
         for one in drafts:
             own = range(first[number], first[number + 1])

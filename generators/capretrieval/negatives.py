@@ -56,7 +56,7 @@ async def mine_negatives(
     hardly one has fewer: these get none, and are not trained on. The figures are those of the
     queries that are trained on. Doubtful is one that lacks a single content word of three or more.
     """
-    from retgen.search.mining import mine_each
+    from retgen.search.mining import mine
 
     settings = job.params.mine
     numbers = array("q", (i for i, one in enumerate(queries) if one.split == "train"))
@@ -86,7 +86,7 @@ async def mine_negatives(
 
     texts = MappedList(lambda i: shown_text(passages[i]), own)
     positives = MappedList(lambda one: np.searchsorted(own, one.positives).tolist(), trained)
-    mined = mine_each(
+    mined = mine(
         texts,
         MappedList(lambda one: one.text, trained),
         positives,

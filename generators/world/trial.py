@@ -114,9 +114,6 @@ class Trial(NamedTuple):
             f"The proof reads {right} of {documents} documents and {read} of {queries} queries."
         )
         lines += [f"  {problem}" for problem in self.readings.problems]
-        if self.readings.problems:
-            own = domain.path.with_suffix(".lexicon.yaml")
-            lines.append(f"Phrases in which every word stands belong into {own.name} beside it.")
         return lines
 
 

@@ -5,32 +5,23 @@ from __future__ import annotations
 import shlex
 import sys
 from pathlib import Path
-from typing import Annotated, Any
-
-import typer
+from typing import Any
 
 from retgen.cli.base import (
-    BatchOption,
-    EngineOption,
+    ENGINE,
+    MODEL,
+    RECIPE,
+    SETTING,
+    WORKERS,
     Json,
-    LedgerOption,
-    MaxUsdOption,
-    ModelOption,
-    PriceOption,
     Quiet,
-    RecipeArgument,
-    Setting,
-    Workers,
     command,
-    given_path,
-    interruptible,
-    model_options_of,
     overrides_of,
     print_result,
     shown_progress,
 )
+from retgen.cli.options import Spending
 from retgen.cli.recipes import print_plan
-from retgen.errors import UsageError
 
 
 @command(
@@ -39,85 +30,58 @@ from retgen.errors import UsageError
     "gen run my.yaml --out /data/mine",
     "gen run limit_dense --set seed=7 --set params.docs=5000",
     "gen run kb.yaml --retry-refused",
+    options=f"""
+        {RECIPE}
+        --out DIR           Run directory; default outputs/NAME.
+        {SETTING}
+        {WORKERS}
+        {ENGINE}
+        --limit N           At most N records; refused if the parameters fix their number.
+        {MODEL}
+        --batch/--no-batch  Ask models through the batch APIs of OpenAI and Gemini: half the price,
+                            within a day a round. --no-batch: ask again what is in batches of this
+                            run.
+        --pilot N           Make N records only, and estimate the cost of the whole run.
+        --replay FILE       Take answers from a file of gen ledger export; needs no key.
+        --retry-refused     Ask again what models or servers have refused before.
+        --fresh             Discard the existing run; models' answers stay in the ledger.
+        --apply-review      Apply the review of the recipe's finished run, as a new run; default
+                            NAME_v2.
+        """,
+    apart={
+        "--apply-review": (
+            "--set --limit --model --max-usd --price --pilot --replay --ledger --fresh --batch "
+            "--retry-refused",
+            "makes a new version of its run with what people decided",
+        )
+    },
 )
 def run_command(
-    recipe: RecipeArgument,
-    out: Annotated[
-        Path | None,
-        typer.Option(parser=given_path, help="Run directory; default outputs/NAME."),
-    ] = None,
-    settings: Setting = None,
-    workers: Workers = None,
-    engine: EngineOption = "local",
-    limit: Annotated[
-        int | None,
-        typer.Option(min=1, help="At most N records; refused if the parameters fix their number."),
-    ] = None,
-    model: ModelOption = None,
-    max_usd: MaxUsdOption = None,
-    price: PriceOption = None,
-    batch: BatchOption = None,
-    pilot: Annotated[
-        int | None,
-        typer.Option(min=1, help="Make N records only, and estimate the cost of the whole run."),
-    ] = None,
-    replay: Annotated[
-        Path | None,
-        typer.Option(
-            parser=given_path,
-            help="Take answers from a file of gen ledger export; needs no key.",
-        ),
-    ] = None,
-    ledger: LedgerOption = None,
-    retry_refused: Annotated[
-        bool,
-        typer.Option(
-            "--retry-refused", help="Ask again what models or servers have refused before."
-        ),
-    ] = False,
-    fresh: Annotated[
-        bool,
-        typer.Option(
-            "--fresh", help="Discard the existing run; models' answers stay in the ledger."
-        ),
-    ] = False,
-    apply_review: Annotated[
-        bool,
-        typer.Option(
-            "--apply-review",
-            help="Apply the review of the recipe's finished run, as a new run; default NAME_v2.",
-        ),
-    ] = False,
-    verdicts: Annotated[
-        Path | None,
-        typer.Option(parser=given_path, help="Verdicts to apply; default RUN/verdicts.sqlite."),
-    ] = None,
+    recipe: str,
+    spending: Spending,
+    out: Path | None = None,
+    set_: list[str] | None = None,
+    workers: int | None = None,
+    engine: str = "local",
+    limit: int | None = None,
+    model: str | None = None,
+    batch: bool | None = None,
+    pilot: int | None = None,
+    replay: Path | None = None,
+    retry_refused: bool = False,
+    fresh: bool = False,
+    apply_review: bool = False,
     json: Json = False,
     quiet: Quiet = False,
 ) -> None:
     """Make a data set: plan, generate, prove, write, report. A second call resumes."""
     from retgen.run import run
 
-    interruptible()
-    if apply_review or verdicts is not None:
-        others = {
-            "--set": settings,
-            "--limit": limit,
-            "--model": model,
-            "--max-usd": max_usd,
-            "--price": price,
-            "--pilot": pilot,
-            "--replay": replay,
-            "--ledger": ledger,
-            "--fresh": fresh or None,
-            "--batch": batch,
-            "--retry-refused": retry_refused or None,
-            "--verdicts": None if apply_review else verdicts,
-        }
-        _apply_review(recipe, out, verdicts, workers, others, json, quiet)
+    if apply_review:
+        _apply_review(recipe, out, workers, json, quiet)
         return
-    overrides = overrides_of(settings, model)
-    model_options = model_options_of(recipe, max_usd, price, replay, ledger, batch, retry_refused)
+    overrides = overrides_of(set_, model)
+    model_options = spending.options(replay=replay, batch=batch, retry_refused=retry_refused)
     if pilot is not None:
         from retgen.run import pilot as try_out
 
@@ -153,34 +117,18 @@ def run_command(
 
 
 def _apply_review(
-    recipe: str,
-    out: Path | None,
-    verdicts: Path | None,
-    workers: int | None,
-    others: dict[str, Any],
-    json: bool,
-    quiet: bool,
+    recipe: str, out: Path | None, workers: int | None, json: bool, quiet: bool
 ) -> None:
     """A new version of the recipe's run. It has no other settings: the data are the run's."""
     from retgen.recipe import load_recipe
     from retgen.review.apply import apply_review
 
-    given = [name for name, value in others.items() if value]
-    if "--verdicts" in given:
-        raise UsageError("--verdicts: names the review of --apply-review, which is not given")
-    if given:
-        raise UsageError(
-            f"--apply-review: a new version is its run with what people decided, so "
-            f"{', '.join(given)} cannot be given beside it"
-        )
     path = Path(recipe)
     parent = path if path.is_dir() else path.parent
     if not (path.exists() and (parent / "recipe.yaml").is_file() and (parent / "dataset").is_dir()):
         parent = Path("outputs") / load_recipe(recipe, finished=True).name
     with shown_progress(quiet, json) as progress:
-        result = apply_review(
-            parent, out=out, verdicts=verdicts, workers=workers, progress=progress
-        )
+        result = apply_review(parent, out=out, workers=workers, progress=progress)
     _print_run(result, json, quiet)
 
 

@@ -4,20 +4,18 @@ from __future__ import annotations
 
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING
 
 import typer
 
 from retgen.cli.base import (
+    RECIPE,
+    SETTING,
+    WORKERS,
     Json,
     Quiet,
-    RecipeArgument,
-    Setting,
-    Workers,
     app,
     command,
-    given_path,
-    interruptible,
     overrides_of,
     plural,
     print_json,
@@ -44,42 +42,33 @@ app.add_typer(commands, name="sealed")
     "gen sealed make world_small",
     "gen sealed make world_small --round 2",
     "gen sealed make my.yaml --out /data/sealed --set params.queries=500",
+    options=f"""
+        {RECIPE}
+        --out DIR  Folder of the rounds; default outputs/sealed_NAME. A round is DIR/round-N.
+        {SETTING}
+        --round N  Which round: each is another set.
+        {WORKERS}
+        """,
     group=commands,
 )
 def make_command(
-    recipe: RecipeArgument,
-    out: Annotated[
-        Path | None,
-        typer.Option(
-            parser=given_path,
-            metavar="DIR",
-            help="Folder of the rounds; default outputs/sealed_NAME. A round is DIR/round-N.",
-        ),
-    ] = None,
-    settings: Setting = None,
-    round_number: Annotated[
-        int,
-        typer.Option(
-            "--round",
-            min=1,
-            metavar="N",
-            help="Which round; it names the commitment of the one before.",
-        ),
-    ] = 1,
-    workers: Workers = None,
+    recipe: str,
+    out: Path | None = None,
+    set_: list[str] | None = None,
+    round_: int = 1,
+    workers: int | None = None,
     json: Json = False,
     quiet: Quiet = False,
 ) -> None:
     """Draw a seed, make and prove the set, write its commitment. A second call resumes."""
     from retgen.sealed.make import make_sealed
 
-    interruptible()
     with shown_progress(quiet, json) as progress:
         result = make_sealed(
             recipe,
             out=out,
-            overrides=overrides_of(settings),
-            round_number=round_number,
+            overrides=overrides_of(set_),
+            round_number=round_,
             workers=workers,
             progress=progress,
         )
@@ -96,20 +85,17 @@ def make_command(
     print_result(result._asdict(), lambda: text, json, quiet)
 
 
-SealedArgument = Annotated[
-    Path,
-    typer.Argument(
-        parser=given_path, metavar="DIR", show_default=False, help="A sealed set: DIR/round-N."
-    ),
-]
-
-
-@command("reveal", "gen sealed reveal outputs/sealed_world_small/round-1", group=commands)
-def reveal_command(folder: SealedArgument, json: Json = False, quiet: Quiet = False) -> None:
+@command(
+    "reveal",
+    "gen sealed reveal outputs/sealed_world_small/round-1",
+    options="DIR  A sealed set: DIR/round-N.",
+    group=commands,
+)
+def reveal_command(dir_: Path, json: Json = False, quiet: Quiet = False) -> None:
     """Write reveal.json: nonce, seed and digests, from which anybody makes the set again."""
     from retgen.sealed.make import reveal_sealed
 
-    result = reveal_sealed(folder)
+    result = reveal_sealed(dir_)
     text = (
         f"{result.path}/reveal.json: publish it. Anybody checks it with\n"
         "  gen sealed verify commitment.json reveal.json\n"
@@ -122,56 +108,32 @@ def reveal_command(folder: SealedArgument, json: Json = False, quiet: Quiet = Fa
     "verify",
     "gen sealed verify commitment.json reveal.json",
     "gen sealed verify commitment.json reveal.json --public public/",
+    options=f"""
+        COMMITMENT       commitment.json, as it was published before the round.
+        REVEAL           reveal.json of the set.
+        --public DIR     What submitters were given: compared as well.
+        --out DIR        Keep the set in this run directory; default: not.
+        {WORKERS}
+        """,
     group=commands,
 )
 def verify_command(
-    commitment: Annotated[
-        Path,
-        typer.Argument(
-            parser=given_path,
-            metavar="COMMITMENT",
-            show_default=False,
-            help="commitment.json, as it was published before the round.",
-        ),
-    ],
-    reveal: Annotated[
-        Path,
-        typer.Argument(
-            parser=given_path, metavar="REVEAL", show_default=False, help="reveal.json of the set."
-        ),
-    ],
-    previous: Annotated[
-        Path | None,
-        typer.Option(
-            parser=given_path,
-            metavar="FILE",
-            help="commitment.json of the round before, which this one must name.",
-        ),
-    ] = None,
-    public: Annotated[
-        Path | None,
-        typer.Option(
-            parser=given_path, metavar="DIR", help="What submitters were given: compared as well."
-        ),
-    ] = None,
-    out: Annotated[
-        Path | None,
-        typer.Option(parser=given_path, help="Keep the set in this run directory; default: not."),
-    ] = None,
-    workers: Workers = None,
+    commitment: Path,
+    reveal: Path,
+    public: Path | None = None,
+    out: Path | None = None,
+    workers: int | None = None,
     json: Json = False,
     quiet: Quiet = False,
 ) -> None:
     """Check a reveal, make its set again, and compare every byte. Exit 1 where one differs."""
     from retgen.sealed.verify import verify_sealed
 
-    interruptible()
     try:
         with shown_progress(quiet, json) as progress:
             result = verify_sealed(
                 commitment,
                 reveal,
-                previous=previous,
                 public=public,
                 out=out,
                 workers=workers,

@@ -85,7 +85,16 @@ class PublishedRun:
     @cached_property
     def refused(self) -> list[str]:
         """Of its proof and its licences."""
-        return [*self._unproven(), *forbidden_licences(self.licences)]
+        return [
+            *self._unproven(),
+            *self._sensitive(),
+            *forbidden_licences(self.licences),
+        ]
+
+    def _sensitive(self) -> Iterator[str]:
+        for one in self.findings or ():
+            if one["rule"] in _SENSITIVE:
+                yield f"{one['message']}: publish it only with the consent of those concerned"
 
     def _unproven(self) -> Iterator[str]:
         changed = [
@@ -145,11 +154,6 @@ def published_run(path: Path, licence: str | None) -> PublishedRun:
         licences = completed_licences(manifest.get("licences") or {}, licence)
         manifest |= {"licences": licences, LICENCE: check_licence(licence)}
     return PublishedRun(path, manifest, _review_summary(path))
-
-
-def sensitive_findings(run: Path) -> list[str]:
-    """What the rules found in a run that nobody may want to publish: personal data, secrets."""
-    return [one["message"] for one in _findings(run) or () if one["rule"] in _SENSITIVE]
 
 
 def _findings(run: Path) -> list[dict[str, Any]] | None:

@@ -11,6 +11,7 @@ import math
 from collections.abc import Iterable, Iterator, Set
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 from urllib.parse import quote, unquote
 
 import numpy as np
@@ -49,21 +50,31 @@ class Rankings:
     @classmethod
     def of(
         cls,
-        rows: Iterable[tuple[NDArray[np.int64], NDArray[np.float32]]],
+        rows: Iterable[tuple[NDArray[np.int64], NDArray[Any]]],
         collection: Collection,
         depth: int,
+        priority: NDArray[np.int64] | None = None,
     ) -> Rankings:
-        """The best of some documents of each query, given with their scores: both of one shape."""
+        """The best of some documents of each query, given with their scores: both of one shape.
+
+        `priority`: of equal scores, by default the collection's.
+        """
+        priority = collection.priority if priority is None else priority
         documents = np.full((len(collection.queries), depth), -1, np.int64)
         scores = np.zeros(documents.shape, np.float32)
         for row, found in enumerate(rows):
-            documents[row], scores[row] = best(*found, collection.priority, depth)
+            documents[row], scores[row] = best(*found, priority, depth)
         return cls(documents, scores)
+
+
+def corpus_order(documents: int) -> NDArray[np.int64]:
+    """Priorities with which of equal scores the first document comes first."""
+    return np.arange(documents - 1, -1, -1)
 
 
 def best(
     documents: NDArray[np.int64],
-    scores: NDArray[np.float32],
+    scores: NDArray[Any],
     priority: NDArray[np.int64],
     depth: int,
 ) -> tuple[NDArray[np.int64], NDArray[np.float32]]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any, Literal, NamedTuple
 
 UNREAD = "source/format"  # the rule of what a folder holds and is not read
-IDS = ("_id", "id")
+IDS = ("_id", "id", "ticket", "slug", "url")
 TEXTS = (
     "text",
     "body",
@@ -111,8 +111,8 @@ class ShortForm(NamedTuple):
 class SourceDocument(NamedTuple):
     """One source document.
 
-    `text`: as it came, white space and all, behind its front matter; of HTML what a page shows, of
-    PDF and DOCX their text. `read_sources` puts it into normal form C. What follows it is
+    `text`: as it came, white space and all, behind its front matter; of other formats than text
+    their Markdown. `read_sources` puts it into normal form C. What follows it is
     structure, empty where that was not asked for.
     `blocks`: in order, without overlap. `place`: the file's path from the source's folder on, "" of
     rows of a table.

@@ -14,11 +14,11 @@ import orjson
 
 from retgen.data import Dataset, open_dataset
 from retgen.generate import write_dataset
+from retgen.messages import quote
 from retgen.progress import Progress
 from retgen.recipe import SOURCES, Recipe, written_out
 from retgen.reviewed.apply import RULE, ReviewedRecords
 from retgen.reviewed.decisions import digest, read_decisions
-from retgen.validation.finished import quote
 from retgen.validators.rule import Finding
 from retgen.validators.validation import Validation
 from retgen.work import Local

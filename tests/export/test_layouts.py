@@ -139,7 +139,7 @@ def test_parquet_loads_with_one_line(judged: Path, tmp_path: Path) -> None:
     metadata = load(folder, "corpus_metadata", tmp_path)["corpus"]
     assert metadata[0] == {"_id": "d1", "metadata": {"kind": "a", "tags": ["x"], "year": None}}
     assert metadata[1] == {"_id": "d2", "metadata": None}
-    columns = pq.read_schema(folder / "corpus/corpus-00000-of-00001.parquet").names
+    columns = pq.read_schema(folder / "corpus/corpus.parquet").names
     assert columns == ["_id", "title", "text", "metadata"]
     qrels = load(folder, "default", tmp_path)
     assert {split: len(table) for split, table in qrels.items()} == {"test": 4, "train": 3}
@@ -147,9 +147,7 @@ def test_parquet_loads_with_one_line(judged: Path, tmp_path: Path) -> None:
     assert load(folder, "queries", tmp_path)["queries"]["_id"][:] == ["q1", "q2", "q3"]
     apart = load(folder, "queries_without_positives", tmp_path)["queries"]
     assert apart[:] == {"_id": ["q0"], "text": ["none?"]}
-    column = (
-        pq.read_metadata(folder / "corpus/corpus-00000-of-00001.parquet").row_group(0).column(2)
-    )
+    column = pq.read_metadata(folder / "corpus/corpus.parquet").row_group(0).column(2)
     assert (column.has_offset_index, column.has_column_index) == (True, True)
     assert column.compression == "ZSTD"
 
@@ -158,7 +156,7 @@ def test_parquet_of_long_texts_has_small_row_groups(dataset: Write, tmp_path: Pa
     """20 documents of 2 MB each: no group is above 16 MB of text by more than one document."""
     path = dataset({f"d{i}": "x" * 2_000_000 for i in range(20)}, {"q": "?"}, [("q", "d0", 0.5)])
     folder = export(path, "parquet", tmp_path / "parquet")
-    found = pq.read_metadata(folder / "corpus/corpus-00000-of-00001.parquet")
+    found = pq.read_metadata(folder / "corpus/corpus.parquet")
     assert [found.row_group(i).num_rows for i in range(found.num_row_groups)] == [9, 9, 2]
     assert pq.read_table(folder / "qrels/test.parquet")["score"].to_pylist() == [0.5]
 
@@ -281,7 +279,12 @@ def test_what_cannot_be_exported(
         f"{path}: the qrels of split test name query p, which is not among the queries"
     )
     path = made("twice", [("q", "d", 1), ("q", "d", 0)])
-    assert refused(path, "beir", out) == f"{path}: the qrels (test) give d for q both 0 and 1"
+    assert refused(path, "beir", out) == f"{path}: the qrels (test) give d for q both 1 and 0"
+    path = made("huge", [("q", "d", 1e308)])
+    for to in ("parquet", "trec"):
+        assert refused(path, to, out) == (
+            f"{path}: the qrels of split test give d for q 1e+308; grades are at most 1,000"
+        )
     (judged / "qrels.dev.jsonl").write_text('{"query-id": "q0", "corpus-id": "d1", "score": 0}\n')
     assert refused(judged, "beir", out, splits=["dev"]) == (
         f"{judged}: no qrel of split dev is above 0, so there is nothing to export of it"
@@ -306,15 +309,13 @@ def test_an_unfinished_run(limit_run: Path, tmp_path: Path) -> None:
 
 
 TOY = """
-from retgen.export.files import write_jsonl
-from retgen.export.layouts import Layout, LayoutCard
+from retgen.export.layouts import Layout, Table
 
 class Ids(Layout):
     about = "ids.jsonl"
     readers = "nobody"
-    def write(self, job):
-        write_jsonl(job.folder / "ids.jsonl", ({"id": one.doc_id} for one in job.documents()))
-        return LayoutCard(["Ids."])
+    usage = "Ids."
+    tables = (Table("ids.jsonl", lambda job: ({"id": one.doc_id} for one in job.documents())),)
 """
 
 

@@ -18,7 +18,7 @@ from retgen import evaluate, export, run
 from retgen.data import open_dataset
 from retgen.errors import UsageError
 from retgen.export.facts import facts_of
-from retgen.export.mteb import module, task_of
+from retgen.export.mteb import fields_of, module
 from tests.conftest import Write
 from tests.project import ROOT
 
@@ -308,9 +308,9 @@ def test_mteb_leaves_out_what_gen_eval_leaves_out(
 def test_the_module_of_the_hub_names_its_repository(limit_run: Path, tmp_path: Path) -> None:
     """A copy of the repository is read where it lies; the module alone reads the Hub."""
     dataset = open_dataset(limit_run)
-    task = task_of(dataset, limit_run, facts_of(dataset, "kb"), limit_run, "me/kb")
-    assert task.fields["reference"] == "https://huggingface.co/datasets/me/kb"
-    head = module(task, 1).partition("\n\n\nclass ")[0].partition("HERE")
+    fields = fields_of(dataset, facts_of(dataset, "kb"), limit_run, "me/kb")
+    assert fields["reference"] == "https://huggingface.co/datasets/me/kb"
+    head = module(fields, "me/kb", False, 1).partition("\n\n\nclass ")[0].partition("HERE")
     found = {}
     for folder in ("alone", "copy"):
         path = tmp_path / folder / "mteb" / "task.py"

@@ -184,27 +184,6 @@ def test_own_matrix_as_windows_writes_it(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("pattern", "sizes"),
-    [
-        ("dense", {"queries": 1000, "k": 2}),
-        ("dense", {"queries": 165, "k": 3}),
-        ("random", {"queries": 100, "k": 3, "documents": 60}),
-        ("regular", {"queries": 100, "k": 3, "documents": 60}),
-        ("cycle", {"queries": 9, "k": 4}),
-        ("disjoint", {"queries": 9, "k": 4}),
-        ("hadamard", {"n": 64}),
-        ("projective", {"p": 7}),
-    ],
-)
-def test_shape_is_known_before(pattern: str, sizes: dict[str, int]) -> None:
-    make = getattr(patterns, pattern)
-    seeded = pattern in ("dense", "random", "regular")
-    matrix = make(**sizes, rng=rng()) if seeded else make(**sizes)
-    shape = patterns.shape(pattern, **sizes)
-    assert (shape.queries, shape.documents) == (matrix.queries, matrix.documents)
-
-
-@pytest.mark.parametrize(
     ("make", "expected"),
     [
         (

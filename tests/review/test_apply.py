@@ -272,7 +272,7 @@ def test_the_command_writes_the_version_and_refuses_what_does_not_fit(
     a_review(parent)
     done = gen("run", parent / "recipe.yaml", "--apply-review", "--set", "seed=3")
     assert done.returncode == 2
-    assert "--set cannot be given beside it" in done.stderr
+    assert "people decided: leave out --set" in done.stderr
     done = gen("run", parent, "--apply-review")
     assert done.returncode == 0, done.stderr
     assert "human       3 of 41 qrels, settled by people in a review" in done.stdout

@@ -116,12 +116,12 @@ def test_a_submission_that_is_no_text(sealed: Path) -> None:
 
 
 def test_options_that_would_tell(sealed: Path, gen: Gen) -> None:
-    shown = gen("eval", sealed, sealed, "--sealed", "--worst", "--by", "kind")
+    shown = gen("eval", sealed, "--sealed", "--worst", "--by", "kind")
     assert (shown.returncode, shown.stderr) == (
         2,
         (
             "gen: --sealed prints the measures of one set, and nothing that tells of its qrels: leave "
-            "out --by, --worst, the second PATH\n"
+            "out --by, --worst\n"
         ),
     )
 

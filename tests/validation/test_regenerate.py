@@ -435,7 +435,7 @@ def test_every_document_of_the_source_is_accounted_for(
 def test_shards_are_compared_in_processes(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, suffix: str
 ) -> None:
-    import retgen.work.engine
+    import retgen.work.local
 
     changes = {
         "params.docs": 300,
@@ -449,7 +449,7 @@ def test_shards_are_compared_in_processes(
     other = forged(path, tmp_path / "forged", rows(shard, moved(0, 5)))
     alone = validate(other, workers=1).findings
     # reason: starting processes pays from seconds of work on; the threshold is no behaviour
-    monkeypatch.setattr(retgen.work.engine, "START", 0.0)
+    monkeypatch.setattr(retgen.work.local, "START", 0.0)
     assert validate(path, workers=2).findings == []
     assert validate(other, workers=2).findings == alone
     assert [

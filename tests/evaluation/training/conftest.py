@@ -83,7 +83,10 @@ def with_negatives(pairs: Pairs) -> Pairs:
     of: dict[str, set[str]] = {}
     for anchor, positive in zip(pairs.anchors, pairs.positives, strict=True):
         of.setdefault(anchor, set()).add(positive)
-    negatives = [[d for d in documents if d not in of[anchor]][:2] for anchor in pairs.anchors]
+    negatives = []
+    for i, anchor in enumerate(pairs.anchors):
+        others = [document for document in documents if document not in of[anchor]]
+        negatives.append([others[(i + j) % len(others)] for j in range(2)])
     return replace(pairs, negatives=negatives, origin="a test")
 
 

@@ -25,7 +25,6 @@ SIZES = (1, 10, 20)
 
 def job(seed: int = 5, **params: Any) -> Job[WorldParams]:
     given: dict[str, Any] = {"domain": BOATS, "documents": 3000, "answer_sizes": SIZES}
-    given["lexicon"] = BOATS.with_suffix(".lexicon.yaml")
     given |= {"queries_per_cell": 2, "hard_negatives": 8}
     return Job("boats", seed, WorldParams.model_validate(given | params))
 
@@ -247,11 +246,6 @@ def test_slots_that_are_asked_about() -> None:
 @pytest.mark.parametrize(
     ("params", "message"),
     [
-        (
-            {"lexicon": None},
-            "params.lexicon: name boats.lexicon.yaml, which stands beside the domain, so that a "
-            "run keeps a copy of both",
-        ),
         (
             {"answer_sizes": [1, 2000]},
             "params.answer_sizes: 2,000 answers are too many for 3,000 documents. Ask for at least "

@@ -128,7 +128,7 @@ def test_code_of_a_model_is_run_when_it_is_allowed(saved: Path) -> None:
         ),
         ("minilm", {"max_length": 2}, "--max-length 2: minilm takes 3 to 512 tokens"),
         ("minilm", {"max_length": 513}, "--max-length 513: minilm takes 3 to 512 tokens"),
-        ("late:minilm", {"max_length": 600}, "--max-length 600: minilm takes 3 to 512 tokens"),
+        ("late:minilm", {"max_length": 600}, "--max-length 600: late:minilm takes 3 to 512 tokens"),
         (
             "static:minilm",
             {"max_length": 64},
@@ -149,7 +149,7 @@ def test_code_of_a_model_is_run_when_it_is_allowed(saved: Path) -> None:
         (
             "mteb:mteb/baseline-random-cross-encoder",
             {},
-            "--model mteb:mteb/baseline-random-cross-encoder: scores pairs and ranks nothing by itself; rerank:bm25+MODEL takes a cross-encoder of the Hub or a folder",
+            "--model mteb:mteb/baseline-random-cross-encoder: gives no vectors of texts. Name an embedder of MTEB, bm25, or rerank:bm25+MODEL for a cross-encoder of the Hub or a folder",
         ),
     ],
 )
