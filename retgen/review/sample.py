@@ -61,11 +61,6 @@ def draw(
     Raises `DatasetError` and `UsageError`.
     """
     collection = load(path, split, progress, every_query=True)
-    if not collection.queries:
-        raise UsageError(
-            f"{path}: no query belongs to split {collection.split}; "
-            f"splits: {', '.join(collection.dataset.qrels)}"
-        )
     labels = [
         JudgedPair(query_id, doc_id, float(label))
         for query_id, judged in collection.qrels.items()
@@ -114,7 +109,7 @@ def _suspects(
     """Pairs without a positive label that the retrievers find, most suspicious first."""
     options, depth = Options(cache=cache_folder()), min(DEPTH, collection.documents)
     score: defaultdict[tuple[int, int], float] = defaultdict(float)  # sum of 1 / rank
-    for name in pool if tuple(pool) != NO_POOL else ():
+    for name in pool if tuple(pool) != NO_POOL and collection.queries else ():
         for ranked in rank_corpus(retriever(name, options), collection, depth, progress):
             for row, found in enumerate(ranked.rankings.documents.tolist()):
                 for rank, index in enumerate(found, start=1):
