@@ -39,6 +39,11 @@ pytestmark = pytest.mark.slow
 TO, HERE = f"s3://{BUCKET}/data/kb", "data/kb/"
 # by `change`
 CHANGED = ("README.md", "manifest.json", "mteb/task.py", "published.json")
+LOOK = (
+    "look at the name of the bucket, at AWS_PROFILE, or AWS_ACCESS_KEY_ID and "
+    "AWS_SECRET_ACCESS_KEY, and at AWS_ENDPOINT_URL; the keys need s3:ListBucket, s3:GetObject and "
+    "s3:PutObject, the store writes on a condition (If-Match)"
+)
 IN_ORDER = [*(path for path in FILES if path != "published.json"), "published.json"]
 # of a first publish, in order: what is there, the files, the pointer
 FIRST = [
@@ -197,8 +202,7 @@ def test_a_store_without_conditional_writes(kb: Path, s3: State, gen: Gen) -> No
     done = gen("publish", kb, TO)
     assert (done.returncode, done.stderr) == (
         2,
-        f"gen: {TO}: the store cannot write an object on a condition, which this needs. Nothing was "
-        "published\n",
+        f"gen: {TO}: S3 refuses it (NotImplemented 501): {LOOK}. Nothing was published\n",
     )
 
 
@@ -256,7 +260,6 @@ def test_an_answer_that_is_lost_at_the_pointer(
     assert publish(kb, TO).where
     asked = s3.requests.count(f"PUT {HERE}current.json")
     assert asked == (1 if (fault, attempts) == ("late", "1") else 2)
-    assert s3.requests[-1] == f"GET {HERE}current.json"
     assert read(s3) == tree_of(kb, tmp_path / "out")
 
 
@@ -395,13 +398,9 @@ def test_keys_and_rights(kb: Path, s3: State, gen: Gen, monkeypatch: pytest.Monk
     )
     reader = iam.create_access_key(UserName="reader")["AccessKey"]
     for key, secret, said in [
-        (KEY, SECRET, "S3 does not take the keys (InvalidAccessKeyId 403): look at AWS_PROFILE, "),
-        (reader["AccessKeyId"], SECRET, "S3 does not take the keys (SignatureDoesNotMatch 403): "),
-        (
-            reader["AccessKeyId"],
-            reader["SecretAccessKey"],
-            "the keys may not do that (AccessDenied 403). They need s3:ListBucket of the bucket, ",
-        ),
+        (KEY, SECRET, f"S3 refuses it (InvalidAccessKeyId 403): {LOOK}"),
+        (reader["AccessKeyId"], SECRET, "S3 refuses it (SignatureDoesNotMatch 403): "),
+        (reader["AccessKeyId"], reader["SecretAccessKey"], "S3 refuses it (AccessDenied 403): "),
     ]:
         monkeypatch.setenv("AWS_ACCESS_KEY_ID", key)
         monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", secret)
@@ -428,7 +427,7 @@ def test_a_server_that_echoes_what_it_was_told(
         # a HEAD that is refused is asked again, for the region that it may be of
         if done.returncode or not FIRST[number - 1].startswith("HEAD"):
             assert done.returncode == 2
-            assert f"gen: {TO}: S3 refuses it (400). Nothing was published" in done.stderr
+            assert f"gen: {TO}: S3 refuses it (400): {LOOK}. Nothing was published" in done.stderr
             assert read(s3) is None
         s3.empty()
         assert not [one for one in (KEY, SECRET, SESSION) if one in done.stderr + done.stdout]
@@ -443,16 +442,15 @@ def test_settings_that_cannot_be(
 ) -> None:
     done = gen("publish", kb, "s3://nobody/kb")
     assert done.stderr == (
-        "gen: s3://nobody/kb: there is no bucket nobody: look at its name, or make it first "
-        "(`aws s3 mb s3://nobody`). Nothing was published\n"
+        f"gen: s3://nobody/kb: S3 refuses it (NoSuchBucket 404): {LOOK}. Nothing was published\n"
     )
-    settings = "the settings of AWS in the environment or in ~/.aws cannot be used"
+    settings = "the settings of AWS cannot be used"
     for name, value, code, said in [
-        ("AWS_PROFILE", "nobody", 2, f": {settings} (ProfileNotFound): AWS_PROFILE, "),
-        ("AWS_ENDPOINT_URL", "nonsense", 2, f": {settings} (ValueError): AWS_PROFILE, "),
+        ("AWS_PROFILE", "nobody", 2, f": {settings} (ProfileNotFound): {LOOK}"),
+        ("AWS_ENDPOINT_URL", "nonsense", 2, f": {settings} (ValueError): {LOOK}"),
         ("AWS_ENDPOINT_URL", "http://127.0.0.1:9", 4, ": S3 did not answer as it should ("),
-        ("AWS_SECRET_ACCESS_KEY", None, 2, " needs keys: set AWS_PROFILE, or AWS_ACCESS_KEY_ID "),
-        ("AWS_ACCESS_KEY_ID", None, 2, " needs keys: set AWS_PROFILE, or AWS_ACCESS_KEY_ID "),
+        ("AWS_SECRET_ACCESS_KEY", None, 2, f": {settings} (PartialCredentialsError): {LOOK}"),
+        ("AWS_ACCESS_KEY_ID", None, 2, f": {settings} (NoCredentialsError): {LOOK}"),
     ]:
         with monkeypatch.context() as patch:
             if value is None:
