@@ -1,4 +1,4 @@
-"""The task of a data set for MTEB: task.py with its `TaskMetadata`, and eval.yaml for the Hub.
+"""The task of a data set for MTEB: task.py with its `TaskMetadata`.
 
 A run knows most fields; what only the user knows stands in mteb.yaml beside its recipe.
 """
@@ -21,7 +21,7 @@ from retgen.messages import did_you_mean
 from retgen.recipe import load_recipe
 from retgen.reporting import evidence
 from retgen.write import make_folder, write_file
-from retgen.yaml_text import read_yaml, to_yaml
+from retgen.yaml_text import read_yaml
 
 # fields that nothing in a run can tell, and what to write there
 _YOURS = {
@@ -43,7 +43,7 @@ _REPOSITORY = re.compile(r"[\w.-]+/[\w.-]+")
 def write_mteb(
     root: Path, below: str, facts: DatasetFacts, run: Path | None, *, loaded_as: str = ""
 ) -> None:
-    """Write task.py `below` the tables at `root`, and eval.yaml there.
+    """Write task.py `below` the tables at `root`.
 
     `run`: its directory; `loaded_as`: what `load_dataset` is given.
     Raises `DatasetError` for invalid rows, `UsageError` for an mteb.yaml that states what is no
@@ -55,7 +55,6 @@ def write_mteb(
     own = _queries_are_documents(dataset, root)
     make_folder(root / below)
     write_file(root / below / "task.py", module(fields, repository, own, 1 if below else 0))
-    write_file(root / "eval.yaml", eval_yaml(fields))
 
 
 def fields_of(
@@ -208,26 +207,6 @@ def module(fields: Mapping[str, Any], repository: str | None, own: bool, up: int
         measure=f"{_MEASURES.get(name, name)}@{depth}",
         own="    ignore_identical_ids = True\n" if own else "",
     )
-
-
-def eval_yaml(fields: Mapping[str, Any]) -> str:
-    """eval.yaml of a benchmark on the Hub, with the ids under which MTEB reports its scores.
-
-    The keys are those of the Hub (docs/hub/eval-results) and of MTEB's `HFEvalMeta`.
-    """
-    name = fields["name"]
-    tasks: list[dict[str, str]] = [{"id": name}]  # over all splits
-    tasks += [
-        {"id": f"{name}_default_{split}", "config": "default", "split": split}
-        for split in fields["eval_splits"]
-    ]
-    tree = {
-        "name": name,
-        "description": fields["description"],
-        "evaluation_framework": "mteb",
-        "tasks": tasks,
-    }
-    return to_yaml(tree, width=None)
 
 
 _MODULE = '''"""The MTEB task of this data set: python task.py MODEL"""

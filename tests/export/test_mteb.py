@@ -1,4 +1,4 @@
-"""What MTEB is given of a data set: its task with metadata, and eval.yaml."""
+"""What MTEB is given of a data set: its task with metadata."""
 
 from __future__ import annotations
 
@@ -12,7 +12,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-import yaml
 
 from retgen import evaluate, export, run
 from retgen.data import open_dataset
@@ -165,19 +164,6 @@ def test_what_is_left_empty_is_not_stated(limit_run: Path, tmp_path: Path) -> No
     assert after.read_text() == before.read_text()
 
 
-def test_eval_yaml_has_the_keys_of_the_hub(judged: Path, tmp_path: Path) -> None:
-    folder = export(judged, "mteb", tmp_path / "mteb")
-    assert yaml.safe_load((folder / "eval.yaml").read_text()) == {
-        "name": "SetRetrieval",
-        "description": "Retrieval data set set",
-        "evaluation_framework": "mteb",
-        "tasks": [
-            {"id": "SetRetrieval"},
-            {"id": "SetRetrieval_default_test", "config": "default", "split": "test"},
-        ],
-    }
-
-
 _THEIRS = """
 import json, runpy, sys, tempfile
 from pathlib import Path
@@ -191,7 +177,6 @@ names = runpy.run_path(sys.argv[1])
 task = names[sys.argv[2]]()
 print(json.dumps({
     "stats": task.calculate_descriptive_statistics(),
-    "eval": task._create_task_hf_config().to_yaml(),
     "filled": task.metadata.is_filled(),
 }))
 """
@@ -199,7 +184,7 @@ print(json.dumps({
 
 @pytest.mark.slow  # mteb as a whole
 @pytest.mark.parametrize("which", ["judged", "limit"])
-def test_mteb_takes_its_statistics_and_eval_yaml_is_its_own(
+def test_mteb_takes_its_statistics(
     judged: Path, limit_run: Path, tmp_path: Path, which: str
 ) -> None:
     path = judged if which == "judged" else limit_run
@@ -217,7 +202,6 @@ def test_mteb_takes_its_statistics_and_eval_yaml_is_its_own(
     counts = (2, 4) if which == "judged" else (100, 15)
     stats = theirs["stats"]["test"]
     assert (stats["num_queries"], stats["num_documents"]) == counts
-    assert yaml.safe_load((folder / "eval.yaml").read_text()) == yaml.safe_load(theirs["eval"])
     assert theirs["filled"] is False  # nobody has said what documents it
 
 

@@ -10,7 +10,7 @@ from retgen.export.records import ExportJob
 
 
 class Mteb(parquet.Parquet):
-    about = "corpus/, queries/ and qrels/SPLIT as Parquet, task.py: a ready task; eval.yaml"
+    about = "corpus/, queries/ and qrels/SPLIT as Parquet, task.py: a ready task"
     readers = "mteb, load_dataset"
     whole = "MTEB"
     tags = ("mteb",)
@@ -18,8 +18,5 @@ class Mteb(parquet.Parquet):
     def write(self, job: ExportJob) -> LayoutCard:
         card = super().write(job)
         write_mteb(job.folder, "", job.facts, job.dataset.run)
-        usage = (
-            "In the layout that MTEB reads. `task.py` beside this card is a ready task, "
-            "`eval.yaml` is for a leaderboard on the Hub."
-        )
+        usage = "In the layout that MTEB reads. `task.py` beside this card is a ready task."
         return replace(card, usage=usage)
