@@ -9,8 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import pickle
-from array import array
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import AsyncIterator, Generator, Iterable, Iterator, Sequence
 from contextlib import closing
 from pathlib import PurePosixPath
@@ -154,57 +153,30 @@ def _is_told(paragraph: str) -> bool:
 # --- links ----------------------------------------------------------------------------------------
 
 
-def incoming_links(
-    documents: Sequence[SourceDocument],
-) -> Sequence[tuple[Incoming, ...]]:
-    """The links to each document from others whose words point to few documents."""
-    places, links, noted = _Places(documents), DiskList[Incoming](), array("q")
-    for number, place, anchor, link in _links(documents):
-        target = places.get(place)
-        if target not in (None, number) and link.text:
-            links.append(link)
-            codes = term_codes([folded(link.text), anchor]).view(np.int64)
-            noted.extend([target, *codes.tolist()])
-    rows = np.array(noted).reshape(-1, 3)
-    pairs = np.unique(rows[:, :2], axis=0)
-    words, targets = np.unique(pairs[:, 1], return_counts=True)
-    are_few = targets[np.searchsorted(words, rows[:, 1])] <= _TARGETS
-    # of equal words to one place the first
-    distinct = np.sort(np.unique(rows, axis=0, return_index=True)[1])
-    ordered = distinct[np.argsort(rows[distinct, 0], kind="stable")]
-    begins = np.searchsorted(rows[ordered, 0], np.arange(len(documents) + 1))
+def incoming_links(documents: Sequence[SourceDocument]) -> Sequence[tuple[Incoming, ...]]:
+    """The links to each document from others whose words point to few documents; of equal words to
+    one place the first.
+    """
+    owners: dict[str, int] = {}
+    for number, one in enumerate(documents):
+        for name in places_of(one.place):
+            owners.setdefault(name, number)
+    links: dict[int, dict[tuple[str, str], Incoming]] = defaultdict(dict)
+    targets: dict[str, set[int]] = defaultdict(set)
+    for number, one in enumerate(documents):
+        for start, stop, place in one.links:
+            name, _, anchor = place.partition("#")
+            target, text = owners.get(name, number), words_shown(one.text[start:stop])
+            own = links[target]
+            if target != number and text and len(own) < _LINKS:
+                own.setdefault((folded(text), anchor), Incoming(text, anchor, one.id, start, stop))
+                targets[folded(text)].add(target)
 
     def incoming(number: int) -> tuple[Incoming, ...]:
-        own = ordered[begins[number] : begins[number + 1]][:_LINKS]
-        return tuple(links[i] for i in own[are_few[own]].tolist())
+        every = links.get(number, {}).items()
+        return tuple(one for (words, _), one in every if len(targets[words]) <= _TARGETS)
 
     return MappedList(incoming, range(len(documents)))
-
-
-class _Places:
-    """The numbers of documents by what links call them; of two documents the first."""
-
-    def __init__(self, documents: Iterable[SourceDocument]) -> None:
-        owners, codes = array("q"), array("Q")
-        for number, one in enumerate(documents):
-            names = places_of(one.place)
-            owners.extend([number] * len(names))
-            codes.extend(term_codes(names).tolist())
-        self._codes, first = np.unique(np.array(codes), return_index=True)
-        self._owners = np.array(owners)[first]
-
-    def get(self, place: str) -> int | None:
-        code = term_codes([place])
-        at = int(np.searchsorted(self._codes, code)[0])
-        return int(self._owners[at]) if code in self._codes[at : at + 1] else None
-
-
-def _links(documents: Sequence[SourceDocument]) -> Iterator[tuple[int, str, str, Incoming]]:
-    for number, one in enumerate(documents):
-        for start, stop, target in one.links:
-            place, _, anchor = target.partition("#")
-            text = words_shown(one.text[start:stop])
-            yield number, place, anchor, Incoming(text, anchor, one.id, start, stop)
 
 
 def places_of(place: str) -> list[str]:
