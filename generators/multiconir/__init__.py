@@ -40,7 +40,7 @@ from retgen.generators.multiconir.params import (
     on_the_hub,
     source_of,
 )
-from retgen.generators.multiconir.tables import STYLES, LadderTables, review_tables
+from retgen.generators.multiconir.tables import STYLES, LadderTables
 from retgen.generators.multiconir.with_agents import call_estimates, generate_ladders
 from retgen.generators.params import Job, domain_digest
 from retgen.generators.records import MODEL_TERMS, OWN_LICENCE, Example, Records
@@ -170,7 +170,7 @@ class MultiConIR(Family[MultiConIRParams]):
             word_lists=self.word_lists(job),
             facts=_facts(job, exported),
             example=_example(exported),
-            tables={**exported.tables(), **review_tables(exported)},
+            tables=exported.tables(),
             training=exported.training(),
             licences=_licences(job),
         )

@@ -186,31 +186,15 @@ def test_flat_tables(finished: Path) -> None:
         "task2_3": 2 * ladders,
         "task4_512": 2 * ladders,
         "task4_1024": 2 * ladders,
-        "position": ladders,
-        "review_queries": 100,
-        "review_labels": 100,
         "verdicts": 20 * ladders,
     }
     assert list(tables["task1"][0]) == ["id", "style", *queries, "Positive", "HN1"]
     assert list(tables["task2_3"][0]) == ["id", "style", *queries, "Positive", *negatives]
-    assert list(tables["position"][0]) == ["id", "condition", *queries, "Positive", "HN1"]
     assert [row["style"] for row in tables["task2_3"]] == ["instruction", "descriptive"] * ladders
     for words in (512, 1024):
         for row in tables[f"task4_{words}"]:
             lengths = {len(row[name].split()) for name in ("Positive", *negatives)}
             assert lengths == {words}
-    for row in tables["position"]:
-        moved = row["Query1"].split("\n")[1].removeprefix("1. ")
-        for place in range(1, 11):
-            lines = row[f"Query{place}"].split("\n")
-            assert lines[place] == f"{place}. {moved}"
-            assert len(lines) == 11
-    review = tables["review_queries"]
-    assert set(Counter((row["style"], row["conditions"]) for row in review).values()) == {5}
-    assert [one["id"] for one in review[0]["questions"]] == ["natural", "precise", "plausible"]
-    labels = Counter(row["label"] for row in tables["review_labels"])
-    assert sorted(labels) == list(range(11))
-    assert max(labels.values()) - min(labels.values()) <= 2
 
 
 def test_training_tables(finished: Path) -> None:
