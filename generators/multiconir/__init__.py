@@ -31,7 +31,7 @@ from retgen.generators.multiconir.figures import FIGURES, WITH_A_MODEL
 from retgen.generators.multiconir.ladders import (
     DOCUMENTS,
     LADDERS,
-    LadderDocuments,
+    ladder_documents,
     stored_ladders,
 )
 from retgen.generators.multiconir.params import (
@@ -145,7 +145,7 @@ class MultiConIR(Family[MultiConIRParams]):
         exported = LadderTables(
             ladders,
             job.seed,
-            LadderDocuments(params.orders, params.singles),
+            params.singles,
             _opening(job),
             domain.name,
             _judge(job),
@@ -184,7 +184,6 @@ class MultiConIR(Family[MultiConIRParams]):
             sources / DOCUMENTS,
             sources / LADDERS,
             _opening(job),
-            job.params.orders,
             domain.name,
             run / "rejected.jsonl",
             asked,
@@ -211,7 +210,7 @@ def _plan(
     notes: tuple[str, ...] = (),
     unknown: bool = False,
 ) -> Plan:
-    each = len(LadderDocuments(job.params.orders, job.params.singles).all)
+    each = len(ladder_documents(job.params.singles))
     documents, queries = ladders * each, ladders * 2 * CONDITIONS
     return Plan(
         documents=documents,

@@ -127,7 +127,6 @@ class MultiConIRParams(Params):
     singles: bool = Field(
         True, description="whether there is a document for each condition that breaks it alone"
     )
-    orders: int = Field(1, ge=1, le=10, description="breaking orders of the same rewrites")
     negatives: Negatives = Negatives()
 
     @model_validator(mode="after")

@@ -15,7 +15,7 @@ from retgen.generators.multiconir.checks import CONDITIONS
 from retgen.generators.multiconir.ladders import (
     Ladder,
     LadderDocument,
-    LadderDocuments,
+    ladder_documents,
     padded_text,
     places,
 )
@@ -72,16 +72,16 @@ class LadderTables:
         self,
         ladders: Sequence[Ladder],
         seed: int,
-        rungs: LadderDocuments,
+        singles: bool,
         opening: str,
         domain: str,
         judge: tuple[str, str],
     ) -> None:
         self.ladders, self.seed, self.opening, self.domain = ladders, seed, opening, domain
         self.judge = judge
-        self.rungs: list[LadderDocument] = rungs.all
-        self.chain = rungs.first
-        self.singles = rungs.singles
+        self.rungs = ladder_documents(singles)
+        self.chain = [rung for rung in self.rungs if rung.is_rung]
+        self.singles = singles
         purpose = f"multiconir/ids/{domain}"  # sets of several domains can be joined
         self._doc_ids = Ids(seed, purpose, "d", len(ladders) * len(self.rungs))
         self._query_ids = Ids(seed, purpose, "q", len(ladders) * self.queries_per_ladder)
@@ -145,7 +145,7 @@ class LadderTables:
                 "metadata": {
                     "ladder": ladder.id,
                     "broken": sorted(c + 1 for c in rung.broken),
-                    "orders": [number + 1 for number in rung.orders],
+                    "orders": [1] if rung.is_rung else [],  # breaking orders; the paper has one
                 },
             }
             for name, rung in self._corpus_order(index)

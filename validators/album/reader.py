@@ -143,12 +143,12 @@ def _names(line: str, role: str) -> tuple[str, list[str], list[str]]:
         name, *further = text.split(", ")  # a plural, or how a place or moment stands in a text
         names += [name, *(further if role in ("thing", "landmark", "moment") else ())]
         units += unit.rstrip("]").split(", ") if unit else []
-    text, _, further = chinese.strip().partition(",")
+    text, _, last = (part.strip() for part in chinese.partition(","))
     names += text.split(" / ")
     if role == "moment":
-        names.append(further.strip())
+        names.append(last)
     elif role in ("thing", "landmark"):
-        units.append(further.strip())
+        units.append(last)
     return names[0], [one.lower() for one in names], units
 
 

@@ -295,18 +295,6 @@ def test_the_grades_are_a_configuration_of_their_own(finished: Path, tmp_path: P
         assert [set(one["test"]["score"]) for one in splits] == [{0, 1}, set(range(11))]
 
 
-def test_breaking_orders_share_their_rewrites(tmp_path: Path) -> None:
-    result = run("multiconir_books", out=tmp_path / "out", limit=2, overrides={"params.orders": 10})
-    rows = read_jsonl(result.path / "dataset" / "corpus.jsonl")
-    assert result.manifest["counts"]["documents"] == len(rows)
-    assert len(rows) == plan("multiconir_books", {"params.orders": 10, "limit": 2}).documents
-    first = [row["metadata"] for row in rows if len(row["metadata"]["broken"]) == 1]
-    for ladder in {one["ladder"] for one in first}:  # every condition is broken first in one order
-        broken = sorted(one["broken"][0] for one in first if one["ladder"] == ladder)
-        assert broken == list(range(1, 11))
-    assert all(one["orders"] for one in first)
-
-
 def test_without_documents_that_break_a_condition_alone(tmp_path: Path) -> None:
     change = {"params.singles": False, "params.ladders": 2}
     result = run("multiconir_people", out=tmp_path / "out", overrides=change)

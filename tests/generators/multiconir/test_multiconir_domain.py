@@ -73,7 +73,6 @@ def test_exactly_as_many_ladders_as_are_asked_for(tmp_path: Path) -> None:
             "there is no bundled domain 'moves'; did you mean movies? Bundled: people, books, movies, medical, legal; or write a block with name, noun, features, ...",
         ),
         ({"params.source": {"path": "none.jsonl"}}, "there is no source "),
-        ({"params.orders": 11}, "params.orders: must be less than or equal to 10, not 11"),
         ({"params.negatives": {"strategy": "negate"}}, "params.negatives.strategy: "),
         ({"params.wordings": ["loud"]}, "params.wordings.0: must be "),
     ],
