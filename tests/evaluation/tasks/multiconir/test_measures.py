@@ -262,19 +262,6 @@ def test_single_violations_by_hand() -> None:
     assert ties_half == pytest.approx(((2 + 1) / 5 + (3 + 0.5) / 5) / 2)
 
 
-@pytest.mark.parametrize(
-    ("name", "strict", "half"), [("won", 1, 1), ("lost", 0, 0), ("tied", 0, 0.5)]
-)
-def test_all_of_one_kind(name: str, strict: float, half: float) -> None:
-    found = summary(singles({name: SINGLES[name]}))["singles"]
-    assert found["by_query"] == found["beats_all"] == [strict, strict]
-    assert found["average"] == {"value": strict, "low": None, "high": None}  # of a ladder
-    assert found["ties_half"] == {"value": half, "low": None, "high": None}
-    for one in ("literal", "entailed"):
-        assert found["by_wording"][one]["win_rate"]["value"] == strict
-        assert found["by_wording"][one]["ties_half"]["value"] == half
-
-
 def test_a_random_order_beats_all_of_n_once_in_n_plus_1() -> None:
     """Every order of three documents once: what the row of a random order says is exact."""
     orders = {f"o{i}": (one, one) for i, one in enumerate(permutations((1, 2, 3)))}
