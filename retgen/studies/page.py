@@ -166,7 +166,7 @@ def _picture(result: Trainings, measure: str) -> Lines:
     curves = []
     for on in dict.fromkeys(on for on, _ in result.trained):
         of = sorted((dim or 0, values[measure]) for (o, dim), values in after.items() if o == on)
-        curves.append(Line(f"trained on {on}", *map(list, zip(*of, strict=True))))
+        curves.append(Line(f"trained on {on}", [float(x) for x, _ in of], [y for _, y in of]))
     levels = [Level(f"{result.first.model}, not trained", result.before(scored)[measure])]
     if result.beside:
         levels += [Level(s.label, s.metrics[measure]) for s in result.beside.datasets[0].scores]
