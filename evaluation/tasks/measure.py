@@ -66,8 +66,7 @@ class TaskResults:
             if self._limit is not None:
                 self._note(f"--limit: measured on {self._all.described}")
         for system in result:
-            for reading in self._all.readings(name, system):
-                self._add(*reading, folder, progress)
+            self._add(name, system, self._all.for_system(system), folder, progress)
 
     def _call(self, kind: Chat, name: str, folder: Path, progress: Progress) -> None:
         """Have a chat model order candidates."""

@@ -45,17 +45,9 @@ class Comparison(ABC):
     def measure(self, scores: Scores, noise: float) -> TaskMeasures:
         """The measures. `noise`: the relative tolerance within which two scores tie."""
 
-    def readings(self, name: str, system: System) -> Iterable[MeasuredSystem]:
-        """The ways in which a system is measured; as it is, unless a task says otherwise."""
-        yield MeasuredSystem(name, system, self)
-
-
-class MeasuredSystem(NamedTuple):
-    """A system as it is measured, under a name of its own."""
-
-    name: str
-    system: System
-    comparison: Comparison
+    def for_system(self, system: System) -> Comparison:
+        """The same for one system, where it matters which one that is."""
+        return self
 
 
 class TaskData(ABC):

@@ -137,12 +137,10 @@ def eval_command(
 
 def _text(result: Any) -> str:
     """An evaluation, or the trainings of a study, for a terminal."""
-    from retgen.studies.page import Trainings
+    from retgen.studies.page import Trainings, page_of
 
     if isinstance(result, Trainings):
-        from retgen.studies.page import terminal_text
-
-        return terminal_text(result)
+        return page_of(result).terminal(result.folder / "study.html")
     from retgen.evaluation.scoring.page import text
 
     return text(result)

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -98,17 +99,24 @@ class Results:
         """Whether the units are too few for intervals."""
         return self.units < FEWEST
 
+    @cached_property
+    def _index(self) -> dict[tuple[Hashable, str, Hashable], set[int]]:
+        """The cells of each measure and level of a factor."""
+        result: dict[tuple[Hashable, str, Hashable], set[int]] = {}
+        for i, cell in enumerate(self.cells):
+            for factor, level in cell.items():
+                result.setdefault((cell["measure"], factor, level), set()).add(i)
+        return result
+
     def select(self, measure: str, **where: Any) -> list[int]:
         """The cells of a measure at some levels; a set of levels stands for any of them."""
-        return [
-            i
-            for i, cell in enumerate(self.cells)
-            if cell["measure"] == measure
-            and all(
-                cell.get(factor) in level if isinstance(level, set) else cell.get(factor) == level
-                for factor, level in where.items()
+        found = self._index.get((measure, "measure", measure), set())
+        for factor, level in where.items():
+            levels = level if isinstance(level, set) else (level,)
+            found = found & set[int]().union(
+                *(self._index.get((measure, factor, one), ()) for one in levels)
             )
-        ]
+        return sorted(found)
 
     def levels(self, factor: str, measure: str, **where: Any) -> list[Any]:
         """The levels of a factor, in the order of the rows."""
@@ -125,9 +133,11 @@ class Results:
         return self._sum([(1.0, self.select(measure.name, **where))], measure, self.change, per)
 
     def value(self, measure: Measure, **where: Any) -> float | None:
-        """The mean alone."""
-        one = self.mean(measure, **where)
-        return None if one is None else one.value
+        """The mean alone, which takes a tenth of the time; of measures that are no ratio."""
+        if not (columns := self.select(measure.name, **where)):
+            return None
+        means = [block.mean(columns, measure.even)[0] for block in self.blocks]
+        return float(np.mean(means))
 
     def difference(
         self, measure: Measure, of: Mapping[str, Any], to: Mapping[str, Any]

@@ -272,34 +272,32 @@ def _singles(systems: Systems) -> list[Panel]:
     shown = {label: one for label, one in systems.items() if one.select(WON.name, part="single")}
     if not shown:
         return []
-    queries = _longest(systems, queries_of)
-    rows = [
-        row
-        for label, one in shown.items()
-        for name, part in (("wins", "single"), ("beats all", "beats all"))
-        for row in _series(label, one, WON, "query", {"of": name}, part=part)
-    ]
-    chance = {"wins": [0.5] * len(queries)}
-    chance["beats all"] = [1 / (n + 1) for n in range(1, len(queries) + 1)]
-    for name, values in chance.items():
-        each = [*values, sum(values) / len(values)]
-        for query, value in zip([*queries, _AVERAGE], each, strict=True):
-            by = {"of": name, "query": query}
-            rows.append(Measurement(_RANDOM, WON.name, by, value))
-    average = Column(_AVERAGE, WON, {"query": _AVERAGE}, interval=True)
-    panels = [
-        Panel(
+    queries, panels = _longest(systems, queries_of), []
+    for title, part, chance in (
+        (
             "Win rate (%) of the positive over documents that violate one of n conditions alone, "
-            "at a random place, and how often it beats all n of them",
-            rows,
-            [*columns_by(_PLAIN, "query", queries), average],
-            rows=["system", "of"],
-            heads=["system", ""],
-            interval="",
-            best=False,
-            baselines=frozenset({_RANDOM}),
-        )
-    ]
+            "at a random place",
+            "single",
+            [0.5 for _ in queries],
+        ),
+        (
+            "How often (%) the positive beats all n of them",
+            "beats all",
+            [1 / n for n in range(2, len(queries) + 2)],
+        ),
+    ):
+        mean = sum(chance) / len(chance)
+        columns = [
+            Column(query, _PLAIN, {"query": query}, chance=value)
+            for query, value in zip(queries, chance, strict=True)
+        ]
+        columns.append(Column(_AVERAGE, WON, {"query": _AVERAGE}, interval=True, chance=mean))
+        rows = [
+            row
+            for label, one in shown.items()
+            for row in _series(label, one, WON, "query", part=part)
+        ]
+        panels.append(Panel(title, rows, columns, interval="", chance=_RANDOM, best=False))
     names = [
         name for one in shown.values() for name in one.levels("wording", WON.name, part="wording")
     ]

@@ -35,13 +35,12 @@ from retgen.evaluation.tasks.niah.measures import (
     comparative_ratio,
     on_depth,
 )
-from retgen.evaluation.tasks.task import Comparison, MeasuredSystem, Scores, TaskData, TaskMeasures
+from retgen.evaluation.tasks.task import Comparison, Scores, TaskData, TaskMeasures
 from retgen.results.rows import Cell, Results
-from retgen.search.base import BestChunk, CandidateSet, System, share_won
+from retgen.search.base import CandidateSet, System, share_won
 from retgen.search.collection import Collection
 from retgen.statistics import clustered
 
-CHUNKS = "best chunk"
 _NEEDLES = "needles"  # the corpus of the bare needles, so that none counts among the haystacks
 Reach = Mapping[str, tuple[bool, bool]]  # by document id whether it is cut, and its needle read
 
@@ -96,29 +95,19 @@ class QuestionComparison(Comparison):
             needles = tuple(group.needles.values())
             self.sets += [CandidateSet(q, needles, _NEEDLES) for q in group.queries.values()]
 
-    def readings(self, name: str, system: System) -> Iterable[MeasuredSystem]:
-        """The system as it is; and where it cuts haystacks, over chunks that it reads whole."""
-
-        def read(
-            reach: Reach | None, cut: Mapping[str, Sequence[bool]] | None = None
-        ) -> QuestionComparison:
-            return QuestionComparison(self.name, self.haystacks, self.described, reach, cut)
-
+    def for_system(self, system: System) -> QuestionComparison:
+        """The same, with what the system reads of its texts."""
         texts = [text for group in self.haystacks.groups for text in group.haystacks]
         if system.pieces is None:
-            yield MeasuredSystem(name, system, read(_by_limit(texts, system.details())))
-            return
-        scorer = BestChunk(system.scorer, system.pieces)
-        pieces = scorer.cut([text.text for text in texts])
-        known = {
-            text.doc_id: (len(of) > 1, text.span[1] <= text.text.find(of[0]) + len(of[0]))
-            for text, of in zip(texts, pieces, strict=True)
-        }
-        cut = self._cut_queries(system.pieces)
-        yield MeasuredSystem(name, system, read(known, cut))
-        if any(is_cut for is_cut, _ in known.values()):
-            chunks = System(system.dim, scorer, lambda: scorer.details(system.details()))
-            yield MeasuredSystem(f"{name}, {CHUNKS}", chunks, read(_by_limit(texts, {}), cut))
+            reach, cut = _by_limit(texts, system.details()), None
+        else:
+            pieces = system.pieces([text.text for text in texts])
+            reach = {
+                text.doc_id: (len(of) > 1, text.span[1] <= text.text.find(of[0]) + len(of[0]))
+                for text, of in zip(texts, pieces, strict=True)
+            }
+            cut = self._cut_queries(system.pieces)
+        return QuestionComparison(self.name, self.haystacks, self.described, reach, cut)
 
     def _cut_queries(
         self, pieces: Callable[[Sequence[str]], list[list[str]]]

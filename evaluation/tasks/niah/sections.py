@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
-from retgen.evaluation.tasks.niah.compare import CHUNKS, too_few
+from retgen.evaluation.tasks.niah.compare import too_few
 from retgen.evaluation.tasks.niah.haystacks import QUESTION, HaystackVariant, terms
 from retgen.evaluation.tasks.niah.measures import (
     AUC,
@@ -204,11 +204,6 @@ def _by_length(rows: Sequence[HaystackRow]) -> Section:
             "is not measured"
         )
     notes += _near_notes(rows)
-    if any(_chunked(row) for row in rows):
-        notes.append(
-            f"{CHUNKS}: the haystack cut into chunks of what the model reads, between words and "
-            "without overlap; the highest score of a chunk is the haystack's"
-        )
     return Section(
         "Needles in haystacks: by length",
         [
@@ -220,10 +215,6 @@ def _by_length(rows: Sequence[HaystackRow]) -> Section:
         [_curves(_plainest_first(rows), AUC, _NAMES["auc"], [CHANCE])],
         notes,
     )
-
-
-def _chunked(row: HaystackRow) -> bool:
-    return row.system.endswith(CHUNKS)
 
 
 def _against_controls(rows: Sequence[HaystackRow], scored: Sequence[HaystackRow]) -> Section:
@@ -458,10 +449,9 @@ def _wordings(rows: Sequence[HaystackRow]) -> Iterable[Section]:
             name = f"{row.name} · {terms(query) or 'no'} terms{more}"
             each.append(row._replace(name=name, query=query))
     if each:
-        # every system with and without terms, before its chunks, other variants and more terms
+        # every system with and without terms, before other variants and more terms
         queries = list(dict.fromkeys(row.query for row in each))
         drawn = _plainest_first(sorted(each, key=lambda row: queries.index(row.query)))
-        drawn.sort(key=_chunked)
         title = "AUC by terms added to the question"
         yield Section(
             "Query expansion",

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import re
-import shutil
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -93,32 +92,6 @@ def test_hard_negatives_are_no_relevant_documents(houses: Path, tmp_path: Path) 
     assert result["ceiling"]["Judged@20"] == 11 / 20  # a ladder has eleven documents
     # binary and graded labels agree on the one document that meets all conditions only
     assert one["metrics"]["nDCG@10"] < one["metrics"]["graded nDCG@10"]
-    assert not any("earlier version" in note for note in result["notes"])
-
-
-@pytest.mark.slow
-def test_a_set_with_grades_in_its_qrels_can_be_read(houses: Path, tmp_path: Path) -> None:
-    copy = tmp_path / "former"
-    shutil.copytree(houses, copy)
-    (copy / "qrels_graded.jsonl").rename(copy / "qrels.jsonl")
-    result = evaluate(copy, models=["bm25-paper"], out=tmp_path / "out").to_json()
-    assert result["results"][0]["ladders"]["ladders"] == 6
-    assert result["ceiling"] == {
-        "recall@1": pytest.approx(0.292896825),
-        "recall@2": pytest.approx(0.485793651),
-        "recall@10": 1.0,
-        "recall@20": 1.0,
-        "nDCG@10": 1.0,
-        "MRR@10": 1.0,
-        "Judged@1": 1.0,
-        "Judged@2": 1.0,
-        "Judged@10": 1.0,
-        "Judged@20": 0.55,
-    }
-    assert (
-        "its qrels hold grades, as an earlier version wrote them, so recall and MRR count hard "
-        "negatives as relevant; make the run again with --fresh (win rates do not depend on it)"
-    ) in result["notes"]
 
 
 @pytest.mark.slow

@@ -150,10 +150,8 @@ def test_what_a_system_reads_by_what_it_tells(
 ) -> None:
     comparison = HaystackData(load(made)).comparison()
     system = System(None, Counting(), lambda: details)
-    (reading,) = comparison.readings("counting", system)
-    assert (reading.name, reading.system) == ("counting", system)
-    scores = system.scorer.score(reading.comparison.sets, no_progress)
-    (cells,) = reading.comparison.measure(scores, 0.0).domains.values()
+    scores = system.scorer.score(comparison.sets, no_progress)
+    (cells,) = comparison.for_system(system).measure(scores, 0.0).domains.values()
     for measure, expected in ((TRUNCATED, truncated), (SEEN, seen)):
         variant = cells.levels("variant", "haystacks")[0]
         assert [cells.value(measure, length=n, variant=variant) for n in (32, 64)] == expected
@@ -181,10 +179,8 @@ def test_of_pairs_there_is_a_ratio_alone(made: Path) -> None:
 def test_a_neutral_sentence_is_a_control_of_its_own(made: Path) -> None:
     """By length of the text: needles are longer or shorter than the neutral sentence."""
     comparison = HaystackData(load(made)).comparison()
-    (reading,) = comparison.readings("counting", System(None, Counting()))
-    (cells,) = reading.comparison.measure(
-        Counting().score(reading.comparison.sets, no_progress), 0.0
-    ).domains.values()
+    scores = Counting().score(comparison.sets, no_progress)
+    (cells,) = comparison.for_system(System(None, Counting())).measure(scores, 0.0).domains.values()
     views = titles({"counting": cells})
     title = "Comparative ratio: a haystack above its filler with a neutral sentence"
     assert views.index(title) == 1

@@ -9,7 +9,7 @@ from retgen.evaluation.tasks.task import SystemResult
 from retgen.evaluation.tasks.twins import Twins
 from retgen.evaluation.tasks.twins.measures import GAP, MEASURES, results_of
 from retgen.results.rows import Results
-from retgen.statistics.clustered import FEWEST, Estimate
+from retgen.statistics.clustered import Estimate
 
 COUNT = 12
 NAMED = {one.name: one for one in MEASURES}
@@ -49,33 +49,6 @@ def test_a_tie_is_half_and_never_last(noise: float, base: float, last: float) ->
     one = made([[5.0, 4.999, 6.0, 0.0]], noise)
     values = [one.mean(NAMED[measure]).value for measure in ("base", "last")]  # type: ignore[union-attr]
     assert values == [base, last]
-
-
-def test_triples_are_drawn_and_not_queries() -> None:
-    """A triple's queries are alike: twice as many of them make the interval no narrower."""
-    rng = np.random.default_rng(1)
-    rows = [np.array([5.0, 5.0 - x, 5.0, 0.0]) for x in rng.normal(1, 1, 40)]
-    factors = {name: ["4"] * 40 for name in ("wording", "slot_type", "length")}
-    once = results_of(rows, list(range(40)), factors, 0.0).mean(NAMED["fact"])
-    doubled = {name: ["4"] * 80 for name in factors}
-    twice = results_of(
-        [row for row in rows for _ in range(2)],
-        [i for i in range(40) for _ in range(2)],
-        doubled,
-        0.0,
-    ).mean(NAMED["fact"])
-    assert once == pytest.approx(twice)
-    assert once is not None
-    assert once.low is not None
-    assert once.high is not None
-    # 2.02 standard errors of the mean on either side, in gaps of 5
-    error = np.std([row[0] - row[1] for row in rows]) / np.sqrt(40) / 5
-    assert (once.high - once.low) / 2 == pytest.approx(2.02 * error, rel=0.1)
-
-
-def test_few_triples_have_no_interval() -> None:
-    one = made([[5.0, 4.0, 5.0, 0.0]], count=FEWEST - 1)
-    assert one.mean(NAMED["fact"]) == Estimate(0.2, None, None)
 
 
 def test_a_system_that_prefers_what_is_not_asked_for_has_no_unit() -> None:
