@@ -38,6 +38,7 @@ if TYPE_CHECKING:
     from sentence_transformers import SentenceTransformer
 
 
+_STATIC = 1024  # texts at a time of a model that reads any length
 _TASK = 512  # texts that a worker of an engine encodes at a time
 _BLOCK = 1 << 14  # texts that all workers share
 Kind = Literal["query", "document"]
@@ -125,6 +126,8 @@ class SentenceEmbedder(RunningModel):
         super().__init__(name, model, options)
         self._options, self.step = options, _BLOCK if options.engine else None
         self.max_length = length_limit(model)
+        if options.batch_size is None and self.max_length is None:
+            self._batch = _STATIC  # word vectors need little memory
         self._prompts = {"query": options.query_prompt, "document": options.document_prompt}
         with loading(name):  # modules that give no vector of a text are found out here
             self.dimension = int(model.encode("?", show_progress_bar=False).shape[0])

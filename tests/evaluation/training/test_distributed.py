@@ -127,7 +127,7 @@ def test_two_processes_train_as_one_does(calm: dict[str, str], tmp_path: Path) -
         # of a sparse encoder is that of each process's share
         assert curves[0] == pytest.approx(curves[1], rel=1e-2, abs=5e-3)
     with pytest.raises(UsageError, match=r"what differs: processes \(2 there, 1 now\)"):
-        train(trainings[0][0], pairs, make_config(None, BASE), Path(trainings[0][2]))
+        train(trainings[0][0], pairs, make_config(None, trainings[0][1]), Path(trainings[0][2]))
 
 
 @pytest.mark.parametrize("kind", ["dense", "cross"])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import shutil
 from pathlib import Path
 from typing import Any
@@ -157,3 +158,24 @@ def test_what_cannot_be_loaded_so(name: str, options: dict[str, Any], message: s
     with pytest.raises(UsageError) as caught:
         retriever(name, Options(**options))
     assert str(caught.value).startswith(message)
+
+
+class _Harmful:
+    def __reduce__(self) -> tuple[object, tuple[str, ...]]:
+        return os.mkdir, ("harm",)
+
+
+def test_pickled_weights_run_no_code(
+    models: dict[str, Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    folder = Path(shutil.copytree(models["dense"], tmp_path / "model"))
+    (folder / "model.safetensors").unlink()
+    torch.save({"weight": _Harmful()}, folder / "pytorch_model.bin")
+    with pytest.raises(UsageError) as caught:
+        load_model(str(folder), "cpu")
+    assert str(caught.value) == (
+        f"--model {folder}: its weights are a pickle, which may run code as it is read. Save them "
+        "as safetensors, or take a model that has such. `minilm` needs no network."
+    )
+    assert not (tmp_path / "harm").exists()
