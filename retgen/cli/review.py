@@ -43,7 +43,7 @@ def review_command(
     ],
     annotators: Annotated[
         str | None,
-        typer.Option(metavar="NAME,...", help="Who judges; each person judges all pairs."),
+        typer.Option(metavar="NAME,...", help="Annotators; each judges all pairs; default me."),
     ] = None,
     size: Annotated[
         int | None,

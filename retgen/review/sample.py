@@ -7,7 +7,7 @@ crowd them out.
 Part 2, *missing*: pairs that look like missing labels. For each query a few retrievers rank the
 corpus; what they rank first without a positive label comes first here, pairs that nobody judged
 before judged zeros. These pairs are chosen, not sampled, so the report counts them and states no
-rate.
+rate. A set without labels has this part only, query by query, and as many pairs as the sample.
 """
 
 from __future__ import annotations
@@ -69,8 +69,11 @@ def draw(
     ]
     sample = _sample(labels, settings.size)
     suspects = _suspects(collection, settings.pool, set(sample), progress)
+    candidates = suspects[: settings.size // 2 if sample else settings.size]
+    if not sample:  # nothing is labelled yet: people judge query by query
+        candidates.sort(key=lambda one: one.query_id)
     chosen: list[tuple[Part, JudgedPair]] = [("labels", one) for one in sample]
-    chosen += [("missing", one) for one in suspects[: settings.size // 2]]
+    chosen += [("missing", one) for one in candidates]
     if not chosen:
         raise UsageError(
             f"{path}: there is nothing to judge in split {collection.split}: no pair has a label, "
