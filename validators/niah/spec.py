@@ -5,12 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from itertools import product
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import orjson
-
-if TYPE_CHECKING:
-    from retgen.validators.niah.texts import TokenCounts
 
 KINDS = {"one_hop": "one-hop", "literal": "literal", "neutral": "neutral", "none": "no"}
 
@@ -110,6 +107,17 @@ def needle_places(spec: NIAHSpec) -> Iterator[NeedlePlace]:
 
 
 HOLDS = ("one_hop", "literal")  # needles that answer a question
+
+
+class TokenCounts(NamedTuple):
+    """Tokens of a text, special ones included; before its needle.
+
+    `depth`: the share of the filler's tokens, which are no special ones, before the needle.
+    """
+
+    total: int
+    before: int
+    depth: float
 
 
 class Haystack(NamedTuple):

@@ -19,7 +19,7 @@ from typing import Any, NamedTuple
 import xxhash
 
 from retgen.tokenizer import STOPWORDS, length, tokens, words_only
-from retgen.validators.niah.spec import NeedleGroup
+from retgen.validators.niah.spec import NeedleGroup, TokenCounts
 
 _LETTERS = 4  # that a word and one derived from it have in common at least
 _BARE = 3  # letters that are left without a prefix or an ending
@@ -166,17 +166,6 @@ _TOGETHER = 32  # texts that are encoded at once
 
 class NoTokenizer(Exception):
     """Why there is no tokenizer to count with."""
-
-
-class TokenCounts(NamedTuple):
-    """Tokens of a text, special ones included; before its needle.
-
-    `depth`: the share of the filler's tokens, which are no special ones, before the needle.
-    """
-
-    total: int
-    before: int
-    depth: float
 
 
 class TokenCounter:
