@@ -121,7 +121,7 @@ def test_the_check_of_an_embedding_is_true(
 
     monkeypatch.chdir(tmp_path)
     path = retgen.run("limit_small", overrides={"params.docs": 12, "params.queries": 60}).path
-    retgen.certify(path, seeds=1, minutes=0.2, dims=[4])
+    retgen.certify(path, seeds=1, minutes=0.2)
     text = (ROOT / "docs" / "evaluation_reference.md").read_text("utf-8")
     code = text.partition("```python\n")[2].partition("```")[0]
     with warnings.catch_warnings():

@@ -260,11 +260,21 @@ _COMMON: Mapping[str, Any] = {
 
 def _expected_structure(params: LimitParams) -> tuple[int | None, int | None]:
     """(documents with a query, queries that each is relevant to); None where the draw decides."""
-    if params.pattern in ("random", "factorial"):
-        return None, None
-    queries, documents = patterns.shape(params.pattern, **params.sizes())
-    uneven = params.pattern == "dense" or (params.pattern == "cycle" and params.sizes()["k"] != 2)
-    return documents, None if uneven else queries * params.row_sums()[0] // documents
+    sizes, queries = params.sizes(), params.count_queries()
+    match params.pattern:
+        case "dense":
+            return patterns.dense_documents(queries, sizes["k"]), None
+        case "cycle" if sizes["k"] > 2:
+            return queries * (sizes["k"] - 1), None
+        case "cycle" | "hadamard" | "projective":
+            documents = queries
+        case "disjoint":
+            documents = queries * sizes["k"]
+        case "regular":
+            documents = sizes["documents"]
+        case _:
+            return None, None
+    return documents, queries * params.row_sums()[0] // documents
 
 
 def _check_glossary(chosen: Sequence[Attribute], queries: int) -> None:

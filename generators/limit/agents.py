@@ -8,6 +8,7 @@ asked in a round follows from the rounds before it. Descriptions in place of nam
 
 from __future__ import annotations
 
+import heapq
 import math
 import re
 import unicodedata
@@ -444,13 +445,11 @@ async def generate_descriptions(
     if context.offline(PARAPHRASE):
         candidates = [one for one in candidates if one.text in glossary()]
 
-    similar = _Similar(attributes)
-
     async def describe(numbered: tuple[int, Attribute]) -> AttributeDescription:
         number, meant = numbered
         question = AskDescription(attribute=meant.text, category=meant.category)
         text = (await context.answer(PARAPHRASE, question)).description
-        near = similar(meant)
+        near = _similar(meant, attributes)
         options = tuple(sorted([meant.text, *near[:-1]]))
         choice = await context.answer(IDENTIFY, AskChoice(description=text, options=options))
         if choice.choice != meant.text:
@@ -476,26 +475,13 @@ async def generate_descriptions(
     write_rows(context.folder / DESCRIPTIONS, [one._asdict() async for one in accepted])
 
 
-class _Similar:
+def _similar(meant: Attribute, attributes: Sequence[Attribute]) -> list[str]:
     """Attributes to tell one from: of its category, those next to it first; then of any."""
 
-    def __init__(self, attributes: Sequence[Attribute]) -> None:
-        self._all = attributes
-        self._place = {one.id: place for place, one in enumerate(attributes)}
-        self._of: dict[str, list[Attribute]] = {}
-        for one in attributes:
-            self._of.setdefault(one.category, []).append(one)
+    def far(one: Attribute) -> tuple[bool, int, int]:
+        return one.category != meant.category, abs(one.id - meant.id), one.id
 
-    def __call__(self, meant: Attribute) -> list[str]:
-        place = self._place[meant.id]
-        around = self._all[max(0, place - 2 * _OPTIONS) : place + 2 * _OPTIONS]
-
-        def far(one: Attribute) -> tuple[bool, int, int]:
-            return one.category != meant.category, abs(one.id - meant.id), one.id
-
-        others = {one.id: one for one in (*self._of[meant.category], *around)}
-        del others[meant.id]
-        return [one.text for one in sorted(others.values(), key=far)[:_OPTIONS]]
+    return [one.text for one in heapq.nsmallest(_OPTIONS + 1, attributes, key=far)[1:]]
 
 
 def read_descriptions(sources: Path) -> list[AttributeDescription]:

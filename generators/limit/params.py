@@ -83,8 +83,8 @@ class Pattern(Params):
     catalogue: CatalogueParams = CatalogueParams()
 
     def sizes(self) -> dict[str, int]:
-        """The arguments of the pattern's function in `retgen.qrels.patterns`."""
-        raise NotImplementedError
+        """The arguments of the pattern's function in `retgen.qrels.patterns`, where it has one."""
+        return {}
 
     def row_sums(self) -> tuple[int, int]:
         """The fewest and the most relevant documents of a query."""

@@ -32,7 +32,6 @@ from retgen.work import engine_named
     "gen eval outputs/kb ~/beir/scifact --model bm25 --model minilm",
     "gen eval limit_patterns_by_dimension",
     "gen eval outputs/multiconir_people --model minilm --model llm:openai:gpt-5-mini --limit 20",
-    "gen eval outputs/sealed_world_small --sealed --run submission.trec",
     options="""
         PATH...        Run directories, data sets in MTEB, BEIR or Hub layout, mteb:NAME (a data set
                        of MTEB); or a study (gen recipes lists them).
@@ -45,8 +44,6 @@ from retgen.work import engine_named
                        and losses against BM25. Repeatable.
         --worst        Show the worst queries of each system, and what it ranks first instead.
         --complete     All pairs are judged: no qrel means not relevant.
-        --sealed       PATH is a sealed set, or its reveal.json: --run is a submission, which must
-                       rank documents for every query; only measures are printed.
         --out DIR      Folder; default RUN/eval, else outputs/eval_NAME.
         --seeds N      Repeat over N seeds of the generator, 2 or more; PATH is a run or recipe.
         --engine ENGINE  Whose workers encode for embedders, on GPUs if they have some; see gen run.
@@ -57,10 +54,6 @@ from retgen.work import engine_named
                        Repeatable.
         """,
     apart={
-        "--sealed": (
-            "--by --worst --seeds",
-            "prints the measures of one set, and nothing that tells of its qrels",
-        ),
         "--paper-prompt": ("--query-prompt", "says what stands before a query"),
     },
 )
@@ -75,7 +68,6 @@ def eval_command(
     by: list[str] | None = None,
     worst: bool = False,
     complete: bool = False,
-    sealed: bool = False,
     split: SplitOption = None,
     out: Path | None = None,
     seeds: int | None = None,
@@ -94,12 +86,10 @@ def eval_command(
         refuse_given({"--set": set_}, "changes the recipes of a study, and PATH is none")
     else:
         own = {"--by": by, "--worst": worst, "--complete": complete, "--run": run, "--split": split}
-        refuse_given({**own, "--sealed": sealed}, "about data sets; a study makes its own")
+        refuse_given(own, "about data sets; a study makes its own")
     if seeds is not None and (seeds < 2 or len(path) != 1):
         raise UsageError("--seeds: give one run directory or recipe, and 2 seeds or more")
-    if sealed and len(path) != 1:
-        raise UsageError("--sealed: give one sealed set")
-    if not sealed and study is None and seeds is None:
+    if study is None and seeds is None:
         check_datasets(*path)
     from retgen.evaluation.scoring.analyses import Analyses
     from retgen.evaluation.tasks import paper_prompt as task_instruction
@@ -137,31 +127,20 @@ def eval_command(
             from retgen.studies.run import evaluate_seeds
 
             result = evaluate_seeds(path[0], seeds, **shared, **of_sets)
-        elif sealed:
-            from retgen.sealed.verify import evaluate_sealed
-
-            result, opened = evaluate_sealed(path[0], **shared, **of_sets)
         else:
             from retgen.evaluation.scoring.evaluate import evaluate
 
             result = evaluate(path, **shared, **of_sets)
-    if sealed:
-        from retgen.cli.sealed import print_scores
-
-        print_scores(result, opened, json, quiet)
-    else:
-        print_result(result, lambda: _text(result), json, quiet)
+    print_result(result, lambda: _text(result), json, quiet)
     fail_of_systems(result.failures, 2 if study is not None else result.exit_code)
 
 
 def _text(result: Any) -> str:
     """An evaluation, or the trainings of a study, for a terminal."""
-    from retgen.studies.page import Trainings
+    from retgen.studies.page import Trainings, page_of
 
     if isinstance(result, Trainings):
-        from retgen.studies.page import terminal_text
-
-        return terminal_text(result)
+        return page_of(result).terminal(result.folder / "study.html")
     from retgen.evaluation.scoring.page import text
 
     return text(result)

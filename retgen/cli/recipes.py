@@ -176,8 +176,7 @@ def _plan_study(path: Path, overrides: dict[str, Any], json: bool) -> None:
         SENTENCE               Which data set is wanted.
         --model PROVIDER:NAME  The chat model that drafts.
         --source PATH          Documents that the recipe may use. What kinds and columns they have
-                               is sent to the model, and a few texts where it asks for a preview.
-                               Repeatable.
+                               is sent to the model. Repeatable.
         --out FILE             File; default draft.yaml.
         """,
 )

@@ -43,7 +43,7 @@ def review_command(
     ],
     annotators: Annotated[
         str | None,
-        typer.Option(metavar="NAME,...", help="Who judges; each person judges all pairs."),
+        typer.Option(metavar="NAME,...", help="Annotators; each judges all pairs; default me."),
     ] = None,
     size: Annotated[
         int | None,
@@ -137,7 +137,7 @@ def _report(review: Review, json: bool, quiet: bool) -> None:
 
 
 def _import(review: Review, file: Path, json: bool, quiet: bool) -> None:
-    """What was kept, and the rows that were not, each with its reason. Exit 1 if there are any."""
+    """Print how many verdicts were kept, and each refused row. Exit 1 if any was refused."""
     from retgen.review.exchange import import_
 
     result = import_(review, file)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shlex
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -169,76 +170,73 @@ def _changed_source(run: Path) -> str:
 
 
 def _summary(result: Any) -> str:
-    from retgen.plan import NOT_STATED
     from retgen.reporting import evidence
 
     path, manifest = result.path, result.manifest
-    counts, labels = manifest["counts"], manifest["evidence"]
+    counts = manifest["counts"]
     split = evidence.split_counts(manifest["files"])
+    corpus = evidence.corpus_counts(counts["documents"], manifest.get("source_documents"))
     head = (
-        f"{manifest['name']}: "
-        f"{evidence.corpus_counts(counts['documents'], manifest.get('source_documents'))}, "
-        f"{counts['queries']:,} queries"
+        f"{manifest['name']}: {corpus}, {counts['queries']:,} queries"
         f"{_by_split(path) if split else ''}, {counts['qrels']:,} {split}qrels"
     )
     took = sum(manifest["timings"].values())
     head += ", finished before: nothing to do" if result.repeated else f" in {took:.1f} s"
-    lines = [head, f"  verdict     {evidence.verdict(manifest)}"]
+    rows = [("verdict", evidence.verdict(manifest))]
+    rows.append(("warning", _changed_source(path) if result.repeated else ""))
+    rows += [*_labels(manifest, split), *manifest["notes"].items(), *_measures(manifest, path)]
+    return "\n".join([head, *(f"  {name:<11} {text}" for name, text in rows if text)])
+
+
+def _labels(manifest: dict[str, Any], split: str) -> Iterator[tuple[str, str]]:
+    """What models answered, and where the labels come from."""
+    from retgen.reporting import evidence
+
+    labels, qrels = manifest["evidence"], manifest["counts"]["qrels"]
     poor, answers = evidence.model_answers(manifest)
-    changed = _changed_source(path) if result.repeated else ""
-    lines += [
-        f"  {name:<11} {text}"
-        for name, text in (
-            ("warning", changed),
-            ("warning", poor),
-            *(("answers", one) for one in answers),
-        )
-        if text
-    ]
-    traced = evidence.traces_labels(manifest["family"])
+    yield "warning", poor
+    yield from (("answers", one) for one in answers)
     if labels["structural"]:
-        shown = evidence.proven_labels(
-            labels["structural"], counts["qrels"], manifest["proof"], split
-        )
-        lines.append(f"  {'traced' if traced else 'proven'}      {shown}")
+        traced = evidence.traces_labels(manifest["family"])
+        shown = evidence.proven_labels(labels["structural"], qrels, manifest["proof"], split)
+        yield "traced" if traced else "proven", shown
     if labels["judged"]:
         if structure := manifest.get("structure"):
-            lines.append(f"  proven      in all {counts['documents']:,} documents: {structure}")
+            yield "proven", f"in all {manifest['counts']['documents']:,} documents: {structure}"
         judges = "; ".join(evidence.judge_lines(manifest["judges"], manifest["models"]))
-        lines.append(
-            f"  judged      {evidence.judged_labels(labels['judged'], counts['qrels'], judges)}"
-        )
+        yield "judged", evidence.judged_labels(labels["judged"], qrels, judges)
     if labels["human"]:
-        lines.append(f"  human       {evidence.human_labels(labels['human'], counts['qrels'])}")
-    lines += [f"  {name:<11} {text}" for name, text in manifest["notes"].items()]
-    if counts["rejected"]:
-        lines.append(f"  rejected    {counts['rejected']:,}, see {path}/rejected.jsonl")
+        yield "human", evidence.human_labels(labels["human"], qrels)
+
+
+def _measures(manifest: dict[str, Any], path: Path) -> Iterator[tuple[str, str]]:
+    """What was rejected and spent, what the set can show, and where everything lies."""
+    from retgen.plan import NOT_STATED
+    from retgen.reporting import evidence
+
+    if rejected := manifest["counts"]["rejected"]:
+        yield "rejected", f"{rejected:,}, see {path}/rejected.jsonl"
     if any(one["model"] != "offline" for one in manifest["models"].values()):
         tokens, usd = manifest["tokens"], manifest["usd"]
         price = "at a price not known" if usd is None else f"${usd:.4f}"
-        lines.append(
-            f"  models      {manifest['calls']:,} calls, {manifest['cache_hits']:,} answers from "
-            f"the ledger, {tokens['in']:,} + {tokens['out']:,} tokens, {price}"
-        )
+        asked = f"{manifest['calls']:,} calls, {manifest['cache_hits']:,} answers from the ledger"
+        yield "models", f"{asked}, {tokens['in']:,} + {tokens['out']:,} tokens, {price}"
     # where a score is of something else, what is true of the whole corpus says nothing
-    elsewhere = bool(manifest["tests"])
-    if not elsewhere and (needed := evidence.dimensions_needed(manifest["certificate"])):
-        lines.append(f"  dimensions  {needed}")
-    candidate_sets = manifest["candidate_sets"]
-    baseline = evidence.query_blind(manifest["floors"], candidate_sets=candidate_sets)
+    elsewhere, candidate_sets = bool(manifest["tests"]), manifest["candidate_sets"]
+    if not elsewhere:
+        yield "dimensions", evidence.dimensions_needed(manifest["certificate"]) or ""
     # own documents are no set that was balanced against such rankings
-    if baseline and not traced and (candidate_sets or not elsewhere):
-        lines.append(f"  baseline    {baseline}")
+    if not evidence.traces_labels(manifest["family"]) and (candidate_sets or not elsewhere):
+        blind = evidence.query_blind(manifest["floors"], candidate_sets=candidate_sets)
+        yield "baseline", blind or ""
     if origin := manifest.get("origin"):
-        lines.append(
-            f"  origin      AUC {origin['auc']:.3f} ({origin['low']:.3f} to {origin['high']:.3f}): "
-            "positives against hard negatives, without the query; 0.5 is chance"
+        yield (
+            "origin",
+            f"AUC {origin['auc']:.3f} ({origin['low']:.3f} to {origin['high']:.3f}): positives "
+            "against hard negatives, without the query; 0.5 is chance",
         )
     if unstated := [part for part, one in manifest["licences"].items() if one == NOT_STATED]:
-        lines.append(
-            f"  licence     of the {', '.join(unstated)} not stated: `gen publish --licence` does"
-        )
+        yield "licence", f"of the {', '.join(unstated)} not stated: `gen publish --licence` does"
     if any(name.startswith("training/") for name in manifest["files"]):
-        lines.append(f"  training    {path}/training")
-    lines += [f"  data        {path}/dataset", f"  report      {path}/report.html"]
-    return "\n".join(lines)
+        yield "training", f"{path}/training"
+    yield from (("data", f"{path}/dataset"), ("report", f"{path}/report.html"))

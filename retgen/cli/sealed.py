@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import typer
 
@@ -23,10 +21,6 @@ from retgen.cli.base import (
     shown_progress,
 )
 from retgen.errors import SealBroken, SealUnchecked
-
-if TYPE_CHECKING:
-    from retgen.evaluation.scoring.result import Evaluation
-    from retgen.sealed.verify import OpenedSet
 
 commands = typer.Typer(
     help="Test sets that are committed to, opened after a round, and made again by anybody.",
@@ -79,7 +73,7 @@ def make_command(
         f"  publish now         {where}/commitment.json\n"
         f"  give to submitters  {where}/public\n"
         f"  keep to yourself    {where}/private\n"
-        f"Score with  gen eval {where} --sealed --run SUBMISSION.trec\n"
+        f"Score with  gen eval {where}/private/run/{result.name} --run SUBMISSION.trec\n"
         f"Open with   gen sealed reveal {where}"
     )
     print_result(result._asdict(), lambda: text, json, quiet)
@@ -98,7 +92,7 @@ def reveal_command(dir_: Path, json: Json = False, quiet: Quiet = False) -> None
     result = reveal_sealed(dir_)
     text = (
         f"{result.path}/reveal.json: publish it. Anybody checks it with\n"
-        "  gen sealed verify commitment.json reveal.json\n"
+        "  gen sealed verify commitment.json reveal.json --out SET, then: gen eval SET ...\n"
         f"The next set: gen sealed make RECIPE --round {result.round + 1}"
     )
     print_result(result._asdict(), lambda: text, json, quiet)
@@ -149,36 +143,3 @@ def verify_command(
         + (f"\nThe set is in {result.path}" if result.path else "")
     )
     print_result({"ok": True, **result._asdict()}, lambda: text, json, quiet)
-
-
-def print_scores(result: Evaluation, opened: OpenedSet, json: bool, quiet: bool) -> None:
-    """Tables of measures on a sealed set; no notes, which may name queries, and no details.
-
-    Until the reveal nothing is broken down by groups of queries, which tells more of each.
-    """
-    from retgen.evaluation.scoring.page import page_of
-
-    reveal, whole = opened.reveal, result
-    if not opened.revealed:
-        whole = replace(result, datasets=[replace(one, parts=[]) for one in result.datasets])
-    if json:
-        content = whole.to_json()
-        for system in content["results"]:
-            system.pop("details", None)
-        print_json(
-            {
-                "dataset": reveal.name,
-                "commitment": reveal.commitment,
-                "round": reveal.round,
-                "revealed": opened.revealed,
-                **{
-                    key: content[key]
-                    for key in ("split", "documents", "queries", "results", "floors")
-                },
-            }
-        )
-    elif not quiet:
-        print(page_of(whole).terminal(result.folder / "eval.html"))
-        print(f"{reveal.name}, round {reveal.round}, commitment {reveal.commitment}")
-        if not opened.revealed:
-            print(f"keep {result.folder} to yourself: scores by query tell of the qrels")

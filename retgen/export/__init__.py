@@ -5,16 +5,13 @@ A layout is one file in `layouts/`. What it writes appears under its name when a
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
-from dataclasses import replace
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from retgen.data import Dataset, open_dataset, pair_tables
 from retgen.errors import UsageError
 from retgen.export.facts import DatasetFacts, facts_of
-from retgen.export.files import file_with_times, table_to_parquet
 from retgen.export.layouts import LayoutCard, layout
 from retgen.export.records import ExportJob
 from retgen.markdown import escape_markdown, front_matter, markdown_table
@@ -69,26 +66,9 @@ def write_export(
     own = sorted((dataset.run or dataset.root).glob("training/*.parquet"))
     with whole_folder(final) as folder:
         job = ExportJob(dataset, path, folder, facts, splits, pair_tables(own))
-        card = _with_texts_kept(job, chosen.write(job))
+        card = chosen.write(job)
         write_file(folder / "README.md", _readme(job, card))
     return ExportResult(final, job.notes)
-
-
-def _with_texts_kept(job: ExportJob, card: LayoutCard) -> LayoutCard:
-    """The card of a layout, all its files Parquet where `load_dataset` would guess JSON Lines."""
-    if not card.configs or file_with_times(job.folder) is None:
-        return card
-    for path in job.folder.rglob("*.jsonl"):
-        table_to_parquet(path, path.with_suffix(".parquet"))
-        path.unlink()
-    job.notes[:] = [note.replace(".jsonl", ".parquet") for note in job.notes]
-    usage = card.usage.replace(".jsonl", ".parquet").replace("name json", "name parquet")
-    why = "Ids or texts look like dates, which readers of JSON Lines take for times: so, Parquet."
-    configs = {
-        name: {split: re.sub(r"\.jsonl$", ".parquet", path) for split, path in files.items()}
-        for name, files in card.configs.items()
-    }
-    return replace(card, usage=f"{usage}\n\n{why}", configs=configs)
 
 
 def _default_folder(dataset: Dataset, path: Path, to: str) -> Path:

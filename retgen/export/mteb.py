@@ -1,4 +1,4 @@
-"""The task of a data set for MTEB: task.py with its `TaskMetadata`, and eval.yaml for the Hub.
+"""The task of a data set for MTEB: task.py with its `TaskMetadata`.
 
 A run knows most fields; what only the user knows stands in mteb.yaml beside its recipe.
 """
@@ -6,7 +6,7 @@ A run knows most fields; what only the user knows stands in mteb.yaml beside its
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -21,7 +21,7 @@ from retgen.messages import did_you_mean
 from retgen.recipe import load_recipe
 from retgen.reporting import evidence
 from retgen.write import make_folder, write_file
-from retgen.yaml_text import read_yaml, to_yaml
+from retgen.yaml_text import read_yaml
 
 # fields that nothing in a run can tell, and what to write there
 _YOURS = {
@@ -40,47 +40,10 @@ _DEEPEST = 1000  # MTEB ranks no further
 _REPOSITORY = re.compile(r"[\w.-]+/[\w.-]+")
 
 
-def _is_measure(value: Any) -> bool:
-    k = str(value).rpartition("_at_")[2]
-    known = bool(measure_of_mteb(str(value)))
-    return known and str(int(k)) == k and 0 < int(k) <= _DEEPEST
-
-
-def _are_texts(value: Any) -> bool:
-    return isinstance(value, list) and all(isinstance(one, str) for one in value)
-
-
-def _are_days(value: Any) -> bool:
-    days = list(map(str, value)) if isinstance(value, list) else []
-    return len(days) == 2 and all(re.fullmatch(r"\d{4}-\d\d-\d\d", day) for day in days)
-
-
-def _is_prompt(value: Any) -> bool:
-    sides = value if isinstance(value, dict) else {"query": value}
-    return {*sides} <= {"query", "document"} and _are_texts(list(sides.values()))
-
-
-_LIST = _are_texts, "a list of texts, [A, B]"
-# the shape of a field that is no text; whether MTEB knows its words is for MTEB to say
-_SHAPES: Mapping[str, tuple[Callable[[Any], bool], str]] = {
-    "main_score": (
-        _is_measure,
-        f"a measure of MTEB up to {_DEEPEST}, as ndcg_at_10 or recall_at_2",
-    ),
-    "is_public": (lambda value: isinstance(value, bool), "true or false"),
-    "date": (_are_days, "the first and the last day, [2024-01-01, 2024-12-31]"),
-    # a task without languages is none
-    "eval_langs": (lambda value: bool(value) and _are_texts(value), "a list of texts, [eng-Latn]"),
-    "prompt": (_is_prompt, "a text, or texts for query and document"),
-    **dict.fromkeys(("domains", "task_subtypes", "dialect", "adapted_from"), _LIST),
-}
-_TEXT = (lambda value: isinstance(value, str)), "a text"
-
-
 def write_mteb(
     root: Path, below: str, facts: DatasetFacts, run: Path | None, *, loaded_as: str = ""
 ) -> None:
-    """Write task.py `below` the tables at `root`, and eval.yaml there.
+    """Write task.py `below` the tables at `root`.
 
     `run`: its directory; `loaded_as`: what `load_dataset` is given.
     Raises `DatasetError` for invalid rows, `UsageError` for an mteb.yaml that states what is no
@@ -92,7 +55,6 @@ def write_mteb(
     own = _queries_are_documents(dataset, root)
     make_folder(root / below)
     write_file(root / below / "task.py", module(fields, repository, own, 1 if below else 0))
-    write_file(root / "eval.yaml", eval_yaml(fields))
 
 
 def fields_of(
@@ -146,7 +108,10 @@ def _queries_are_documents(dataset: Dataset, path: Path) -> bool:
 
 
 def _user_fields(path: Path) -> dict[str, Any]:
-    """What the user says of the fields. Raises `UsageError` for what is none of them."""
+    """What the user says of the fields. Raises `UsageError` for what is none of them.
+
+    Whether MTEB takes their values is for MTEB to say.
+    """
     if not path.exists():
         return {}
     stated = read_yaml(path, error=UsageError) or {}
@@ -159,12 +124,16 @@ def _user_fields(path: Path) -> dict[str, Any]:
                 f"{path}: {key!r} is no field to state{did_you_mean(str(key), possible) or '.'} "
                 f"Possible: {', '.join(possible)}"
             )
-    for key, value in stated.items():
-        fits, wanted = _SHAPES.get(key, _TEXT)
-        if value is not None and not fits(value):
-            raise UsageError(f"{path}: {key} has to be {wanted}, not {str(value)[:80]!r}")
-    days = {"date": tuple(map(str, stated["date"]))} if stated.get("date") else {}
-    return {key: value for key, value in stated.items() if value is not None} | days
+    known = {key: value for key, value in stated.items() if value is not None}
+    name, mark, k = str(known.get("main_score", "ndcg_at_10")).rpartition("_at_")
+    if not (measure_of_mteb(f"{name}{mark}{k}") and 0 < int(k) <= _DEEPEST):
+        raise UsageError(
+            f"{path}: main_score has to be a measure of MTEB up to {_DEEPEST}, as ndcg_at_10 or "
+            f"recall_at_2, not {known['main_score']!r}"
+        )
+    if isinstance(known.get("date"), list):
+        known["date"] = tuple(map(str, known["date"]))
+    return known
 
 
 def _run_fields(run: Path) -> dict[str, Any]:
@@ -238,26 +207,6 @@ def module(fields: Mapping[str, Any], repository: str | None, own: bool, up: int
         measure=f"{_MEASURES.get(name, name)}@{depth}",
         own="    ignore_identical_ids = True\n" if own else "",
     )
-
-
-def eval_yaml(fields: Mapping[str, Any]) -> str:
-    """eval.yaml of a benchmark on the Hub, with the ids under which MTEB reports its scores.
-
-    The keys are those of the Hub (docs/hub/eval-results) and of MTEB's `HFEvalMeta`.
-    """
-    name = fields["name"]
-    tasks: list[dict[str, str]] = [{"id": name}]  # over all splits
-    tasks += [
-        {"id": f"{name}_default_{split}", "config": "default", "split": split}
-        for split in fields["eval_splits"]
-    ]
-    tree = {
-        "name": name,
-        "description": fields["description"],
-        "evaluation_framework": "mteb",
-        "tasks": tasks,
-    }
-    return to_yaml(tree, width=None)
 
 
 _MODULE = '''"""The MTEB task of this data set: python task.py MODEL"""

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from retgen.data import HIGHEST_GRADE, Dataset, Document, Qrel, Query, training_pairs
+from retgen.dataset_files import missing_table_hint
 from retgen.errors import DatasetError
 from retgen.export.facts import DatasetFacts
 from retgen.markdown import escape_markdown
@@ -117,9 +118,10 @@ class ExportJob:
                 )
         if not self._answered:
             what = "no qrel is above 0" if self.dataset.qrels else "it has no qrels"
+            hint = "" if self.dataset.qrels else missing_table_hint(self.dataset.root, "qrels")
             raise DatasetError(
                 f"{self.path}: {what}, so no query has a document to find and there is nothing to "
-                "export"
+                f"export{'.' * bool(hint)}{hint}"
             )
         return tuple(one for one in self._answered if not self.wanted or one in self.wanted)
 

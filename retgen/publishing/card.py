@@ -31,12 +31,12 @@ def card(
     folder: Path,
     tables: Sequence[Mapping[str, Any]],
     notes: Sequence[str],
-    scored: str | None,
+    scored: bool,
 ) -> str:
     """The card of a tree. `folder`: with the tables, and the card that their layout has written.
 
     `tables`: configurations beside those of the layout. `notes`: on what the layout left out or
-    put apart. `scored`: what an evaluation says.
+    put apart. `scored`: the tree holds the scores of an evaluation.
     """
     header = _header(run, folder, tables)
     rows = _rows(folder, header)
@@ -51,8 +51,8 @@ def card(
     if notes:
         lines += [*(f"- {escape_markdown(note)}." for note in notes), ""]
     lines += [others]
-    if scored is not None:
-        lines += _scores_section(scored)
+    if scored:
+        lines += ["## Scores", "", f"Of `gen eval`: [{SCORES}]({SCORES}).", ""]
     if run.review is not None:
         lines += ["## Review", ""]
         lines += [f"- {escape_markdown(one)}" for one in findings(run.review)]
@@ -210,7 +210,7 @@ def _run_configs(
 
 
 def evaluation_page(run: PublishedRun) -> str | None:
-    """The page of scores in RUN/eval, headings one deeper; None where there is none of this data.
+    """The page of scores in RUN/eval; None where there is none of this data.
 
     A model that was a folder of this machine is called by the folder's own name.
     """
@@ -221,14 +221,4 @@ def evaluation_page(run: PublishedRun) -> str | None:
     for model in sorted(models, key=len, reverse=True):
         if "/" in model and Path(model).expanduser().exists():
             text = text.replace(model, Path(model).name)
-    text = re.sub(r"\A# .*\n+", "", text)  # the name of the data set
-    return re.sub(r"(?m)^(#+ )", r"#\1", text)
-
-
-def _scores_section(text: str) -> list[str]:
-    """The summary and the first table, for a card that links the rest."""
-    summary, _, sections = text.partition("### ")
-    lines = ["## Scores", "", summary.strip(), ""]
-    if table := re.search(r"(?m)^\|.*(?:\n\|.*)*", sections):
-        lines += [table[0], ""]
-    return [*lines, f"Of `gen eval`; [{SCORES}]({SCORES}) has all of them.", ""]
+    return text

@@ -11,7 +11,7 @@ from typing import Any
 
 import orjson
 
-from retgen.errors import ChecksFailed, DatasetError, RetgenError, UsageError
+from retgen.errors import ChecksFailed, DatasetError, UsageError
 from retgen.markdown import escape_markdown
 from retgen.recipe import Recipe, load_recipe
 from retgen.reporting.card import check_licence
@@ -166,13 +166,13 @@ def _findings(run: Path) -> list[dict[str, Any]] | None:
 
 
 def _manifest(run: Path) -> dict[str, Any]:
-    if not run.exists():
-        raise UsageError(f"{run} does not exist. Give the folder of a run")
     if not (run / "recipe.yaml").is_file():
+        what = "is not a run directory: it has no recipe.yaml, nor a training: it has no "
         raise UsageError(
-            f"{run} is not a run directory: it has no recipe.yaml, nor a training: it has no "
-            "identity.json. What `gen run` and `gen train` made is published; another data set is "
-            "written with `gen export --to parquet`"
+            f"{run} {what}identity.json. What `gen run` and `gen train` made is published; another "
+            "data set is written with `gen export --to parquet`"
+            if run.exists()
+            else f"{run} does not exist. Give the folder of a run"
         )
     path = run / "manifest.json"
     try:
@@ -180,33 +180,27 @@ def _manifest(run: Path) -> dict[str, Any]:
         if isinstance(manifest["name"], str) and isinstance(manifest["files"], dict):
             return dict(manifest)
     except FileNotFoundError as error:
-        raise _without_manifest(run) from error
+        failed = [
+            f"\n  {one['rule']}: {one['message']}"
+            for one in _findings(run) or ()
+            if one.get("severity") == "error"
+        ]
+        if failed:
+            raise ChecksFailed(
+                f"{run}: the data did not pass its checks, so the run has no manifest.json, and "
+                "nothing gives the evidence for its labels. Not even --force publishes it:"
+                + "".join(failed[:3])
+                + "\nChange the recipe, and run it again with --fresh. A check that is no proof "
+                "can be switched off there, by its name and with a reason (`validate: {off: {RULE: "
+                "why}}`): the card then says so. Nothing was published"
+            ) from error
+        raise DatasetError(
+            f"{run} has no manifest.json, which is written last: the run is unfinished. "
+            f"`gen run {run}/recipe.yaml --out {run}` ends it. Nothing was published"
+        ) from error
     except (OSError, ValueError, KeyError, TypeError):
         pass
     raise DatasetError(f"{path} is damaged; make the run again with --fresh")
-
-
-def _without_manifest(run: Path) -> RetgenError:
-    """Why a run has none, and what to do."""
-    failed = [
-        f"{one['rule']}: {one['message']}"
-        for one in _findings(run) or ()
-        if one.get("severity") == "error"
-    ]
-    if not failed:
-        return DatasetError(
-            f"{run} has no manifest.json, which is written last: the run is unfinished. "
-            f"`gen run {run}/recipe.yaml --out {run}` ends it. Nothing was published"
-        )
-    more = f"\n  and {len(failed) - 3} more" if len(failed) > 3 else ""
-    return ChecksFailed(
-        f"{run}: the data did not pass its checks, so the run has no manifest.json, and nothing "
-        "gives the evidence for its labels. Not even --force publishes it:"
-        + "".join(f"\n  {one}" for one in failed[:3])
-        + f"{more}\nChange the recipe, and run it again with --fresh. A check that is no proof can "
-        "be switched off there, by its name and with a reason (`validate: {off: {RULE: why}}`): "
-        "the card then says so. Nothing was published"
-    )
 
 
 def _review_summary(run: Path) -> dict[str, Any] | None:

@@ -48,8 +48,8 @@ def write_tree(run: PublishedRun, loaded_as: str, folder: Path) -> Tree:
     write_mteb(folder, "mteb", facts, run.path, loaded_as=loaded_as)
     scored = evaluation_page(run)
     if scored is not None:
-        write_file(folder / SCORES, f"# Scores\n\n{scored}")
-    text = card(run, loaded_as, folder, tables, exported.notes, scored)
+        write_file(folder / SCORES, scored)
+    text = card(run, loaded_as, folder, tables, exported.notes, scored is not None)
     write_file(folder / "README.md", text)
     paths = sorted(p.relative_to(folder).as_posix() for p in folder.rglob("*") if p.is_file())
     return listed_tree(run.name, folder, {path: file_info(folder / path) for path in paths})

@@ -108,17 +108,17 @@ def _counts(states: Sequence[tuple[Item, Consensus]]) -> dict[str, int]:
 
 
 def _rate(states: Sequence[tuple[Item, Consensus]], population: int) -> dict[str, Any]:
-    """Counts with the error rate and its upper bound.
+    """Counts with the error rate of clear verdicts and its upper bound.
 
-    `at_most`: Clopper and Pearson's one-sided 95% bound, where items that nobody can tell count as
-    wrong; the rate itself once all labels are settled. None where nothing is settled.
+    `at_most`: Clopper and Pearson's one-sided 95% bound, where items without a clear verdict
+    (nobody can tell, or people disagree) count as wrong; exact once all labels are judged.
     """
     counts = _counts(states)
-    settled, told = counts["settled"], counts["settled"] - counts["unsure"]
+    clear, unclear = counts["settled"] - counts["unsure"], counts["unsure"] + counts["open"]
     return {
         **counts,
-        "rate": counts["wrong"] / told if told else None,
-        "at_most": upper_bound(counts["wrong"] + counts["unsure"], settled, population),
+        "rate": counts["wrong"] / clear if clear else None,
+        "at_most": upper_bound(counts["wrong"] + unclear, clear + unclear, population),
     }
 
 
@@ -203,18 +203,17 @@ def findings(result: Mapping[str, Any]) -> list[str]:
     for one in result["labels"]:
         if not one["size"]:
             continue
+        clear, unclear = one["settled"] - one["unsure"], one["unsure"] + one["open"]
         line = f"Label {grade_words(float(one['label']), result['grades'])}: "
         if not one["settled"]:
             line += "no verdict is settled yet"
-        elif one["settled"] < one["population"] or one["unsure"]:
-            line += f"{one['wrong']:,} of {one['settled']:,} judged labels are wrong "
+        elif clear == one["population"]:
+            line += f"{one['wrong']:,} of all {clear:,} labels are wrong ({one['rate']:.1%})"
+        else:
+            line += f"{one['wrong']:,} of {clear:,} judged labels are wrong "
             line += f"({one['rate'] or 0:.1%}); at most {as_percent(one['at_most'])} of all "
             line += f"{one['population']:,} are, with 95% confidence"
-            line += f", counting {one['unsure']:,} that people cannot tell" * bool(one["unsure"])
-        else:
-            line += (
-                f"{one['wrong']:,} of all {one['settled']:,} labels are wrong ({one['rate']:.1%})"
-            )
+            line += f", counting {unclear:,} without a clear verdict" * bool(unclear)
         lines.append(f"{line}.")
     missing = result["missing"]
     if missing["settled"]:
@@ -276,7 +275,7 @@ def report_text(page: Page, path: Path) -> str:
 _NOTES = [
     "A label is wrong if people call a positive not relevant, or a judged zero relevant.",
     "The bound is Clopper and Pearson's upper end at 95% confidence. It takes settled verdicts for "
-    "right, and those that people could not tell for errors.",
+    "right, and pairs for wrong that people cannot tell or disagree on.",
     "Pairs that look like missing labels are the most suspicious ones, no random sample: their "
     "share says nothing of other pairs.",
     "Agreement is that of first verdicts, before anything was settled.",

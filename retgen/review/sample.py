@@ -7,7 +7,7 @@ crowd them out.
 Part 2, *missing*: pairs that look like missing labels. For each query a few retrievers rank the
 corpus; what they rank first without a positive label comes first here, pairs that nobody judged
 before judged zeros. These pairs are chosen, not sampled, so the report counts them and states no
-rate.
+rate. A set without labels has this part only, query by query, and as many pairs as the sample.
 """
 
 from __future__ import annotations
@@ -61,11 +61,6 @@ def draw(
     Raises `DatasetError` and `UsageError`.
     """
     collection = load(path, split, progress, every_query=True)
-    if not collection.queries:
-        raise UsageError(
-            f"{path}: no query belongs to split {collection.split}; "
-            f"splits: {', '.join(collection.dataset.qrels)}"
-        )
     labels = [
         JudgedPair(query_id, doc_id, float(label))
         for query_id, judged in collection.qrels.items()
@@ -74,8 +69,11 @@ def draw(
     ]
     sample = _sample(labels, settings.size)
     suspects = _suspects(collection, settings.pool, set(sample), progress)
+    candidates = suspects[: settings.size // 2 if sample else settings.size]
+    if not sample:  # nothing is labelled yet: people judge query by query
+        candidates.sort(key=lambda one: one.query_id)
     chosen: list[tuple[Part, JudgedPair]] = [("labels", one) for one in sample]
-    chosen += [("missing", one) for one in suspects[: settings.size // 2]]
+    chosen += [("missing", one) for one in candidates]
     if not chosen:
         raise UsageError(
             f"{path}: there is nothing to judge in split {collection.split}: no pair has a label, "
@@ -114,7 +112,7 @@ def _suspects(
     """Pairs without a positive label that the retrievers find, most suspicious first."""
     options, depth = Options(cache=cache_folder()), min(DEPTH, collection.documents)
     score: defaultdict[tuple[int, int], float] = defaultdict(float)  # sum of 1 / rank
-    for name in pool if tuple(pool) != NO_POOL else ():
+    for name in pool if tuple(pool) != NO_POOL and collection.queries else ():
         for ranked in rank_corpus(retriever(name, options), collection, depth, progress):
             for row, found in enumerate(ranked.rankings.documents.tolist()):
                 for rank, index in enumerate(found, start=1):

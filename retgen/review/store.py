@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import sqlite3
+import threading
 from collections.abc import Iterable, Iterator
 from contextlib import closing, contextmanager
 from datetime import UTC, datetime
@@ -40,6 +41,7 @@ class Store:
 
     def __init__(self, path: Path) -> None:
         self.path = path
+        self._turn, self._known, self._seal = threading.Lock(), list[Verdict](), ""
         with self._connection() as connection:
             connection.execute("PRAGMA journal_mode = WAL")
             connection.executescript(_TABLES)
@@ -139,13 +141,21 @@ class Store:
         return numbers
 
     def verdicts(self) -> list[Verdict]:
-        """All verdicts in order of arrival. Raises `DatasetError` if any was changed or removed."""
-        with self._reading() as connection:
-            rows = connection.execute("SELECT number, verdict FROM verdicts ORDER BY number")
-            pairs = rows.fetchall()
-            if _sealed(text for _, text in pairs) != (_value(connection, "seal") or ""):
+        """All verdicts in order of arrival. Raises `DatasetError` if any was changed or removed.
+
+        Rows that were read before are not read again.
+        """
+        with self._turn, self._reading() as connection:
+            rows = connection.execute(
+                "SELECT number, verdict FROM verdicts WHERE number > ? ORDER BY number",
+                (self._known[-1].number if self._known else 0,),
+            ).fetchall()
+            seal = _sealed((text for _, text in rows), self._seal)
+            if seal != (_value(connection, "seal") or ""):
                 raise ValueError("its verdicts are not those that were kept")
-            return [_VERDICT.validate_json(text)._replace(number=n) for n, text in pairs]
+            self._known += [_VERDICT.validate_json(text)._replace(number=n) for n, text in rows]
+            self._seal = seal
+            return [*self._known]
 
 
 def _value(connection: sqlite3.Connection, key: str) -> str | None:

@@ -137,15 +137,13 @@ def check_pair(commitment: Path, reveal: Path) -> Reveal:
             f"{reveal} is not what {commitment} commits to: its SHA-256 is {found}, committed is "
             f"{committed[:64]!r}{cut}",
         )
-    result = read_reveal(reveal)
+    result = _reveal_of(reveal, raw)
     if public != result.commitment_file():
         raise SealBroken("sealed/commitment", f"{commitment} is not that of {reveal}")
     return result
 
 
-def read_reveal(path: Path) -> Reveal:
-    """A reveal.json by itself. Raises `SealBroken` for what is none."""
-    raw = _bytes_of(path)
+def _reveal_of(path: Path, raw: bytes) -> Reveal:
     try:
         result = Reveal.model_validate(_parsed(path, "reveal", raw))
         is_canonical = result.raw() == raw

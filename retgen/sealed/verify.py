@@ -1,35 +1,19 @@
-"""`gen sealed verify` and `gen eval --sealed`: a set made again from its reveal, and scored."""
+"""`gen sealed verify`: a set made again from its reveal, and compared."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import NamedTuple
 
-from retgen.data import open_dataset
-from retgen.errors import ChecksFailed, DatasetError, RecipeError, SealBroken, UsageError
+from retgen.errors import ChecksFailed, RecipeError, SealBroken, UsageError
 from retgen.progress import Progress, no_progress
 from retgen.recipe import load_recipe, written_out
 from retgen.run import run
-from retgen.sealed.make import sealed_folder, table_digests, unsealable, write_public
-from retgen.sealed.statements import (
-    COMMITMENT,
-    PRIVATE,
-    REVEAL,
-    RUN,
-    FileDigest,
-    Reveal,
-    check_package,
-    check_pair,
-    digest_of,
-    read_reveal,
-)
-from retgen.search.rankings import run_lines
-from retgen.write import cache_folder, make_folder, scratch_folder, write_file
+from retgen.sealed.make import table_digests, unsealable, write_public
+from retgen.sealed.statements import FileDigest, Reveal, check_package, check_pair, digest_of
+from retgen.write import make_folder, scratch_folder, write_file
 from retgen.yaml_text import to_yaml
-
-if TYPE_CHECKING:  # slow to import
-    from retgen.evaluation.scoring.result import Evaluation
 
 
 class Verification(NamedTuple):
@@ -74,86 +58,6 @@ def verify_sealed(
     kept = str(out) if out else None
     count = len(stated.files)
     return Verification(stated.name, stated.commitment, stated.round, count, size, kept)
-
-
-class OpenedSet(NamedTuple):
-    """A sealed set that can be scored. `run`: with its qrels. `revealed`: they are public."""
-
-    run: Path
-    reveal: Reveal
-    revealed: bool
-
-
-def open_sealed(path: str | Path, progress: Progress = no_progress) -> OpenedSet:
-    """Its holder's set as it lies in private/, or one made again from its reveal.json.
-
-    The latter is made once, in sealed/ of the user's cache: a folder that came with the reveal is
-    not believed. Raises as `verify_sealed` does.
-    """
-    path = Path(path)
-    folder = path.parent if path.is_file() else sealed_folder(path)
-    private = folder / PRIVATE / REVEAL
-    file = path if path.is_file() else private if private.is_file() else folder / REVEAL
-    if not file.is_file():
-        raise UsageError(
-            f"{folder} holds neither private/ nor {REVEAL}: until it is revealed, its holder alone "
-            "can score"
-        )
-    known = folder / COMMITMENT
-    stated = check_pair(known, file) if known.is_file() else read_reveal(file)
-    check_package(stated.package)
-    if file == private:
-        home = private.parent / RUN / stated.name
-        what = f"{home} was changed since it was sealed"
-        _compare(stated.files, _found(home, stated.files), "sealed/bytes", what)
-        return OpenedSet(home, stated, (folder / REVEAL).is_file())
-    home = cache_folder() / "sealed" / f"{stated.name}-{stated.commitment[:16]}"
-    return OpenedSet(_make_again(stated, home, None, progress), stated, True)
-
-
-def evaluate_sealed(
-    path: str | Path,
-    *,
-    runs: Sequence[str | Path] = (),
-    progress: Progress = no_progress,
-    **given: Any,
-) -> tuple[Evaluation, OpenedSet]:
-    """Score submissions (TREC runs) and models on a sealed set, before or after its reveal.
-
-    What is written tells of the qrels: by default it lies in private/ before the reveal, then in
-    outputs/eval_NAME. `given`: as `evaluate` takes it. Raises `DatasetError` for a submission that
-    is not one of this set.
-    """
-    from retgen.evaluation.scoring.evaluate import evaluate
-
-    opened = open_sealed(path, progress)
-    for file in runs:
-        check_submission(opened.run, Path(file))
-    if given.get("out") is None and opened.revealed:
-        given["out"] = Path("outputs") / f"eval_{opened.run.name}"
-    return evaluate(opened.run, runs=runs, progress=progress, **given), opened
-
-
-def check_submission(run: Path, file: Path) -> None:
-    """Refuse a TREC run that does not rank documents of the corpus for every query.
-
-    `gen eval` notes and ignores what does not fit; here the notes would tell which queries count.
-    What ranks a document twice `gen eval` refuses as well. Raises `DatasetError`.
-    """
-    dataset = open_dataset(run)
-    queries = {query.query_id for query in dataset.queries.read()[0]}
-    lines = list(run_lines(file))
-    wanted = {doc for _, _, doc, _ in lines}
-    held = {one.doc_id for one in dataset.documents() if one.doc_id in wanted}
-    for number, query, doc, _ in lines:
-        for what, name, known in (("query", query, queries), ("document", doc, held)):
-            if name not in known:
-                raise DatasetError(f"{file}, line {number}: there is no {what} {name!r} in the set")
-    if missing := sorted(queries - {query for _, query, _, _ in lines}):
-        raise DatasetError(
-            f"{file}: ranks nothing for {len(missing):,} of {len(queries):,} queries, for example "
-            f"{missing[0]}; every query of queries.jsonl needs at least one document"
-        )
 
 
 def _make_again(stated: Reveal, home: Path, workers: int | None, progress: Progress) -> Path:

@@ -159,7 +159,8 @@ def html_page(html: str) -> Converted:
     mains = page.xpath("//main|//*[@role='main']")
     shown = mains[0] if len(mains) == 1 and has_words(mains[0].text_content()) else page
     anchors = {bare(one.text_content()): name for one, name in named}
-    first = [" ".join(one.text_content().split()) for one in headings]
+    own = [one for one in headings if shown in (page, *one.iterancestors())]
+    first = [" ".join(one.text_content().split()) for one in own]
     options = html_to_markdown.ConversionOptions(
         extract_metadata=False, escape_misc=False, compact_tables=True
     )
@@ -178,9 +179,9 @@ def bare(text: str) -> str:
 
 def _title(title: str, headings: list[str]) -> str:
     """The part of a page's title that one of its headings says, else the whole title."""
-    parts = _TITLE_PARTS.split(title)
-    said = (one for one in headings if one in parts)
-    return next(said, "") or title or next(iter(headings), "")
+    said = {bare(one) for one in headings}
+    parts = (one for one in _TITLE_PARTS.split(title) if bare(one) in said)
+    return next(parts, "") or title or next(iter(headings), "")
 
 
 def _drop_navigation(page: Any) -> None:
@@ -188,7 +189,7 @@ def _drop_navigation(page: Any) -> None:
     for element in page.xpath(_AROUND):
         if element.getparent() is not None:
             element.drop_tree()
-    for element in page.xpath("//body//*[@class or @id]"):
+    for element in page.xpath("//body//*[@class or @id][not(self::a or self::span)]"):
         names = f"{element.get('class', '')} {element.get('id', '')}".split()
         is_named = any(map(_NAVIGATION.fullmatch, names))
         inside = element.xpath("self::*[starts-with(name(), 'h')]|.//h1|.//h2|.//h3")

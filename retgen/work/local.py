@@ -77,7 +77,7 @@ def _start_workers(pool: ProcessPoolExecutor, workers: int) -> None:
 class Local(Engine):
     """Processes of this machine.
 
-    This process does the first `START` seconds of work itself, and all of it as the only worker:
+    This process does the first `START` seconds of computing itself, and all as the only worker:
     what is done by then is not worth starting others for.
     """
 
@@ -89,9 +89,9 @@ class Local(Engine):
     ) -> Generator[tuple[str, bytes]]:
         left, spent = iter(tasks), 0.0
         for name, task in left:
-            began = time.perf_counter()
+            began = time.process_time()
             result = work(context, task)
-            spent += time.perf_counter() - began
+            spent += time.process_time() - began
             yield name, result
             if self.workers > 1 and spent > START:
                 yield from self._map_in_pool(work, context, left)

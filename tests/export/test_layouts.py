@@ -173,9 +173,9 @@ def test_metadata_of_no_one_type_becomes_json(dataset: Write, tmp_path: Path) ->
 
 def test_mteb_keeps_queries_without_positives_apart(judged: Path, tmp_path: Path) -> None:
     folder = export(judged, "mteb", tmp_path / "mteb")
-    assert [row["_id"] for row in read_jsonl(folder / "queries.jsonl")] == ["q1", "q2", "q3"]
-    assert len(read_jsonl(folder / "qrels.jsonl")) == 4
-    assert read_jsonl(folder / "qrels_without_positives.jsonl") == [
+    assert pq.read_table(folder / "queries")["_id"].to_pylist() == ["q1", "q2", "q3"]
+    assert pq.read_table(folder / "qrels/test.parquet").num_rows == 4
+    assert pq.read_table(folder / "qrels_without_positives").to_pylist() == [
         {"query-id": "q0", "corpus-id": "d4", "score": 0}
     ]
     assert "main_score='ndcg_at_10'" in (folder / "task.py").read_text()
@@ -186,7 +186,7 @@ def test_mteb_keeps_queries_without_positives_apart(judged: Path, tmp_path: Path
     [
         ("parquet", "qrels_without_positives/dev.parquet"),
         ("beir", "qrels_without_positives/dev.tsv"),
-        ("mteb", "qrels_without_positives.dev.jsonl"),
+        ("mteb", "qrels_without_positives/dev.parquet"),
         ("trec", "qrels_without_positives.dev.txt"),
     ],
 )
@@ -198,7 +198,7 @@ def test_what_was_judged_in_a_split_without_a_positive_stays(
     folder = export(judged, to, tmp_path / to)
     assert file in files(folder)
     assert not [path for path in files(folder) if path.startswith(("qrels/dev", "qrels.dev"))]
-    if to == "parquet":
+    if file.endswith(".parquet"):
         assert pq.read_table(folder / file).to_pylist() == [json.loads(row)]
     assert file not in files(export(judged, to, tmp_path / "one", splits=["test"]))
 
@@ -267,6 +267,11 @@ def test_what_cannot_be_exported(
     assert refused(path, "beir", out) == (
         f"{path}: no qrel is above 0, so no query has a document to find and there is nothing to "
         "export"
+    )
+    (path / "qrels.jsonl").rename(path / "qrels.jsonl.gz")
+    assert refused(path, "beir", out) == (
+        f"{path}: it has no qrels, so no query has a document to find and there is nothing to "
+        "export. qrels.jsonl.gz is not read: unpack it, or write it as JSON Lines or Parquet."
     )
     path = made("gone", [("q", "d", 1), ("q", "lost", 1)])
     for to in ("tevatron", "flagembedding", "sentence-transformers"):
@@ -362,54 +367,33 @@ def dated(dataset: Write) -> Path:
 
 
 DAYS = [f"2023-01-0{i}" for i in range(1, 7)]
-LOADED = {
-    "mteb": {
-        "corpus": ("_id", ["readme", *DAYS]),
-        "queries": ("_id", [f"q{day}" for day in DAYS]),
-        "default": ("corpus-id", [*DAYS, DAYS[1]]),
-    },
-    "tevatron": {
-        "corpus": ("docid", ["readme", *DAYS]),
-        "queries": ("query_id", [f"q{day}" for day in DAYS]),
-        "default": (
-            "positive_passages",
-            [[{"docid": DAYS[0], "title": "", "text": "note on thing 1"}]],
-        ),
-    },
-}
 
 
 @pytest.mark.filterwarnings("ignore")  # what other libraries deprecate is theirs
-@pytest.mark.parametrize("to", LOADED)
-def test_ids_that_look_like_dates_stay_texts(dated: Path, tmp_path: Path, to: str) -> None:
-    from datasets import load_dataset
-
-    folder, notes = write_export(dated, to, tmp_path / to)
-    for config, (column, values) in LOADED[to].items():
-        loaded = load_dataset(str(folder), config, cache_dir=str(tmp_path / "hf"))
-        (table,) = loaded.values()
+def test_ids_that_look_like_dates_stay_texts(dated: Path, tmp_path: Path) -> None:
+    folder = export(dated, "mteb", tmp_path / "mteb")
+    for config, column, values in (
+        ("corpus", "_id", ["readme", *DAYS]),
+        ("queries", "_id", [f"q{day}" for day in DAYS]),
+        ("default", "corpus-id", [*DAYS, DAYS[1]]),
+    ):
+        (table,) = load(folder, config, tmp_path).values()
         assert table[column][:] == values
-    assert not [*folder.rglob("*.jsonl")]
-    card = (folder / "README.md").read_text()
-    assert (
-        "\nIds or texts look like dates, which readers of JSON Lines take for times: so, Parquet.\n"
-        in card
-    )
-    if to == "tevatron":
-        assert (
-            "train --dataset_name parquet \\\n  --dataset_path FOLDER/train/test.parquet ..."
-            in card
-        )
-        assert notes == [
-            "split test: 5 queries have no judged negative, and none were made up: they are in "
-            "train/test.without_negatives.parquet"
-        ]
 
 
-def test_flagembedding_would_read_ids_as_times(dated: Path, tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("to", "file", "who"),
+    [
+        ("flagembedding", "evaluation/test_qrels.jsonl", "FlagEmbedding"),
+        ("tevatron", "train/test.jsonl", "Tevatron"),
+    ],
+)
+def test_ids_that_others_would_read_as_times(
+    dated: Path, tmp_path: Path, to: str, file: str, who: str
+) -> None:
     with pytest.raises(DatasetError) as error:
-        export(dated, "flagembedding", tmp_path / "out")
+        export(dated, to, tmp_path / "out")
     assert str(error.value) == (
-        f"{dated}: a column of evaluation/test_qrels.jsonl would hold nothing but dates, which "
-        "FlagEmbedding reads as times: give other ids or texts, or export --to parquet"
+        f"{dated}: a column of {file} would hold nothing but dates, which {who} reads as times: "
+        "give other ids or texts, or export --to parquet"
     )

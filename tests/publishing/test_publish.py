@@ -22,7 +22,6 @@ from tests.conftest import Gen
 FILES = [
     "README.md",
     "corpus/corpus.parquet",
-    "eval.yaml",
     "manifest.json",
     "mteb/task.py",
     "published.json",

@@ -102,7 +102,7 @@ def test_the_figures_are_those_of_the_file(judged: Judged) -> None:
         "waiting": waiting,
         "rate": pytest.approx(wrong / (len(of) - unsure)),
         "at_most": pytest.approx(
-            stats.beta.ppf(0.95, wrong + unsure + 1, len(of) - wrong - unsure)
+            stats.beta.ppf(0.95, wrong + unsure + disputed + 1, len(of) - wrong - unsure)
         ),
     }
     assert min(wrong, unsure, disputed, waiting) > 0
@@ -188,9 +188,9 @@ def test_what_a_sample_asks_and_shows(judged: Judged, limit_run: Path, tmp_path:
     (one,) = result["labels"]
     said, *rest = findings(result)
     assert said == (
-        f"Label relevant (1): {one['wrong']} of {one['settled']} judged labels are wrong "
-        f"({one['rate']:.1%}); at most {as_percent(one['at_most'])} of all 200 are, with 95% "
-        f"confidence, counting {one['unsure']} that people cannot tell."
+        f"Label relevant (1): {one['wrong']} of {one['settled'] - one['unsure']} judged labels are "
+        f"wrong ({one['rate']:.1%}); at most {as_percent(one['at_most'])} of all 200 are, with 95% "
+        f"confidence, counting {one['unsure'] + one['open']} without a clear verdict."
     )
     assert rest == []  # nothing of the other part is settled
     steps = next_steps(result)

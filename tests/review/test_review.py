@@ -106,6 +106,12 @@ def test_a_set_without_qrels_is_judged_from_its_pool(dataset: Callable[..., Path
     path = dataset({"d1": "fig", "d2": "plum"}, {"q1": "fig", "q2": "kiwi"}, [])
     (path / "qrels.jsonl").unlink()
     assert [(i.part, i.query_id, i.doc_id) for i in begin(path).items] == [("missing", "q1", "d1")]
+    fruit = dataset(
+        {f"d{i}": "fig" for i in range(9)}, {"q2": "fig", "q1": "fig"}, [], "unlabelled"
+    )
+    (fruit / "qrels.jsonl").unlink()
+    review = open_review(fruit, size=12, out=path.parent / "unlabelled_review")
+    assert [item.query_id for item in review.items] == ["q1"] * 6 + ["q2"] * 6
     with pytest.raises(UsageError, match="there is nothing to judge in split test: no pair has"):
         open_review(path, pool=["none"], out=path.parent / "none")
 

@@ -113,7 +113,7 @@ def test_a_second_call_does_nothing(tiny: Path, tmp_path: Path, gen: Gen) -> Non
         "  publish now         out/round-1/commitment.json\n"
         "  give to submitters  out/round-1/public\n"
         "  keep to yourself    out/round-1/private\n"
-        "Score with  gen eval out/round-1 --sealed --run SUBMISSION.trec\n"
+        "Score with  gen eval out/round-1/private/run/tiny --run SUBMISSION.trec\n"
         "Open with   gen sealed reveal out/round-1\n"
     )
 
@@ -216,7 +216,7 @@ def test_reveal_publishes_what_was_committed_to(sealed: Path, gen: Gen) -> None:
     assert (shown.returncode, shown.stderr) == (0, "")
     assert shown.stdout == (
         "holder/round-1/reveal.json: publish it. Anybody checks it with\n"
-        "  gen sealed verify commitment.json reveal.json\n"
+        "  gen sealed verify commitment.json reveal.json --out SET, then: gen eval SET ...\n"
         "The next set: gen sealed make RECIPE --round 2\n"
     )
     kept = (sealed / "private" / "reveal.json").read_bytes()

@@ -99,7 +99,7 @@ def test_a_page(tmp_path: Path) -> None:
         (f"{SENT.format('300; url=b.html')}<p>See b.", "A", "See b."),
         ("<title>A — site</title><h1>A</h1>", "A", "# A"),
         ("<title>A-b</title><h1>A</h1>", "A-b", "# A"),
-        ("<title>A | Help</title><h1>Help</h1><h2>A</h2>b", "Help", "# Help\n\n## A\n\nb"),
+        ("<title>A | Help</title><h1>Help</h1><h2>A</h2>b", "A", "# Help\n\n## A\n\nb"),
         ('<div class="docnav">Up | </div><p id="navbar"><a href="b">Home</a></p>c', "", "c"),
         ('<h2 id="menu">Menu</h2>b', "", "## Menu\n\nb"),
     ],

@@ -256,12 +256,6 @@ TABLES: list[tuple[str, Change, str, str]] = [
     ),
     (
         "ladders",
-        jsonl("tables/position.jsonl", swapped(0, 1, "Query4")),
-        EXPORTED,
-        "tables/position.jsonl, row 1: Query4 is not that of ladder ship-",
-    ),
-    (
-        "ladders",
         jsonl("tables/verdicts.jsonl", swapped(0, 2, "query-ids")),
         EXPORTED,
         "tables/verdicts.jsonl, row 1: ladder ship-",
@@ -271,30 +265,6 @@ TABLES: list[tuple[str, Change, str, str]] = [
         jsonl("tables/verdicts.jsonl", lambda rows: rows[0].update(model="gpt")),
         "regenerated",
         'tables/verdicts.jsonl is not what the recipe makes: row 1 model is "gpt", must be ""',
-    ),
-    (
-        "ladders",
-        jsonl("tables/review_queries.jsonl", swapped(0, 1, "query")),
-        EXPORTED,
-        "tables/review_queries.jsonl, row 1: its query is not that of q",
-    ),
-    (
-        "ladders",
-        jsonl("tables/review_labels.jsonl", lambda rows: rows[4].update(label=1)),
-        EXPORTED,
-        "tables/review_labels.jsonl, row 5: label is 1 of 10, the words say 8 of 10",
-    ),
-    (
-        "ladders",
-        jsonl("tables/review_labels.jsonl", lambda rows: rows.pop()),
-        "regenerated",
-        "tables/review_labels.jsonl is not what the recipe makes: row 66 is ",
-    ),
-    (
-        "ladders",
-        jsonl("tables/review_labels.jsonl", swapped(0, 4, "document")),
-        EXPORTED,
-        "tables/review_labels.jsonl, row 1: document is no document of ladder ship-",
     ),
     # what the proof cannot see, and the recipe does
     ("test", jsonl(CORPUS, alike), "limit-proof/twins", "have the attributes of another one"),

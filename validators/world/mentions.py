@@ -220,7 +220,8 @@ class MentionFinder:
 
     def _number(self, tokens: Sequence[str], i: int) -> tuple[int, Mention] | None:
         """A date, a year or a number with its unit that begins at a token."""
-        if day := day_of(tokens[i : i + 3]):
+        dates, years = (self._forms[kind].slots for kind in ("date", "year"))
+        if dates and (day := day_of(tokens[i : i + 3])):
             return i + 3, self._of("date", tokens[i : i + 3], day.isoformat())
         token = tokens[i]
         number = number_of(token)
@@ -230,7 +231,7 @@ class MentionFinder:
             stop = i + 1 + len(unit)
             if tuple(tokens[i + 1 : stop]) == unit:
                 return stop, self._of(mention, tokens[i:stop], number)
-        return (i + 1, self._of("year", [token], number)) if len(token) == 4 else None
+        return (i + 1, self._of("year", [token], number)) if years and len(token) == 4 else None
 
 
 def number_of(token: str) -> int | None:

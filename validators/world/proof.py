@@ -299,7 +299,7 @@ _WORD = re.compile(r"\w+")
 class ProseProof(WorldProof):
     """Holds free prose against what a model read from it, and derives the qrels from those facts.
 
-    No lexicon can read it. Proven is that metadata say what was read, that these are facts of the
+    No pattern can read it. Proven is that metadata say what was read, that these are facts of the
     domain whose values stand in the text, and, as for composed documents, that every query says
     what its metadata say and that the qrels follow from the facts.
     """

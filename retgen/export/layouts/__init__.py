@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from typing import ClassVar, NamedTuple
 
 from retgen.errors import DatasetError, UsageError
-from retgen.export.files import Row, write_table
+from retgen.export.files import Row, file_with_times, write_table
 from retgen.export.records import ExportJob, UnfitId
 from retgen.messages import did_you_mean
 from retgen.plugins import load_all
@@ -59,6 +59,8 @@ class Layout:
     `about`: what it holds, `readers`: who reads it, for the docs. `whole`: what of it holds whole
     numbers only, "" where fractions fit. `usage`: the card's text, with `{split}` and `{train}`
     for the first split to score and to train on. `apart`: where queries without positives are.
+    `guesses`: who reads its JSON Lines as
+    `load_dataset` does, which takes a column of nothing but dates for times; "" for nobody.
     """
 
     about: ClassVar[str] = ""
@@ -66,6 +68,7 @@ class Layout:
     whole: ClassVar[str] = ""
     usage: ClassVar[str] = ""
     apart: ClassVar[str] = ""
+    guesses: ClassVar[str] = ""
     tags: ClassVar[Sequence[str]] = ()
     tables: ClassVar[Sequence[Table]] = ()
 
@@ -92,6 +95,13 @@ class Layout:
                     configs.setdefault(table.config, {})[table.split or split] = path
                 if count and table.of == QUERIES_APART:
                     job.note(f"{count:,} queries have no positive: {self.apart}")
+        guessed = file_with_times(job.folder) if self.guesses else None
+        if guessed is not None:
+            raise DatasetError(
+                f"{job.path}: a column of {guessed.relative_to(job.folder)} would hold nothing but "
+                f"dates, which {self.guesses} reads as times: give other ids or texts, or export "
+                "--to parquet"
+            )
         names = {"{split}": job.splits[0], "{train}": job.training_splits()[0]}
         usage = self.usage
         for mark, name in names.items():

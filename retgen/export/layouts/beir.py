@@ -11,7 +11,7 @@ from collections.abc import Iterable, Iterator
 
 from retgen.data import Qrel
 from retgen.export.layouts import QRELS_APART, QUERIES_APART, Layout, Table
-from retgen.export.layouts.mteb import document_rows, queries_apart, query_rows
+from retgen.export.layouts.parquet import document_rows, queries_apart, query_rows
 from retgen.export.records import UnfitId
 
 # csv, which BEIR's loader reads with, ends a value or begins a quoted one at these

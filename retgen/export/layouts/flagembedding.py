@@ -12,9 +12,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 from retgen.data import Query
-from retgen.errors import DatasetError
-from retgen.export.files import file_with_times
-from retgen.export.layouts import QUERIES_APART, TRAINING, Layout, LayoutCard, Table
+from retgen.export.layouts import QUERIES_APART, TRAINING, Layout, Table
 from retgen.export.records import TRAIN, ExportJob, TrainingExample
 
 Rows = Iterator[Mapping[str, Any]]
@@ -64,6 +62,7 @@ class FlagEmbedding(Layout):
     )
     readers = "FlagEmbedding (finetune, evaluation)"
     whole = "FlagEmbedding's qrels"
+    guesses = "FlagEmbedding"
     apart = "they are in queries_without_positives.jsonl, so that no score counts them"
     tables = (
         Table("train/{split}.jsonl", with_negatives, of=TRAINING),
@@ -87,13 +86,3 @@ python -m FlagEmbedding.evaluation.custom --dataset_dir FOLDER/evaluation --spli
 
 Rows without negatives stand in train/SPLIT.without_negatives.jsonl and train with \
 `--train_group_size 1`."""
-
-    def write(self, job: ExportJob) -> LayoutCard:
-        card = super().write(job)
-        if (guessed := file_with_times(job.folder)) is not None:
-            raise DatasetError(
-                f"{job.path}: a column of {guessed.relative_to(job.folder)} would hold nothing but "
-                "dates, which FlagEmbedding reads as times: give other ids or texts, or export "
-                "--to parquet"
-            )
-        return card

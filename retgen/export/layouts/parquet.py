@@ -9,19 +9,42 @@ lengths cannot be stacked.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import replace
+from typing import Any
 
-from retgen.data import TableFiles
-from retgen.export.layouts import QUERIES_APART, Layout, LayoutCard, Table
-from retgen.export.layouts.mteb import (
-    Rows,
-    document_rows,
-    judgements,
-    queries_apart,
-    query_rows,
-)
+from retgen.data import GRADED, Qrel, Query, TableFiles
+from retgen.export.layouts import QRELS_APART, QUERIES_APART, Layout, LayoutCard, Table
 from retgen.export.records import ExportJob
+
+Rows = Iterator[Mapping[str, Any]]
+
+
+def document_rows(job: ExportJob) -> Rows:
+    """The corpus as BEIR, MTEB and the Hub have it."""
+    for doc_id, title, text, metadata in job.documents():
+        yield {"_id": doc_id, "title": title, "text": text, "metadata": metadata or {}}
+
+
+def query_rows(job: ExportJob) -> Rows:
+    """The queries with a positive, in the same layouts."""
+    return map(_query, job.queries())
+
+
+def queries_apart(job: ExportJob) -> Rows:
+    """Those without."""
+    return map(_query, job.queries(apart=True))
+
+
+def _query(one: Query) -> Mapping[str, Any]:
+    return {"_id": one.query_id, "text": one.text, "metadata": one.metadata or {}}
+
+
+def qrel_rows(qrels: Iterable[Qrel]) -> Rows:
+    """Qrels in the same layouts, but for BEIR's."""
+    for query_id, doc_id, relevance in qrels:
+        whole = int(relevance) if relevance == int(relevance) else relevance
+        yield {"query-id": query_id, "corpus-id": doc_id, "score": whole}
 
 
 def known(rows: Callable[[ExportJob], Rows]) -> Callable[[ExportJob], Rows]:
@@ -42,7 +65,17 @@ class Parquet(Layout):
     tables = (
         Table("corpus/corpus.parquet", known(document_rows), "corpus", "corpus"),
         Table("queries/queries.parquet", known(query_rows), "queries", "queries"),
-        *judgements("{stem}/{split}.parquet"),
+        Table("qrels/{split}.parquet", lambda job, split: qrel_rows(job.qrels(split)), "default"),
+        Table(
+            f"{GRADED}/{{split}}.parquet", lambda job, split: qrel_rows(job.grades(split)), "graded"
+        ),
+        # a scorer would count queries without positives as failures of every system
+        Table(
+            "qrels_without_positives/{split}.parquet",
+            lambda job, split: qrel_rows(job.qrels(split, apart=True)),
+            "qrels_without_positives",
+            of=QRELS_APART,
+        ),
         Table(
             "queries_without_positives/queries.parquet",
             known(queries_apart),

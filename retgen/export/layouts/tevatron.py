@@ -51,6 +51,7 @@ class Tevatron(Layout):
     )
     readers = "Tevatron (train, encode, search), trec_eval"
     whole = "TREC's qrels"
+    guesses = "Tevatron"
     apart = "they are in queries_without_positives.jsonl, so that no score counts them"
     tables = (
         Table("train/{split}.jsonl", with_negatives, "default", of=TRAINING),

@@ -5,9 +5,7 @@ Where its head has moved meanwhile, the Hub refuses the commit: two publishers n
 
 from __future__ import annotations
 
-import contextlib
 import os
-from collections.abc import Iterator
 from json import JSONDecodeError
 from pathlib import Path
 from typing import Any, NoReturn
@@ -103,7 +101,7 @@ class Hub(Destination):
 
     def put(self, tree: Tree, standing: Standing, changes: list[FileChange], message: str) -> str:
         """Commit what changes upon the head that was looked at."""
-        from huggingface_hub import CommitOperationAdd, CommitOperationDelete
+        from huggingface_hub import CommitOperationAdd, CommitOperationDelete, utils
 
         if standing.version is None:
             standing = self._created(tree)
@@ -114,14 +112,22 @@ class Hub(Destination):
             for one in changes
             if one.kind != "unchanged"
         ]
-        with self._errors(), _no_bars():
-            self._api.create_commit(
-                self.address,
-                operations,
-                repo_type=self._kind,
-                commit_message=message,
-                parent_commit=standing.version,
-            )
+        # the library draws bars whether or not there is a terminal
+        bars: Any = utils
+        before = bars.are_progress_bars_disabled()
+        bars.disable_progress_bars()
+        try:
+            with self._errors():
+                self._api.create_commit(
+                    self.address,
+                    operations,
+                    repo_type=self._kind,
+                    commit_message=message,
+                    parent_commit=standing.version,
+                )
+        finally:
+            if not before:
+                bars.enable_progress_bars()
         return self._page
 
     def _created(self, tree: Tree) -> Standing:
@@ -167,21 +173,3 @@ class Hub(Destination):
 def _stored(file: Any) -> StoredFile:
     digest = f"git {file.blob_id}" if file.lfs is None else f"sha256 {file.lfs.sha256}"
     return StoredFile(digest, file.size)
-
-
-@contextlib.contextmanager
-def _no_bars() -> Iterator[None]:
-    """Without the library's own bars: they are drawn whether or not there is a terminal."""
-    from huggingface_hub.utils import (  # type: ignore[attr-defined]
-        are_progress_bars_disabled,
-        disable_progress_bars,
-        enable_progress_bars,
-    )
-
-    before = are_progress_bars_disabled()
-    disable_progress_bars()
-    try:
-        yield
-    finally:
-        if not before:
-            enable_progress_bars()

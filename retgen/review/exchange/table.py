@@ -103,11 +103,9 @@ def read(path: Path, data: bytes) -> list[ImportedRow]:
 def _text(path: Path, data: bytes) -> str:
     if not data.strip():
         raise DatasetError(f"{path} is empty: it holds no verdicts")
-    # cp1252 is what Excel calls plain CSV
-    utf16 = data[:2] in (b"\xff\xfe", b"\xfe\xff")
-    for encoding in ("utf-16",) if utf16 else ("utf-8-sig", "cp1252"):
-        try:
-            return data.decode(encoding).replace("\0", "")
-        except UnicodeDecodeError:
-            continue
-    raise DatasetError(f"{path} is neither UTF-8 nor UTF-16: save it as CSV UTF-8")
+    encoding = "utf-16" if data[:2] in (b"\xff\xfe", b"\xfe\xff") else "utf-8-sig"
+    try:
+        text = data.decode(encoding)
+    except UnicodeDecodeError:
+        text = data.decode("cp1252", "replace")  # what Excel calls plain CSV
+    return text.replace("\0", "")

@@ -254,13 +254,11 @@ def _go(page: str, annotator: str, notice: str) -> Response:
 
 def _relevance(decision: str) -> int | None:
     """The relevance that a button stands for. Raises `RequestRefused` for anything else."""
-    if decision == "unsure":
-        return None
-    if decision not in ("0", "1", "2"):
+    if decision not in ("0", "1", "2", "unsure"):
         raise RequestRefused(
             400, "The form says nothing of the item.", "Go back and choose a button."
         )
-    return int(decision)
+    return None if decision == "unsure" else int(decision)
 
 
 def _line_ends(text: str) -> str:

@@ -66,7 +66,7 @@ def draw(
 
 
 def generic(query: Mapping[str, Any], document: Mapping[str, Any]) -> dict[str, Any]:
-    """Words of the query marked in the document, and the query's evidence span."""
+    """Mark the words of the query in the document, and the query's evidence span."""
     text = document["text"]
     return {
         "query": [highlights.Segment(query["text"])],
@@ -81,7 +81,7 @@ def generic(query: Mapping[str, Any], document: Mapping[str, Any]) -> dict[str, 
 
 
 def _evidence_spans(query: Mapping[str, Any], document: Mapping[str, Any]) -> list[highlights.Span]:
-    """`metadata.span` of a query, in characters of its source, as characters of the document."""
+    """Convert `metadata.span` of a query from characters of its source to those of the document."""
     of_query, of_document = query["metadata"], document["metadata"]
     source = of_query.get("source")
     if source is None or source != of_document.get("source"):
@@ -100,7 +100,7 @@ def _span(value: Any) -> tuple[int, int] | None:
 
 @cache
 def package_of(family: str) -> str:
-    """The package in which a family stands; "" for data sets of no family that is installed."""
+    """The package of a family; "" if no such family is installed."""
     from retgen.generators import families
     from retgen.generators import family as load
 
@@ -119,7 +119,7 @@ _HIDDEN = re.compile(
 
 
 def visible(text: str) -> Markup:
-    """A text escaped for HTML, each hidden character as its code point with its name."""
+    """Escape a text for HTML, and show each hidden character as its code point with its name."""
     parts, at = [], 0
     for match in _HIDDEN.finditer(text):
         parts += [escape(text[at : match.start()]), _named(match[0])]
@@ -134,5 +134,5 @@ def _named(character: str) -> Markup:
 
 
 def plain(text: str) -> str:
-    """A text for attributes and titles: hidden characters as their code points."""
+    """Show hidden characters of a text for attributes and titles as their code points."""
     return _HIDDEN.sub(lambda match: f"<U+{ord(match[0]):04X}>", text)

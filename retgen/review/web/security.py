@@ -1,11 +1,11 @@
-"""Who may ask: hosts, the token, where a form was sent from; and what every answer says.
+"""Check requests to the review page, and set the headers of its answers.
 
-- A page elsewhere posts forms to this one: Origin (or Referer) must be ours, and each form carries
-  a token that follows from the browser's cookie.
-- A name is made to point at this machine (DNS rebinding): the Host header must be one of ours.
-- Somebody else in the network: other hosts than loopback need the token of the printed address.
-- Texts of records that are HTML or scripts: templates escape, and no inline script may run.
-- Forms of any size: they are read up to `LARGEST` bytes.
+- A foreign page posts a form here: Origin (or Referer) must be ours, and each form carries a token
+  that follows from the browser's cookie.
+- A foreign name points at this machine (DNS rebinding): the Host header must be one of ours.
+- Another person in the network: hosts beyond loopback need the token of the printed address.
+- Texts of records hold HTML or scripts: templates escape them, and no inline script may run.
+- A form of any size: forms are read up to `LARGEST` bytes.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from starlette.datastructures import MutableHeaders
 from starlette.requests import ClientDisconnect
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-LARGEST = 4 * 1024 * 1024  # bytes of a form: three texts with their edits, percent-encoded
+LARGEST = 4 * 1024 * 1024  # bytes of a form
 _FIELDS = 32
 _KEPT = 30 * 24 * 3600  # seconds that a browser keeps the cookie
 _POLICY = (
@@ -49,7 +49,7 @@ _HEADERS = {
 
 
 class RequestRefused(Exception):
-    """A request that is not answered as asked; `status`, and what the person should know and do."""
+    """A request is refused. `status` of HTTP; `what` happened, and what to `do` about it."""
 
     def __init__(self, status: int, what: str, do: str) -> None:
         super().__init__(what)
@@ -57,7 +57,7 @@ class RequestRefused(Exception):
 
 
 def is_loopback(host: str) -> bool:
-    """Whether only this machine can reach a server that listens there."""
+    """Whether only this machine can reach a server that listens at `host`."""
     if host == "localhost":
         return True
     try:
@@ -69,8 +69,8 @@ def is_loopback(host: str) -> bool:
 def host_allowed(name: str, host: str) -> bool:
     """Whether a Host header may be answered by a server that listens at `host`.
 
-    On loopback: its names. Elsewhere also numeric addresses, which nobody can make point here, and
-    the machine's own names.
+    A server on loopback answers to the names of loopback only. Any other server also answers to
+    numeric addresses, which no DNS entry can redirect, and to the machine's own names.
     """
     try:
         hostname = urlsplit(f"//{name}").hostname or ""
@@ -90,7 +90,7 @@ def host_allowed(name: str, host: str) -> bool:
 
 
 class Guard:
-    """Lets through what may be answered, and puts the headers on every answer."""
+    """ASGI middleware that refuses foreign requests and sets the headers of every answer."""
 
     def __init__(self, app: ASGIApp, host: str, port: int, token: str | None) -> None:
         self.app, self.host, self.token = app, host, token
@@ -108,7 +108,7 @@ class Guard:
         await (answer or self.app)(scope, receive, self._with_headers(send, fresh))
 
     def _checked(self, request: Request) -> tuple[Response | None, str, str | None]:
-        """(answer of a request that does not get through, session, cookie to set)."""
+        """Return (answer if the request is refused or redirected, session, cookie to set)."""
         if (refusal := self._refusal(request)) is not None:
             return refusal, "", None
         session = request.cookies.get(self.cookie, "")

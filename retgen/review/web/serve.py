@@ -1,4 +1,4 @@
-"""The server of a review page: on this machine, unless told otherwise."""
+"""Serve the review page: on this machine only, unless --host names another address."""
 
 from __future__ import annotations
 
@@ -27,10 +27,10 @@ def serve(
 ) -> None:
     """Serve a review until Ctrl-C. Prints the address; other hosts than loopback get a token.
 
-    `port` 0: any that is free. Raises `UsageError` where the address cannot be had, and
-    `RunDirectoryError` naming another server on the review.
+    `port` 0: any free one. Raises `UsageError` where the address cannot be had, and
+    `RunDirectoryError` where another server holds the review.
     """
-    # held before it listens: whoever starts a second server is told of the first one, not of a port
+    # locked before it listens, so that a second server names the first one instead of a busy port
     with review.serving() as note_address, _listen(host, port) as listening:
         port = listening.getsockname()[1]
         token = None if is_loopback(host) else secrets.token_urlsafe(24)
@@ -50,14 +50,14 @@ def serve(
 
 
 class _Announced(uvicorn.Server):
-    """Says where it is once it answers."""
+    """A server that prints its address once it answers."""
 
     def __init__(self, config: uvicorn.Config, address: str, open_browser: bool) -> None:
         super().__init__(config)
         self._address, self._open_browser = address, open_browser
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
-        """Begin to answer, and say so."""
+        """Start, then print the address and open the browser."""
         await super().startup(sockets)
         if self.started:
             print(f"review: {self._address}\nCtrl-C ends it; nothing is lost.", flush=True)
@@ -67,7 +67,7 @@ class _Announced(uvicorn.Server):
 
 
 def _listen(host: str, port: int) -> socket.socket:
-    """A socket at an address. Raises `UsageError`, with what to do."""
+    """Bind a socket. Raises `UsageError` where the address cannot be had."""
     try:
         family, kind, protocol, _, where = socket.getaddrinfo(
             host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE
@@ -89,7 +89,7 @@ def _listen(host: str, port: int) -> socket.socket:
 
 
 def _address(host: str, port: int, token: str | None) -> str:
-    """What to open; a host that stands for all of this machine's is named after the machine."""
+    """URL to open; the wildcard addresses are replaced by the machine's name."""
     name = socket.gethostname() if host in ("0.0.0.0", "::") else host
     name = f"[{name}]" if ":" in name else name
     return f"http://{name}:{port}/" + (f"?token={token}" if token else "")

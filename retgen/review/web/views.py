@@ -61,11 +61,10 @@ def _of_family(name: str) -> str | None:
     """The source of families/NAME/review.html."""
     from importlib import resources
 
-    parts = name.split("/")
-    if len(parts) != 3 or parts[0] != "families" or parts[2] != "review.html":
+    package = package_of(name.removeprefix("families/").removesuffix("/review.html"))
+    if not package:
         return None
-    package = package_of(parts[1])
-    return resources.files(package).joinpath(parts[2]).read_text("utf-8") if package else None
+    return resources.files(package).joinpath("review.html").read_text("utf-8")
 
 
 def render(template: str, values: Mapping[str, Any]) -> str:

@@ -11,6 +11,7 @@ import retgen
 from retgen.errors import OutputError, UsageError
 from retgen.evaluation.capacity import construct
 from retgen.evaluation.capacity.all_pairs import text as text_of
+from retgen.evaluation.capacity.paper import TABLE_6
 from tests.conftest import read_jsonl
 
 pytestmark = pytest.mark.usefixtures("one_torch_thread")
@@ -63,7 +64,7 @@ def test_both_protocols_and_the_closed_form(tmp_path: Path) -> None:
     }
     shown = json.loads((out / "capacity.json").read_text())
     assert shown == json.loads(json.dumps(result.to_json()))
-    assert shown["table_6"]["4"] == paper.TABLE_6[4] == 10
+    assert shown["table_6"]["4"] == TABLE_6[4] == 10
     assert [one["precision"] for one in shown["construct"]] == list(construct.PRECISIONS)
     assert list(shown["cubic_fit"]) == ["table_6"]  # one point has no cubic
     text = text_of(result)

@@ -17,7 +17,6 @@ from retgen.generators.world.params import WorldParams
 from retgen.generators.world.queries import OPERATORS, Window, window
 from retgen.generators.world.tables import cells
 from retgen.world.domain import load_domain
-from retgen.world.expressions import AndNot, loads
 
 BOATS = Path(__file__).parents[2] / "world" / "boats.yaml"
 SIZES = (1, 10, 20)
@@ -139,7 +138,7 @@ def test_hard_negatives(made: Mapping[str, list[dict[str, Any]]]) -> None:
         value = orjson.loads(row["metadata"]["expression"])
         assert not answers(value, facts).intersection(own)
         if row["metadata"]["operator"] == "and-not":  # those that meet both
-            assert isinstance(loads(row["metadata"]["expression"]), AndNot)
+            assert value[0] == "and not"
             both = answers(value[1], facts) & answers(value[2], facts)
             assert there == len(both) > 0
             assert both.issuperset(own)

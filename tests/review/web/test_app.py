@@ -56,9 +56,8 @@ def test_a_blind_strip_comes_after_the_verdict_only(browser: Browser) -> None:
     )
 
 
-def test_a_form_that_is_sent_twice_counts_once(made: Made) -> None:
-    review = made()
-    browser = Browser(create_app(review, port=8642))
+def test_a_form_that_is_sent_twice_counts_once(browser: Browser) -> None:
+    review = browser.review
     page = browser.get("/judge/anna").text
     browser.submit(page, decision="1")
     again = browser.submit(page, decision="1")
@@ -74,9 +73,8 @@ def test_a_form_that_is_sent_twice_counts_once(made: Made) -> None:
     assert "1 of 5 judged" in other.text
 
 
-def test_a_double_click_counts_once(made: Made) -> None:
-    review = made()
-    browser = Browser(create_app(review, port=8642))
+def test_a_double_click_counts_once(browser: Browser) -> None:
+    review = browser.review
     page = browser.get("/judge/anna").text
     clicks = [
         threading.Thread(target=browser.submit, args=[page], kwargs={"decision": "1"})
@@ -89,9 +87,8 @@ def test_a_double_click_counts_once(made: Made) -> None:
     assert len(review.store.verdicts()) == 1
 
 
-def test_undo_brings_the_item_back(made: Made) -> None:
-    review = made()
-    browser = Browser(create_app(review, port=8642))
+def test_undo_brings_the_item_back(browser: Browser) -> None:
+    review = browser.review
     page = browser.get("/judge/anna").text
     browser.submit(page, decision="1")
     form = {"form": hidden(page)["form"]}
@@ -115,9 +112,8 @@ def full_disk() -> Iterator[None]:
         resource.setrlimit(resource.RLIMIT_FSIZE, before)
 
 
-def test_on_a_full_disk_the_form_comes_back_as_it_was(made: Made) -> None:
-    review = made()
-    browser = Browser(create_app(review, port=8642))
+def test_on_a_full_disk_the_form_comes_back_as_it_was(browser: Browser) -> None:
+    review = browser.review
     page = browser.get("/judge/anna").text
     with full_disk():
         full = browser.submit(page, decision="1", reason="answers in part", comment="my words")
@@ -131,9 +127,8 @@ def test_on_a_full_disk_the_form_comes_back_as_it_was(made: Made) -> None:
     assert (kept.relevance, kept.reason, kept.comment) == (1, "answers in part", "my words")
 
 
-def test_disagreement_is_settled_with_all_that_was_said(made: Made) -> None:
-    review = made()
-    browser = Browser(create_app(review, port=8642))
+def test_disagreement_is_settled_with_all_that_was_said(browser: Browser) -> None:
+    review = browser.review
     page = browser.get("/judge/anna").text
     browser.submit(page, decision="1", comment="surely")
     shown = hidden(page)["shown"]
@@ -164,9 +159,8 @@ def test_who_has_not_judged_an_item_does_not_read_what_others_said_of_it(made: M
     assert "anna&#39;s" in browser.get("/adjudicate/cleo").text
 
 
-def test_a_run_that_changed_is_said_and_nothing_is_lost(made: Made, tmp_path: Path) -> None:
-    review = made()
-    browser = Browser(create_app(review, port=8642))
+def test_a_run_that_changed_is_said_and_nothing_is_lost(browser: Browser, tmp_path: Path) -> None:
+    review = browser.review
     page = browser.get("/judge/anna").text
     corpus = tmp_path / "made" / "corpus.jsonl"
     as_it_was = corpus.read_text()
@@ -212,9 +206,8 @@ def test_what_there_is_not(browser: Browser, path: str, status: int, said: str) 
 
 
 @pytest.mark.parametrize("decision", ["", "2", "3", "-1", "<b>"])
-def test_a_decision_that_this_review_has_not(made: Made, decision: str) -> None:
-    review = made()
-    browser = Browser(create_app(review, port=8642))
+def test_a_decision_that_this_review_has_not(browser: Browser, decision: str) -> None:
+    review = browser.review
     answer = browser.submit(browser.get("/judge/anna").text, decision=decision)
     assert answer.status_code in (400, 409)
     assert review.store.verdicts() == []

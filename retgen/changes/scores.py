@@ -1,11 +1,8 @@
-"""What two runs state, compared: recipes and manifests key by key, scores system by system.
-
-Scores are those that `gen eval` wrote, compared query by query where the queries are the same.
-"""
+"""Scores that `gen eval` wrote of two data sets, compared query by query if they share these."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -20,103 +17,9 @@ from retgen.evaluation.scoring.evaluate import output_folder
 from retgen.evaluation.scoring.significance import PairedDifference, compare, holm, units_of
 from retgen.search.base import label, slug
 from retgen.search.collection import load
-from retgen.yaml_text import read_yaml
 
-# of manifest.json; what follows from the tables, and what a run took, is not compared
-_KEYS = (
-    "family",
-    "complete",
-    "evidence",
-    "judges",
-    "models",
-    "prompts",
-    "word_lists",
-    "licences",
-    "languages",
-    "parent",
-    "lineage",
-    "versions",
-)
-_AGAIN = "Write it again with the command that made it, or take it away"
+AGAIN = "Write it again with the command that made it, or take it away"
 _System = tuple[str, int | None]  # model, dim
-KeyDifferences = dict[str, dict[str, list[Any]]]  # what -> key -> [in A, in B]
-
-
-def manifest_differences(a: Dataset, b: Dataset) -> tuple[KeyDifferences | None, list[str]]:
-    """The keys that differ, of `recipe` and of each part of the manifest; notes on what is missing.
-
-    None where one of both is no run. Raises `DatasetError` for a file that cannot be read.
-    """
-    outside = [str(one.root) for one in (a, b) if one.run is None]
-    if len(outside) == 1:
-        return None, [f"{outside[0]} is no run: recipes, evidence and versions are not compared"]
-    if outside:
-        return None, []
-    result = {"recipe": _differing(_recipe(a), _recipe(b))}
-    before, after = (_read_json((one.run or one.root) / "manifest.json") for one in (a, b))
-    notes = [
-        f"{one.run} has no manifest.json, so its run is not finished: evidence, versions and "
-        "training files are not compared"
-        for one, manifest in ((a, before), (b, after))
-        if manifest is None
-    ]
-    if before is not None and after is not None:
-        for key in _KEYS:
-            result[key] = _differing(before.get(key), after.get(key), key)
-        result["training"] = _differing(_training(before), _training(after))
-    return {what: keys for what, keys in result.items() if keys}, notes
-
-
-def _recipe(dataset: Dataset) -> dict[str, Any]:
-    path = (dataset.run or dataset.root) / "recipe.yaml"
-    try:
-        result = read_yaml(path, error=DatasetError)
-    except DatasetError as error:
-        raise DatasetError(f"{str(error).rstrip('.')}. {_AGAIN}") from error
-    if not isinstance(result, dict):
-        raise DatasetError(f"{path} holds no recipe. {_AGAIN}")
-    return result
-
-
-def _read_json(path: Path) -> dict[str, Any] | None:
-    """An object that retgen wrote; None where there is no such file."""
-    try:
-        result = orjson.loads(path.read_bytes())
-    except FileNotFoundError:
-        return None
-    except (OSError, ValueError) as error:
-        raise DatasetError(f"{path} cannot be read as JSON. {_AGAIN}") from error
-    if not isinstance(result, dict):
-        raise DatasetError(f"{path} holds no JSON object. {_AGAIN}")
-    return result
-
-
-def _training(manifest: dict[str, Any]) -> dict[str, Any]:
-    """The hash of each training file."""
-    files = manifest.get("files")
-    return {
-        name: info.get("sha256")
-        for name, info in (files if isinstance(files, dict) else {}).items()
-        if name.startswith("training/") and isinstance(info, dict) and name != "training/README.md"
-    }
-
-
-def _differing(a: Any, b: Any, name: str = "") -> dict[str, list[Any]]:
-    """Dotted key -> both values, None where a side has no such key."""
-    before, after = dict(_flat(a, name)), dict(_flat(b, name))
-    return {
-        key: [before.get(key), after.get(key)]
-        for key in {**before, **after}
-        if before.get(key) != after.get(key)
-    }
-
-
-def _flat(value: Any, name: str) -> Iterator[tuple[str, Any]]:
-    if isinstance(value, dict):
-        for key, one in value.items():
-            yield from _flat(one, f"{name}.{key}" if name else str(key))
-    elif name:
-        yield name, value
 
 
 @dataclass(frozen=True)
@@ -127,24 +30,18 @@ class ScoreChange:
     systems of the measure; None where the queries are not the same.
     """
 
-    model: str
-    dim: int | None
+    system: _System
     label: str
     measure: str
     before: float
     after: float
     compared: PairedDifference | None = None
 
-    @property
-    def system(self) -> _System:
-        """What was scored."""
-        return self.model, self.dim
-
     def to_json(self) -> dict[str, Any]:
         """One entry of `scores`."""
         result: dict[str, Any] = {
-            "model": self.model,
-            "dim": self.dim,
+            "model": self.system[0],
+            "dim": self.system[1],
             "metric": self.measure,
             "a": self.before,
             "b": self.after,
@@ -155,6 +52,19 @@ class ScoreChange:
         return result
 
 
+def read_json(path: Path) -> dict[str, Any] | None:
+    """An object that retgen wrote; None where there is no such file."""
+    try:
+        result = orjson.loads(path.read_bytes())
+    except FileNotFoundError:
+        return None
+    except (OSError, ValueError) as error:
+        raise DatasetError(f"{path} cannot be read as JSON. {AGAIN}") from error
+    if not isinstance(result, dict):
+        raise DatasetError(f"{path} holds no JSON object. {AGAIN}")
+    return result
+
+
 def score_changes(
     a: tuple[Dataset, Path], b: tuple[Dataset, Path], metrics: Sequence[str]
 ) -> tuple[list[ScoreChange], list[str]]:
@@ -163,18 +73,19 @@ def score_changes(
     Raises `UsageError` for a measure that no system of both has.
     """
     folders = [output_folder([path]) for _, path in (a, b)]
-    results = [_read_json(folder / "eval.json") for folder in folders]
+    results = [read_json(folder / "eval.json") for folder in folders]
     missing = [
         str(path)
         for (dataset, path), result in zip((a, b), results, strict=True)
-        if result is None or (dataset.run is None and not _is_of(result, path))
+        # those of data sets that are no runs may be a namesake's
+        if result is None
+        or (dataset.run is None and Path(str(result.get("dataset"))).resolve() != path.resolve())
     ]
     if missing:
         if metrics:
             raise UsageError(f"--metric: {missing[0]} was not scored; `gen eval {missing[0]}` does")
-        if len(missing) == 2:
-            return [], []
-        return [], [f"scores are not compared: {missing[0]} was not scored (`gen eval`)"]
+        note = f"scores are not compared: {missing[0]} was not scored (`gen eval`)"
+        return [], [note] * (len(missing) == 1)
     before, after = (result or {} for result in results)
     if before.get("split") != after.get("split"):
         return [], [
@@ -188,11 +99,6 @@ def score_changes(
         return _with_intervals(changes, folders, (a[1], b[1]), str(after.get("split")))
     except DatasetError as error:
         return changes, [f"scores are not compared query by query: {error}"]
-
-
-def _is_of(result: dict[str, Any], path: Path) -> bool:
-    """Whether scores outside of a run are of this data set, and not of a namesake."""
-    return Path(str(result.get("dataset"))).resolve() == path.resolve()
 
 
 def _systems(result: dict[str, Any]) -> dict[_System, dict[str, Any]]:
@@ -212,10 +118,9 @@ def _means(
     result = []
     for system in (one for one in before if one in after):
         old, new = before[system]["metrics"], after[system]["metrics"]
-        details = after[system].get("details")
-        name = label(*system, details if isinstance(details, dict) else {})
+        name = label(*system, after[system].get("details") or {})
         result += [
-            ScoreChange(*system, name, measure, old[measure], new[measure])
+            ScoreChange(system, name, measure, old[measure], new[measure])
             for measure in old
             if measure in new
         ]
@@ -237,8 +142,8 @@ def _with_intervals(
     if texts[0] != texts[1]:
         shared = sum(texts[0].get(key) == text for key, text in texts[1].items())
         raise DatasetError(
-            f"the data sets are not asked the same ({shared:,} queries of {len(texts[0]):,} and "
-            f"{len(texts[1]):,} are)"
+            f"the data sets share only {shared:,} queries of {len(texts[0]):,} and "
+            f"{len(texts[1]):,}"
         )
     units = units_of(collections[1])
     compared: dict[str, dict[_System, PairedDifference]] = {}  # by measure
