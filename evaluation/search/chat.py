@@ -71,25 +71,25 @@ RANK = Agent(
 )
 
 
-def question_of(group: CandidateSet, seed: int = 0) -> Rank:
-    """What a model is asked about a candidate set. `seed`: another one shows another order."""
-    return Rank(query=group.query, documents=tuple(group.texts[i] for i in _shown(group, seed)))
+def question_of(group: CandidateSet) -> Rank:
+    """What a model is asked about a candidate set, whose documents are shuffled by their text."""
+    return Rank(query=group.query, documents=tuple(group.texts[i] for i in _shown(group)))
 
 
-def scores_of(group: CandidateSet, answer: Order | None, seed: int = 0) -> Array:
+def scores_of(group: CandidateSet, answer: Order | None) -> Array:
     """Scores (texts,) of an answer: minus the rank. All 0, so all tied, where there is none."""
     scores = np.zeros(len(group.texts))
-    shown = _shown(group, seed)
+    shown = _shown(group)
     for rank, number in enumerate(answer.ranking if answer else (), start=1):
         scores[shown[number - 1]] = -rank
     return scores
 
 
-def _shown(group: CandidateSet, seed: int) -> Sequence[int]:
+def _shown(group: CandidateSet) -> Sequence[int]:
     """Which candidate stands first, second, ..."""
 
     def place(i: int) -> int:
-        return xxhash.xxh3_64_intdigest(f"{seed}\0{group.query}\0{group.texts[i]}".encode())
+        return xxhash.xxh3_64_intdigest(f"0\0{group.query}\0{group.texts[i]}".encode())
 
     return sorted(range(len(group.texts)), key=place)
 

@@ -26,8 +26,6 @@ def test_candidates_are_shown_in_an_order_that_says_nothing() -> None:
     # wherever a document stands in the group, it is shown at the same place
     turned = CandidateSet(GROUP.query, GROUP.texts[::-1])
     assert question_of(turned) == asked
-    firsts = {question_of(GROUP, seed).documents[0] for seed in range(20)}
-    assert firsts == set(GROUP.texts)
     places = [
         question_of(CandidateSet(f"query {i}", GROUP.texts)).documents.index("red and old")
         for i in range(300)
