@@ -11,7 +11,7 @@ INSTALL := UV_FIND_LINKS="$${PIP_FIND_LINKS:-}" $(BIN)/uv pip install --quiet --
 SPREAD := -n auto --dist worksteal --durations 20
 RECIPE ?= recipes/limit_dense.yaml
 
-.PHONY: run test slow proof goldens check size docs bench bench-agents bench-decontamination bench-multiconir bench-haystacks bench-intervals bench-models bench-own-documents bench-review bench-validate bench-large clean
+.PHONY: run test slow proof goldens check size docs bench bench-agents bench-families bench-models bench-own-documents bench-validate bench-large clean
 
 run: .venv/core  ## install the core and make the main data set
 	$(BIN)/gen run $(RECIPE)
@@ -50,31 +50,16 @@ bench: .venv/dev  ## speed, as ratios against named references
 bench-agents: .venv/dev  ## our own cost of a call to a chat model, against the bare client
 	$(BIN)/python benchmarks/agents.py
 
-bench-multiconir: .venv/dev  ## assembling, writing and proving up to 50,000 candidate sets of MultiConIR
-	$(BIN)/python benchmarks/multiconir.py
+bench-families: .venv/dev  ## every family written and proven; haystacks against encoding each again until it fits
+	$(BIN)/python benchmarks/families.py
 
-bench-haystacks: .venv/dev  ## haystacks of exact lengths, against encoding each again until it fits
-	$(BIN)/python benchmarks/haystacks.py
+bench-models: .venv/dev  ## encoding, search, training, BM25, free embeddings, each beside its reference
+	$(BIN)/python benchmarks/models.py
 
-bench-intervals: .venv/dev  ## how often 95% intervals hold the true mean, and how wide they are, by simulation
-	$(BIN)/python benchmarks/intervals.py
-
-bench-models: .venv/dev  ## what needs a device, as fractions of what it can do; BM25; mining; free embeddings
-	$(BIN)/python benchmarks/gpu.py
-	$(BIN)/python benchmarks/bm25.py
-	$(BIN)/python benchmarks/mining.py
-	$(BIN)/python benchmarks/free_embedding.py
-
-bench-review: .venv/dev  ## looks that a review takes in a weighted order, against a uniform one
-	$(BIN)/python benchmarks/review.py
-
-bench-validate: .venv/dev  ## all rules over a million documents; near-duplicates against datasketch
+bench-validate: .venv/dev  ## all rules over a million documents; near-duplicates and captions against their references
 	$(BIN)/python benchmarks/validate.py
 
-bench-decontamination: .venv/dev  ## 121 million pairs of captions by ROUGE-L, against rouge-score
-	$(BIN)/python benchmarks/decontamination.py
-
-bench-own-documents: .venv/dev  ## whole offline runs over 2,000 and 20,000 documents of one's own, stage by stage
+bench-own-documents: .venv/dev  ## whole offline runs over documents of one's own, stage by stage; hard negatives
 	$(BIN)/python benchmarks/own_documents.py
 
 bench-large: .venv/dev  ## every family at three sizes: time, memory, disk

@@ -1,4 +1,7 @@
-"""What benchmarks share: options, times, memory, words. (No package: scripts import it by name.)"""
+"""What benchmarks share: options, times, memory, words. (No package: scripts import it by name.)
+
+Nothing in this folder is a test: machines differ, so each script measures a reference beside it.
+"""
 
 from __future__ import annotations
 
@@ -14,17 +17,6 @@ from typing import Any
 from retgen.progress import usable_cores
 
 CATALOGUE = Path(__file__).parent.parent / "generators" / "limit" / "catalogue"
-# a call to a chat model
-SYSTEM = "You describe things without naming them, in the manner of a careful encyclopedia. " * 6
-TASK = "Say what it is made of, where one meets it, what it is used for and by whom it is liked. "
-ANSWER = "A thing of the household that most people have met and few have ever looked at closely. "
-SCHEMA = {
-    "title": "Said",
-    "type": "object",
-    "properties": {"description": {"type": "string"}},
-    "required": ["description"],
-    "additionalProperties": False,
-}
 
 
 def options(doc: str | None, **defaults: Any) -> argparse.Namespace:
@@ -35,11 +27,10 @@ def options(doc: str | None, **defaults: Any) -> argparse.Namespace:
         several = {"nargs": "*"} if isinstance(default, list) else {}
         option = f"--{name.replace('_', '-')}"
         parser.add_argument(option, type=type(one), default=default, **several)
-    print(
-        f"{platform.machine()}, Python {platform.python_version()}, usable cores: {usable_cores()}",
-        flush=True,
-    )
-    return parser.parse_args()
+    given = parser.parse_args()
+    cores = usable_cores()
+    print(f"{platform.machine()}, Python {platform.python_version()}, usable cores: {cores}")
+    return given
 
 
 def measured(work: Callable[[], Any]) -> tuple[float, float, Any]:
@@ -69,6 +60,12 @@ def ratio(over: list[float], under: list[float]) -> str:
 def peak(who: int = resource.RUSAGE_SELF) -> float:
     """Megabytes of this process, or of the largest of its children, at most so far."""
     return resource.getrusage(who).ru_maxrss / 1024
+
+
+def entries() -> list[str]:
+    """The things of the bundled catalogue, as they stand there."""
+    lines = [path.read_text("utf-8").splitlines() for path in sorted(CATALOGUE.glob("*.txt"))]
+    return [line for file in lines for line in file if line and line[0] not in "[#"]
 
 
 def words() -> list[str]:

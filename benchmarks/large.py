@@ -17,43 +17,20 @@ import tempfile
 import time
 from collections.abc import Iterator
 from pathlib import Path
-from typing import NamedTuple
 
 from common import options
-from own_documents import generated
+from own_documents import generated, recipe_of
 
-
-class Grown(NamedTuple):
-    """A recipe at several sizes. `option`: how its size is set; `least`: the smallest it takes."""
-
-    recipe: str
-    option: str
-    unit: str
-    sizes: tuple[int, ...]
-    least: int = 1
-
-
+# recipe, how its size is set, unit, sizes, the smallest size that it takes
 FAMILIES = {
-    "limit": Grown("limit_5m", "params.docs", "documents", (100_000, 5_000_000, 10_000_000), 50),
-    "world": Grown(
-        "world_small", "params.documents", "documents", (10_000, 50_000, 250_000), 10_000
-    ),
-    "world_twins": Grown("world_twins", "params.triples_per_cell", "triples a cell", (10, 50, 250)),
-    "multiconir": Grown("multiconir_movies", "params.ladders", "ladders", (400, 2_000, 10_000), 2),
-    "niah": Grown("niah", "params.places", "places", (2, 5, 10), 2),
-    "album": Grown(
-        "capretrieval_album", "params.captions", "captions", (3_024, 12_000, 48_000), 100
-    ),
-    "capretrieval": Grown("", "", "own documents", (2_000, 8_000, 32_000), 40),
+    "limit": ("limit_5m", "params.docs", "documents", (100_000, 5_000_000, 10_000_000), 50),
+    "world": ("world_small", "params.documents", "documents", (10_000, 50_000, 250_000), 10_000),
+    "world_twins": ("world_twins", "params.triples_per_cell", "triples a cell", (10, 50, 250), 1),
+    "multiconir": ("multiconir_movies", "params.ladders", "ladders", (400, 2_000, 10_000), 2),
+    "niah": ("niah", "params.places", "places", (2, 5, 10), 2),
+    "album": ("capretrieval_album", "params.captions", "captions", (3_024, 12_000, 48_000), 100),
+    "capretrieval": ("", "", "own documents", (2_000, 8_000, 32_000), 40),
 }
-
-
-class Cost(NamedTuple):
-    """Of a run: seconds, megabytes of its largest process, megabytes on disk."""
-
-    seconds: float
-    memory: float
-    disk: float
 
 
 def main() -> None:
@@ -61,37 +38,27 @@ def main() -> None:
     print("| family | size | time | memory | disk |")
     print("|---|---:|---:|---:|---:|", flush=True)
     for name in given.families:
-        one = FAMILIES[name]
-        sizes = [max(one.least, round(size * given.scale)) for size in one.sizes]
+        recipe, option, unit, steps, least = FAMILIES[name]
+        sizes = [max(least, round(size * given.scale)) for size in steps]
         costs = []
         for size in sizes:
-            costs.append(cost(one, size, given.engine))
-            seconds, memory, disk = costs[-1]
-            print(
-                f"| {name} | {size:,} {one.unit} | {seconds:.1f} s | {memory:,.0f} MB "
-                f"| {disk:,.1f} MB |",
-                flush=True,
-            )
+            seconds, memory, disk = cost(recipe, option, size, given.engine)
+            costs.append((seconds, memory, disk))
+            shown = f"{seconds:.1f} s | {memory:,.0f} MB | {disk:,.1f} MB"
+            print(f"| {name} | {size:,} {unit} | {shown} |", flush=True)
         if sizes[-1] > sizes[-2]:
             more = [(b - a) / (sizes[-1] - sizes[-2]) for a, b in zip(*costs[-2:], strict=True)]
-            print(
-                f"| | each of the last | {more[0] * 1e3:.3g} ms | {more[1] * 1e3:.3g} kB "
-                f"| {more[2] * 1e3:.3g} kB |",
-                flush=True,
-            )
+            ms, *kilobytes = (f"{one * 1e3:.3g}" for one in more)
+            print(f"| | each of the last | {ms} ms | {' kB | '.join(kilobytes)} kB |", flush=True)
 
 
-def cost(one: Grown, size: int, engine: str) -> Cost:
-    """One run of a recipe of this size, in a process of its own."""
+def cost(recipe: str, option: str, size: int, engine: str) -> tuple[float, float, float]:
+    """Seconds, megabytes of the largest process and megabytes on disk of one run."""
     with tempfile.TemporaryDirectory(dir=".") as name:
         folder = Path(name).resolve()
-        recipe, more = one.recipe, ["--set", f"{one.option}={size}"]
+        more = ["--set", f"{option}={size}"]
         if not recipe:
-            source = generated(folder / "kb.jsonl", size)
-            recipe, more = str(folder / "kb.yaml"), []
-            Path(recipe).write_text(
-                f"name: kb\nfamily: capretrieval\nparams:\n  source: {{path: {source}}}\n"
-            )
+            recipe, more = str(recipe_of(generated(folder / "kb.jsonl", size))), []
         out = folder / "run"
         command = [sys.executable, "-m", "retgen.cli", "run", recipe, "--out", str(out), "-q"]
         command += ["--engine", engine, *more]
@@ -105,7 +72,7 @@ def cost(one: Grown, size: int, engine: str) -> Cost:
             raise SystemExit(f"{' '.join(command)}: exit code {process.returncode}")
         disk = sum(path.stat().st_size for path in out.rglob("*") if path.is_file()) / 1e6
         shutil.rmtree(out)
-    return Cost(seconds, memory, disk)
+    return seconds, memory, disk
 
 
 def tree(process: int) -> Iterator[int]:

@@ -1,19 +1,22 @@
-"""Speed of `gen validate`: documents a second for all rules, near-duplicates, query-blind rankings.
+"""Speed of `gen validate`: all rules, LIMIT's proof, near-duplicates, decontamination.
 
 The corpus is made of bundled words: texts of 20 to 80 words, some rare and some common, one in a
 hundred a near-copy of another one; queries are a few words of a document. Near-duplicates are also
-looked for among texts of 8 to 20 words. Rates are wall time and
-CPU time of all processes. Nothing here is a test: machines differ.
+looked for among texts of 8 to 20 words. A tenth of the captions that are decontaminated are ones of
+the test set with up to four fifths of the words changed; a sample, half of it dropped, is compared
+with the whole test set by rouge-score too. Rates are wall time and CPU time of all processes.
 
-    .venv/bin/python benchmarks/validate.py [--documents 50000 1000000] [--baselines 300000 10000]
-        [--proof 50000] [--near 100000 1000000]
+    .venv/bin/python benchmarks/validate.py [--documents 50000 1000000] [--proof 50000]
+        [--near 100000 1000000] [--captions 40000 3024 20]
 """
 
 from __future__ import annotations
 
+import random
 import statistics
 import tempfile
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 
 import numpy as np
@@ -28,107 +31,67 @@ def main() -> None:
     given = options(
         __doc__,
         documents=[50_000, 1_000_000],
-        baselines=[300_000, 10_000],
         proof=50_000,
         near=[100_000],
+        captions=[40_000, 3_024, 20],
     )
-    with tempfile.TemporaryDirectory(dir=".") as folder:
-        for documents in given.documents:
-            all_rules(Path(folder) / str(documents), documents)
-        baselines(Path(folder), *given.baselines)
+    for documents in given.documents:
+        all_rules(documents)
     proof(given.proof)
     for documents in given.near:
         for least, most in ((20, 80), (8, 20)):
             near_duplicates(documents, least, most)
+    decontamination(*given.captions)
 
 
+@cache
 def vocabulary() -> list[str]:
     """Words of the catalogue, and numbered ones: 200,000."""
     bundled = words()
-    return [word if not lap else f"{word}{lap}" for lap in range(1000) for word in bundled][
-        :200_000
-    ]
+    return [f"{word}{lap or ''}" for lap in range(1000) for word in bundled][:200_000]
 
 
-def texts(documents: int, seed: int = 1, least: int = 20, most: int = 80) -> Iterator[list[str]]:
+def texts(documents: int, least: int = 20, most: int = 80) -> Iterator[list[str]]:
     """Texts in blocks; the n-th most common word stands in a share of 1/n of the places."""
     known = vocabulary()
-    draw = np.random.default_rng(seed)
+    draw = np.random.default_rng(1)
     weights = np.cumsum(1 / np.arange(1, len(known) + 1))
     for first in range(0, documents, _BLOCK):
         count = min(_BLOCK, documents - first)
         sizes = draw.integers(least, most + 1, count)
         places = np.searchsorted(weights, draw.random(int(sizes.sum())) * weights[-1])
-        ends = np.cumsum(sizes)
-        block = [
-            [known[i] for i in places[end - size : end].tolist()]
-            for size, end in zip(sizes.tolist(), ends.tolist(), strict=True)
-        ]
+        block = [[known[i] for i in one] for one in np.split(places, np.cumsum(sizes)[:-1])]
         for copy in range(0, count - 1, 100):  # one word of a copy is another one
             block[copy + 1] = [*block[copy][:-1], known[int(draw.integers(5000))]]
         yield [" ".join(one) for one in block]
 
 
-def collection(folder: Path, documents: int, queries: int) -> None:
-    """A data set in MTEB layout: each query is four words of its one relevant document."""
-    folder.mkdir()
+def all_rules(documents: int) -> None:
+    """All rules over a set in MTEB layout: a query is four words of its one relevant document."""
+    from retgen import validate
+
     draw = np.random.default_rng(2)
-    asked = set(draw.choice(documents, queries, replace=False).tolist())
-    line = 0
-    with (
-        open(folder / "corpus.jsonl", "wb") as corpus,
-        open(folder / "queries.jsonl", "wb") as into,
-        open(folder / "qrels.jsonl", "wb") as qrels,
-    ):
-        for block in texts(documents):
-            for text in block:
+    asked = set(draw.choice(documents, min(_QUERIES, documents), replace=False).tolist())
+    with tempfile.TemporaryDirectory(dir=".") as name:
+        folder = Path(name)
+        with (
+            open(folder / "corpus.jsonl", "wb") as corpus,
+            open(folder / "queries.jsonl", "wb") as queries,
+            open(folder / "qrels.jsonl", "wb") as qrels,
+        ):
+            for line, text in enumerate(text for block in texts(documents) for text in block):
                 row = {"_id": f"d{line}", "title": "", "text": text}
                 corpus.write(orjson.dumps(row) + b"\n")
                 if line in asked:
-                    some = draw.choice(text.split(), 4, replace=False)
-                    query = {"_id": f"q{line}", "text": " ".join(some)}
-                    into.write(orjson.dumps(query) + b"\n")
+                    some = " ".join(draw.choice(text.split(), 4, replace=False))
+                    queries.write(orjson.dumps({"_id": f"q{line}", "text": some}) + b"\n")
                     qrel = {"query-id": f"q{line}", "corpus-id": f"d{line}", "score": 1}
                     qrels.write(orjson.dumps(qrel) + b"\n")
-                line += 1
-
-
-def all_rules(folder: Path, documents: int) -> None:
-    from retgen import validate
-
-    collection(folder, documents, min(_QUERIES, documents))
-    seconds, cpu, result = measured(lambda: validate(folder))
+        seconds, cpu, result = measured(lambda: validate(folder))
     print(
         f"all rules, {documents:,} documents: {seconds:.1f} s, {documents / seconds:,.0f} "
         f"documents/s, {1e6 * cpu / documents:.1f} us of CPU a document; "
         f"{len(result.findings)} findings"
-    )
-
-
-def baselines(folder: Path, documents: int, queries: int) -> None:
-    from retgen.data import open_dataset
-    from retgen.progress import usable_cores
-    from retgen.validators.baselines import WordTerms, query_blind_baselines
-    from retgen.validators.rule import Batch, Judgements
-    from retgen.work import Local
-
-    collection(folder / "baselines", documents, queries)
-    dataset = open_dataset(folder / "baselines")
-    judgements = Judgements(dataset.queries.read()[0], dataset.qrels["test"].read()[0])
-    rule = WordTerms(judgements)
-    batch = Batch(0)
-    for number, document in enumerate(dataset.documents(), start=1):
-        batch.append(document)
-        if len(batch) == 4096 or number == documents:
-            rule.scan(batch)
-            batch = Batch(number)
-    cores = usable_cores()
-    seconds, cpu, _ = measured(
-        lambda: query_blind_baselines(rule.state, rule.query_terms(), judgements, (), Local(cores))
-    )
-    print(
-        f"query-blind rankings, {documents:,} documents x {queries:,} queries: {seconds:.1f} s, "
-        f"{cpu:.1f} s of CPU"
     )
 
 
@@ -141,9 +104,8 @@ def proof(documents: int) -> None:
     from retgen.work import Local
 
     with tempfile.TemporaryDirectory() as folder:
-        made = run(
-            "limit_dense", out=Path(folder) / "run", overrides={"params.docs": documents}
-        ).path
+        size = {"params.docs": documents}
+        made = run("limit_dense", out=Path(folder) / "run", overrides=size).path
         lines = (made / "dataset" / "corpus.jsonl").read_bytes().split(b"\n")[:-1]
         recipe = load_recipe(made).at(made)
         ours, theirs = [], []
@@ -162,7 +124,7 @@ def near_duplicates(documents: int, least: int, most: int) -> None:
     from retgen.validators.wordsets import WordSets
 
     def cut() -> Iterator[list[list[str]]]:
-        for block in texts(documents, least=least, most=most):
+        for block in texts(documents, least, most):
             yield [text.split() for text in block]
 
     with tempfile.TemporaryDirectory(dir=".") as folder:
@@ -183,22 +145,68 @@ def near_duplicates(documents: int, least: int, most: int) -> None:
         return
     index = MinHashLSH(threshold=0.8, num_perm=128)
 
-    def theirs(some: list[list[str]], first: int) -> int:
+    def theirs() -> int:
         pairs = 0
-        for number, one in enumerate(some, start=first):
+        for number, one in enumerate(one for some in cut() for one in some):
             sketch = MinHash(num_perm=128)
             sketch.update_batch([word.encode() for word in set(one)])
             pairs += bool(index.query(sketch))
             index.insert(str(number), sketch)
         return pairs
 
-    other, pairs, first = 0.0, 0, 0
-    for some in cut():
-        _, more, hits = measured(lambda some=some, first=first: theirs(some, first))
-        other, pairs, first = other + more, pairs + hits, first + len(some)
+    _, other, pairs = measured(theirs)
     print(
         f"the same, datasketch: {other:.2f} s of CPU, {documents / other:,.0f} texts/s, "
         f"{pairs:,} found; ratio {other / cpu:.1f}"
+    )
+
+
+def decontamination(count: int, test: int, sample: int) -> None:
+    """Captions with a ROUGE-L F1 above 0.6 with any of a test set, against rouge-score."""
+    from retgen.tokenizer import sequence
+    from retgen.validators.decontamination import THRESHOLD, overlapping
+
+    draw = random.Random(1)
+    made = [text for block in texts(count + test, 8, 75) for text in block]
+    own, others = made[:count], made[count:]
+    for place in draw.sample(range(count), count // 10):
+        share, text = 0.8 * draw.random(), draw.choice(others).split()
+        changed = (draw.choice(vocabulary()) if draw.random() < share else word for word in text)
+        own[place] = " ".join(changed)
+    _, cpu, found = measured(lambda: overlapping(own, others))
+    dropped = {text: (other, f1) for text, (other, f1) in found.items() if f1 is not None}
+    rate = count * test / cpu
+    print(
+        f"decontamination, {count:,} captions x {test:,}: {cpu:.2f} s of CPU, {rate / 1e6:.1f} "
+        f"million pairs a second; {len(dropped):,} alike"
+    )
+    try:
+        from rouge_score.rouge_scorer import RougeScorer
+    except ImportError:
+        print("rouge-score is not installed: `pip install rouge-score` for the comparison")
+        return
+    # its own tokenizer keeps [a-z0-9] only; each text is cut once, not once a pair
+    tokenizer = type("Tokens", (), {"tokenize": staticmethod(cache(sequence))})()
+    scorer = RougeScorer(["rougeL"], tokenizer=tokenizer)
+    left = sorted({*range(count)}.difference(dropped))
+    chosen = [*draw.sample(sorted(dropped), sample // 2), *draw.sample(left, -(-sample // 2))]
+
+    def theirs() -> dict[int, tuple[int, float]]:
+        result = {}
+        for place in chosen:
+            f1 = [scorer.score(other, own[place])["rougeL"].fmeasure for other in others]
+            best = max(range(test), key=f1.__getitem__)
+            if f1[best] > THRESHOLD:
+                result[place] = best, f1[best]
+        return result
+
+    _, slow, expected = measured(theirs)
+    same = {place: dropped[place] for place in chosen if place in dropped} == expected
+    other = sample * test / slow
+    print(
+        f"rouge-score, {sample * test:,} of the pairs: {other:,.0f} pairs a second, ratio "
+        f"{rate / other:,.0f}; {len(expected)} of {sample} dropped, "
+        f"{'the same' if same else 'NOT the same'} with the same pairs and F1"
     )
 
 

@@ -3,7 +3,7 @@
 The commands of `gen` as functions: `run`, `pilot` (`gen run --pilot`), `plan`, `preview`,
 `validate`, `report`, `diff`, `export`, `publish`, `diagnose`, `evaluate`, `train`, `capacity` and
 `certify` (`gen capacity` without and with a data set), `new_recipe`, `doctor`; `make_sealed`,
-`reveal_sealed`, `verify_sealed` (`gen sealed`) and `evaluate_sealed` (`gen eval --sealed`).
+`reveal_sealed`, `verify_sealed` (`gen sealed`).
 `ModelOptions`: how `run` calls models.
 
 Each is imported when it is first used: a command line pays for its own command only.
@@ -37,7 +37,6 @@ if TYPE_CHECKING:
     from retgen.scaffold import new_recipe as new_recipe
     from retgen.sealed.make import make_sealed as make_sealed
     from retgen.sealed.make import reveal_sealed as reveal_sealed
-    from retgen.sealed.verify import evaluate_sealed as evaluate_sealed
     from retgen.sealed.verify import verify_sealed as verify_sealed
     from retgen.validation.validate import validate as validate
 
@@ -51,7 +50,6 @@ _MODULES = {
     "doctor": "doctor",
     "draft": "draft.draft",
     "evaluate": "evaluation.scoring.evaluate",
-    "evaluate_sealed": "sealed.verify",
     "export": "export",
     "make_sealed": "sealed.make",
     "new_recipe": "scaffold",

@@ -8,13 +8,16 @@ import re
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 import typer
+from typer.testing import CliRunner
 
 import retgen
 from retgen.cli import app
-from retgen.cli.train import training_settings
+from retgen.cli.base import command, report_errors
+from retgen.cli.options import Spending
 from tests.conftest import Gen
 
 COMMANDS = list(typer.main.get_command(app).commands)  # type: ignore[attr-defined]
@@ -62,11 +65,53 @@ def test_help_groups_commands_by_use(gen: Gen) -> None:
 
 
 def test_every_help_has_an_example(gen: Gen) -> None:
-    for command in COMMANDS:
-        result = gen(command, "--help")
+    for name in COMMANDS:
+        result = gen(name, "--help")
         assert result.returncode == 0
-        assert f"gen {command}" in result.stdout
+        assert f"gen {name}" in result.stdout
         assert "Example" in result.stdout
+
+
+def test_options_are_a_table_and_groups_are_declared_once() -> None:
+    """A row a parameter; what a metavar says; what does not go together."""
+    group = typer.Typer()
+    seen: list[dict[str, Any]] = []
+
+    @command(
+        "toy",
+        "gen toy here --limit 3",
+        options="""
+            PATH           Where it is.
+            --limit N      At most so many,
+                           or fewer.
+            --set KEY=VALUE  A setting. Repeatable.
+            --on/--off     A switch.
+            """,
+        apart={"--limit": ("--max-usd --set", "takes what is there")},
+        group=group,
+    )
+    def toy(
+        path: Path,
+        spending: Spending,
+        limit: int | None = None,
+        set_: list[str] | None = None,
+        on: bool | None = None,
+    ) -> None:
+        seen.append({"path": path, "limit": limit, "set": set_, "on": on, "usd": spending.max_usd})
+
+    def called(*words: str) -> Any:
+        return CliRunner().invoke(group, words)
+
+    assert called("here", "--set", "a=1", "--off", "--max-usd", "2").exit_code == 0
+    assert seen == [{"path": Path("here"), "limit": None, "set": ["a=1"], "on": False, "usd": 2.0}]
+    assert called("here", "--limit", "0").exit_code == 2
+    done = called("here", "--limit", "1", "--set", "a=1", "--max-usd", "1")
+    assert (done.exit_code, done.stderr) == (
+        2,
+        "gen: --limit takes what is there: leave out --max-usd, --set\n",
+    )
+    with pytest.raises(KeyError):  # a parameter without a row
+        report_errors(toy, "PATH  Where it is.")
 
 
 def test_version(gen: Gen) -> None:
@@ -166,13 +211,3 @@ def test_the_main_job_imports_nothing_heavy(small: Path, tmp_path: Path) -> None
         [sys.executable, "-c", code], capture_output=True, text=True, check=True
     )
     assert result.stdout == "[]\n"
-
-
-def test_a_prompt_that_ends_in_a_colon() -> None:
-    settings = ["query_prompt=search: ", "epochs=3", "document_prompt=", 'lora={"r": 4}']
-    assert training_settings(settings) == {
-        "query_prompt": "search: ",
-        "epochs": 3,
-        "document_prompt": None,
-        "lora": {"r": 4},
-    }

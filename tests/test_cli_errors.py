@@ -42,6 +42,18 @@ def test_errors_have_no_traceback_unless_asked(gen: Gen) -> None:
     assert "Traceback" in gen("run", "nothing.yaml", "-v").stderr
 
 
+def test_a_file_that_may_not_be_read(capsys: pytest.CaptureFixture[str]) -> None:
+    def read() -> None:
+        raise PermissionError(13, "Permission denied", "corpus.jsonl")
+
+    with pytest.raises(typer.Exit) as ended:
+        report_errors(read)()
+    assert ended.value.exit_code == 2
+    assert capsys.readouterr().err == (
+        "gen: corpus.jsonl: may not be read or written by this user\n"
+    )
+
+
 def test_usage_errors(gen: Gen) -> None:
     assert gen("run").returncode == 2
     assert gen("nothing").returncode == 2

@@ -140,8 +140,8 @@ def test_hostile_names_stay_names(dataset: Write, tmp_path: Path) -> None:
     assert header["configs"][0] == {
         "config_name": "default",
         "data_files": [
-            {"split": "test", "path": "qrels.jsonl"},
-            {"split": split, "path": f"qrels.{split}.jsonl"},
+            {"split": "test", "path": "qrels/test.parquet"},
+            {"split": split, "path": f"qrels/{split}.parquet"},
         ],
     }
     assert len(header["configs"]) == 3

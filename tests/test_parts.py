@@ -24,17 +24,14 @@ from tests.validators.rules.test_register import SHOUTING
 LAYOUT = '''
 """A text a line."""
 
-from retgen.export.layouts import Layout, LayoutCard
+from retgen.export.layouts import Layout, Table
 
 
 class Lines(Layout):
     about = "lines.txt"
     readers = "grep"
-
-    def write(self, job):
-        texts = (f"{one.text}\\n" for one in job.documents())
-        (job.folder / "lines.txt").write_text("".join(texts), "utf-8")
-        return LayoutCard(["grep WORD lines.txt"])
+    usage = "grep WORD lines.txt"
+    tables = (Table("lines.txt", lambda job: (f"{one.text}\\n" for one in job.documents())),)
 '''
 DESTINATION = '''
 """A shelf: a folder, under another name."""

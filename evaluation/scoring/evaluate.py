@@ -40,7 +40,6 @@ from retgen.evaluation.scoring.page import write_pages
 from retgen.evaluation.scoring.result import DENSITIES, DatasetScores, Evaluation
 from retgen.evaluation.scoring.scores import Score, at_largest, write_score
 from retgen.evaluation.scoring.significance import compare, relevance_matrix, units_of
-from retgen.evaluation.search.unread import unread_note
 from retgen.evaluation.tasks import task_of
 from retgen.evaluation.tasks.measure import TaskResults
 from retgen.evaluation.tasks.task import Task
@@ -315,7 +314,6 @@ def _systems(
             result = retriever(name, call.options) if ranks_a_corpus(name) else None
             if result is not None:
                 yield from rank_corpus(result, collection, depth, call.progress)
-                notes += _unread(name, result, collection)
             if of_task is not None:
                 of_task.measure(name, result, call.options, folder, call.progress)
         except Exception as error:  # whatever libraries raise: it is this system's alone
@@ -334,16 +332,6 @@ def _failure(name: str, error: Exception) -> str:
     if isinstance(error, RetgenError):
         return str(error)
     return f"{name}: {type(error).__name__}: {error}. Score it alone to see where that comes from"
-
-
-def _unread(name: str, retriever: object, collection: Collection) -> list[str]:
-    """Whether many queries rest on text that an embedder does not read."""
-    embedder = getattr(retriever, "embedder", None)
-    pieces, limit = getattr(embedder, "pieces", None), getattr(embedder, "max_length", None)
-    if pieces is None or limit is None:
-        return []
-    note = unread_note(name, limit, collection, pieces)
-    return [note] if note else []
 
 
 def _run_names(runs: Sequence[str | Path], models: Sequence[str]) -> dict[Path, str]:

@@ -74,7 +74,7 @@ class TaskResults:
         scorer = kind.scorer(name, name, self._calls, folder)
         comparison = self.data.comparison(self._calls.limit, paid=True)
         self._add(name, System(None, scorer, scorer.details), comparison, folder, progress)
-        self._note(f"{name}: {scorer.summary(scorer.failed, f' of {comparison.described}')}")
+        self._note(f"{name}: {scorer.summary('which tie', f' of {comparison.described}')}")
 
     def _add(
         self,

@@ -7,26 +7,28 @@ answer; 130 interrupted. The last three are resumable.
 
 from __future__ import annotations
 
-from retgen.cli import (
-    check,
-    diagnose,
-    evaluate,
-    ledger,
-    recipes,
-    review,
-    run,
-    sealed,
-    share,
-    train,
-)
-from retgen.cli.base import app
+import sys
+from typing import Any
 
-__all__ = ["app", "main"]
-
-# each says its own commands when it is imported
-_COMMANDS = (run, recipes, check, review, share, evaluate, diagnose, train, sealed, ledger)
+from retgen.cli.interruption import interruptible
 
 
 def main() -> None:
     """Entry point of the command `gen`."""
-    app()
+    try:
+        interruptible()
+        from retgen.cli.base import app
+        from retgen.cli.commands import NAMES  # noqa: F401  (each adds its commands)
+
+        app()
+    except KeyboardInterrupt:  # while modules are imported: nothing was begun
+        print("gen: interrupted before anything was done", file=sys.stderr)
+        sys.exit(130)
+
+
+def __getattr__(name: str) -> Any:
+    if name != "app":
+        raise AttributeError(name)
+    from retgen.cli.commands import app
+
+    return app

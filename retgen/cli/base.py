@@ -9,7 +9,6 @@ import inspect
 import os
 import re
 import shlex
-import signal
 import sys
 import traceback
 from collections.abc import Callable, Iterator, Mapping
@@ -19,6 +18,11 @@ from typing import Annotated, Any, NoReturn, ParamSpec, TypeVar
 import typer
 from typer.core import TyperCommand, TyperGroup
 
+from retgen.cli.interruption import interruptible as interruptible
+from retgen.cli.interruption import leave_terminal
+from retgen.cli.options import complete_model as complete_model
+from retgen.cli.options import expanded
+from retgen.cli.options import given_path as given_path
 from retgen.errors import BudgetReached, DatasetMissing, OutputError, RetgenError, UsageError
 from retgen.progress import Progress, ProgressLines, no_progress
 from retgen.version import __version__
@@ -99,164 +103,71 @@ P = ParamSpec("P")
 R = TypeVar("R")
 
 
-def complete_recipe(incomplete: str) -> list[str]:
-    from retgen.recipes import bundled
-
-    files = [str(path) for path in Path().glob(f"{incomplete}*.yaml")]
-    return [name for name in bundled() if name.startswith(incomplete)] + files
-
-
-def complete_family(incomplete: str) -> list[str]:
-    from retgen.generators import families
-
-    return [name for name in families() if name.startswith(incomplete)]
-
-
-def complete_model(incomplete: str) -> list[str]:
-    from retgen.evaluation.retrievers import names
-
-    return [name for name in names() if name.startswith(incomplete)]
-
-
-def complete_protocol(incomplete: str) -> list[str]:
-    return [name for name in ("paper", "best") if name.startswith(incomplete)]
-
-
-def given_path(text: str) -> Path:
-    """A path as it was given; an empty one (a shell variable that is not set) is no folder."""
-    if not text.strip():
-        raise typer.BadParameter("it is empty: give a path")
-    if text.startswith("s3:"):
-        raise typer.BadParameter(
-            f"{text} is in a bucket, and this must be a path: `gen publish RUN {text}` puts a run "
-            "there"
-        )
-    return Path(text)
-
-
-def given_ledger(text: str) -> Path:
-    """The file of a ledger; the address of a server is not repeated, as it may hold a password."""
-    if "://" in text:
-        raise typer.BadParameter("a ledger is a file, not an address")
-    return given_path(text)
-
-
-RecipeArgument = Annotated[
-    str,
-    typer.Argument(
-        metavar="RECIPE",
-        help="A recipe file, or the name of a bundled recipe.",
-        autocompletion=complete_recipe,
-        show_default=False,
-    ),
-]
-Setting = Annotated[
-    list[str] | None,
-    typer.Option("--set", metavar="KEY=VALUE", help="Override a key, e.g. params.k=3. Repeatable."),
-]
 Json = Annotated[bool, typer.Option("--json", help="Print the result as JSON.")]
 Quiet = Annotated[bool, typer.Option("-q", "--quiet", help="No progress, no summary.")]
 Verbose = Annotated[bool, typer.Option("-v", "--verbose", help="Show tracebacks of errors.")]
-Workers = Annotated[
-    int | None, typer.Option(min=1, help="Processes; default all cores. The output is the same.")
-]
-EngineOption = Annotated[
-    str,
-    typer.Option(
-        metavar="ENGINE",
-        help="Who does the work: local; HOST:PORT, a node of a Ray cluster; ray, the cluster that "
-        "RAY_ADDRESS names, else one started here; auto, the one that runs here; ray://HOST:PORT, "
-        "Ray's client. The output is the same.",
-    ),
-]
-ModelOption = Annotated[
-    str | None,
-    typer.Option(
-        metavar="MODEL",
-        help="Model that writes and judges, e.g. openai:gpt-5-mini or offline.",
-    ),
-]
-PriceOption = Annotated[
-    list[str] | None,
-    typer.Option(
-        metavar="IN,OUT",
-        help="Dollars per million tokens of an unlisted model; MODEL=IN,OUT for one of several.",
-    ),
-]
-LedgerOption = Annotated[
-    Path | None,
-    typer.Option(
-        parser=given_ledger,
-        metavar="FILE",
-        envvar="RETGEN_LEDGER",
-        help="Ledger of all calls; default ledger.sqlite beside the run. One process at a time.",
-    ),
-]
-RunArgument = Annotated[
-    Path,
-    typer.Argument(parser=given_path, metavar="RUN", help="A run directory.", show_default=False),
-]
-DatasetArgument = Annotated[
-    Path,
-    typer.Argument(
-        parser=given_path,
-        metavar="PATH",
-        show_default=False,
-        help="A run directory, or any data set in MTEB, BEIR or Hub layout.",
-    ),
-]
 SplitOption = Annotated[str | None, typer.Option(help="Which qrels; default test, else the first.")]
 DeviceOption = Annotated[str | None, typer.Option(help="cpu, cuda, cuda:0, mps.")]
-BatchOption = Annotated[
-    bool | None,
-    typer.Option(
-        "--batch/--no-batch",
-        help="Ask models through the batch APIs of OpenAI and Gemini: half the price, within a day "
-        "a round. --no-batch: ask again what is in batches of this run.",
-    ),
-]
-MaxUsdOption = Annotated[
-    float | None, typer.Option("--max-usd", min=0.0, help="Hard limit on model costs, in dollars.")
-]
-# of systems that are scored
-DtypeOption = Annotated[
-    str | None, typer.Option(help="float32 (default), tf32, bf16, float16; auto: as it was saved.")
-]
-BatchSizeOption = Annotated[int | None, typer.Option(min=1, help="Texts encoded at a time.")]
-MaxLengthOption = Annotated[int | None, typer.Option(min=1, help="Tokens a model reads.")]
-QueryPromptOption = Annotated[str | None, typer.Option(help="Put before every query.")]
-DocumentPromptOption = Annotated[str | None, typer.Option(help="Put before every document.")]
-TrustOption = Annotated[
-    bool, typer.Option("--trust-remote-code", help="Run code shipped with a model.")
-]
-NoCacheOption = Annotated[bool, typer.Option("--no-cache", help="Keep no embeddings on disk.")]
+# rows of tables of options that several commands have
+RECIPE = "RECIPE  A recipe file, or the name of a bundled recipe."
+SETTING = "--set KEY=VALUE  Override a key, e.g. params.k=3. Repeatable."
+WORKERS = "--workers N  Processes; default all cores. The output is the same."
+MODEL = "--model MODEL  Model that writes and judges, e.g. openai:gpt-5-mini or offline."
+RUN = "RUN  A run directory."
+DATASET = "PATH  A run directory, or any data set in MTEB, BEIR or Hub layout."
+ENGINE = (
+    "--engine ENGINE  Who does the work: local; HOST:PORT, a node of a Ray cluster; ray, the "
+    "cluster that RAY_ADDRESS names, else one started here; auto, the one that runs here; "
+    "ray://HOST:PORT, Ray's client. The output is the same."
+)
 
 
 def command(
-    name: str, *examples: str, group: typer.Typer = app
+    name: str,
+    *examples: str,
+    options: str = "",
+    apart: Mapping[str, tuple[str, str]] | None = None,
+    group: typer.Typer = app,
 ) -> Callable[[Callable[P, R]], Callable[P, R]]:
-    """Make a function a command of `gen`, with examples in its help and the option -v."""
+    """Make a function a command of `gen`, with examples in its help and the option -v.
+
+    `options`: a table of its options (`options.py`). `apart`: what does not go together: for an
+    option, which others, and why.
+    """
     head = "Examples" if len(examples) > 1 else "Example"
     epilog = f"{head}:  {'  |  '.join(examples)}"
 
     def add(function: Callable[P, R]) -> Callable[P, R]:
-        group.command(name, cls=_Command, epilog=epilog)(report_errors(function))
+        reported = report_errors(function, options, apart or {})
+        group.command(name, cls=_Command, epilog=epilog)(reported)
         return function
 
     return add
 
 
-def report_errors(function: Callable[P, R]) -> Callable[..., R]:
+def report_errors(
+    function: Callable[P, R],
+    options: str = "",
+    apart: Mapping[str, tuple[str, str]] | None = None,
+) -> Callable[..., R]:
     """Expected failures become one message and their exit code; Ctrl-C says how to resume.
 
     What comes back has one more parameter, `verbose`: whether tracebacks are shown.
     """
+    parameters, collected = expanded(function, options)
+    defaults = {one.name.rstrip("_"): one.default for one in parameters}
 
     @functools.wraps(function)
-    def reported(*args: P.args, verbose: bool = False, **kwargs: P.kwargs) -> R:  # type: ignore[valid-type]
+    def reported(verbose: bool = False, **values: Any) -> R:
         try:
             try:
-                return function(*args, **kwargs)
+                given = {
+                    name
+                    for name, value in values.items()
+                    if value != defaults.get(name.rstrip("_")) and value is not None
+                }
+                _refuse_apart({f"--{name.rstrip('_').replace('_', '-')}" for name in given}, apart)
+                return function(**collected(values))  # type: ignore[call-arg]
             except RetgenError as error:
                 message = str(error) + _hint(error)
                 if error.exit_code in (3, 4):
@@ -277,23 +188,34 @@ def report_errors(function: Callable[P, R]) -> Callable[..., R]:
                 # the reader of our output went away (| head); nothing is wrong
                 os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
                 raise typer.Exit(0) from None
+            except PermissionError as error:
+                if error.filename is None:
+                    raise
+                fail(f"{error.filename}: may not be read or written by this user", 2)
             except OSError as error:
                 if error.errno == errno.ENOSPC:
                     fail(_disk_full(error), OutputError.exit_code, verbose=verbose)
                 # what was shown, before the signal that the terminal is gone was heard
-                if error.errno != errno.EIO or error.filename or not _leave_terminal():
+                if error.errno != errno.EIO or error.filename or not leave_terminal():
                     raise
                 raise typer.Exit(130) from None
         except KeyboardInterrupt:  # a signal that came while something else was told
             raise typer.Exit(130) from None
 
-    signature = inspect.signature(function, eval_str=True)
     own = inspect.Parameter(
         "verbose", inspect.Parameter.KEYWORD_ONLY, default=False, annotation=Verbose
     )
-    parameters = [*signature.parameters.values(), own]
-    reported.__signature__ = signature.replace(parameters=parameters)  # type: ignore[attr-defined]
+    reported.__signature__ = inspect.Signature([*parameters, own])  # type: ignore[attr-defined]
+    reported.__annotations__ = {one.name: one.annotation for one in (*parameters, own)}
+    del reported.__wrapped__
     return reported
+
+
+def _refuse_apart(given: set[str], apart: Mapping[str, tuple[str, str]] | None) -> None:
+    for option, (others, why) in (apart or {}).items():
+        clash = [one for one in others.split() if one in given]
+        if option in given and clash:
+            raise UsageError(f"{option} {why}: leave out {', '.join(clash)}")
 
 
 def _disk_full(error: OSError) -> str:
@@ -310,7 +232,7 @@ def _disk_full(error: OSError) -> str:
 
 # by extra: modules that are not named as their packages are, or come with one of them
 _MODULES_OF_EXTRAS = {
-    "documents": frozenset({"docx"}),
+    "documents": frozenset({"pypandoc"}),
     "eval": frozenset({"transformers", "tokenizers", "safetensors"}),
     "review": frozenset({"starlette"}),
     "publish": frozenset({"botocore"}),
@@ -357,41 +279,6 @@ def _hint(error: Exception) -> str:
         return f" {error.name} is a recipe: `gen run {error.name}` makes outputs/{error.name}."
     near = did_you_mean(error.name.removeprefix("outputs/"), bundled())
     return f" `gen recipes` lists what `gen run` makes{near}" if near else ""
-
-
-def interruptible() -> None:
-    """A polite kill, or a terminal that goes away, is an interruption like Ctrl-C: clean up, say
-    how to resume.
-    """
-
-    def interrupt(*_: object) -> None:
-        raise KeyboardInterrupt
-
-    signal.signal(signal.SIGTERM, interrupt)
-    # nohup has it ignored
-    if sys.platform == "win32" or signal.getsignal(signal.SIGHUP) == signal.SIG_IGN:
-        return
-    _terminals[:] = [number for number in (0, 1, 2) if os.isatty(number)]
-
-    def hang_up(*_: object) -> None:
-        signal.signal(signal.SIGHUP, signal.SIG_IGN)  # the shell sends another one
-        _leave_terminal()
-        raise KeyboardInterrupt
-
-    signal.signal(signal.SIGHUP, hang_up)
-
-
-_terminals: list[int] = []  # descriptors that were terminals at the start
-
-
-def _leave_terminal() -> bool:
-    """Let what is written to a terminal that is gone go nowhere, or it fails; whether one is."""
-    gone = [number for number in _terminals if not os.isatty(number)]
-    for number in gone:
-        os.dup2(os.open(os.devnull, os.O_RDWR), number)
-    if gone:  # that it is gone is known, whether the signal has come yet or comes later
-        signal.signal(signal.SIGHUP, signal.SIG_IGN)
-    return bool(gone)
 
 
 def fail(message: str, code: int, *, verbose: bool = False) -> NoReturn:
@@ -441,39 +328,6 @@ def overrides_of(settings: list[str] | None, model: str | None = None) -> dict[s
 
     result = dict(parse_override(text) for text in settings or [])
     return result if model is None else {"model": model, "models": {}, **result}
-
-
-def model_options_of(
-    recipe: str,
-    max_usd: float | None,
-    prices: list[str] | None,
-    replay: Path | None,
-    ledger: Path | None,
-    batch: bool | None = None,
-    retry_refused: bool = False,
-) -> Any:
-    """How models are called."""
-    if Path(".env").is_file():  # keys, for whoever looks for them in the environment
-        from dotenv import load_dotenv
-
-        try:
-            load_dotenv(Path(".env"), override=False)
-        except (ValueError, OSError) as error:
-            raise UsageError(".env: is not a text file of NAME=value lines") from error
-    from retgen.agents.models import ModelOptions
-    from retgen.agents.prices import Prices
-
-    Prices(prices or ())  # what is no price is refused, whether a model is asked or not
-    return ModelOptions(
-        ledger, max_usd, tuple(prices or ()), replay, batch, retry_refused=retry_refused
-    )
-
-
-def check_only_for_apis(given: Mapping[str, Any], instead: str) -> None:
-    """Raise `UsageError` for options about models behind an API, where a command names none."""
-    for option, value in given.items():
-        if value not in (None, []):
-            raise UsageError(f"{option} is about models behind an API: name one, as {instead}")
 
 
 def print_json(value: Any) -> None:

@@ -3,20 +3,19 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Any
 
 import typer
 
 from retgen.cli.base import (
-    DatasetArgument,
-    EngineOption,
+    DATASET,
+    ENGINE,
+    RUN,
+    WORKERS,
     Json,
     Quiet,
-    RunArgument,
     SplitOption,
-    Workers,
     command,
-    given_path,
     plural,
     print_result,
     shown_progress,
@@ -28,34 +27,24 @@ from retgen.errors import UsageError
     "validate",
     "gen validate outputs/limit_dense",
     'gen validate ~/beir/scifact --off duplicate-text="as published" --severity empty-text=warning',
+    options=f"""
+        {DATASET}
+        --off RULE=REASON      Switch a rule off, with a reason. Repeatable. Rules: {{rules}}.
+        --severity RULE=LEVEL  Make a rule an error, a warning or an info. Repeatable.
+        --against PATH         A data set, such as a benchmark, that must share no documents or
+                               queries with this one. Repeatable.
+        {WORKERS}
+        {ENGINE}
+        """,
 )
 def validate_command(
-    path: DatasetArgument,
+    path: Path,
     split: SplitOption = None,
-    off: Annotated[
-        list[str] | None,
-        typer.Option(
-            metavar="RULE=REASON",
-            help="Switch a rule off, with a reason. Repeatable. Rules: {rules}.",
-        ),
-    ] = None,
-    severity: Annotated[
-        list[str] | None,
-        typer.Option(
-            metavar="RULE=LEVEL", help="Make a rule an error, a warning or an info. Repeatable."
-        ),
-    ] = None,
-    against: Annotated[
-        list[Path] | None,
-        typer.Option(
-            parser=given_path,
-            metavar="PATH",
-            help="A data set, such as a benchmark, that must share no documents or queries with "
-            "this one. Repeatable.",
-        ),
-    ] = None,
-    workers: Workers = None,
-    engine: EngineOption = "local",
+    off: list[str] | None = None,
+    severity: list[str] | None = None,
+    against: list[Path] | None = None,
+    workers: int | None = None,
+    engine: str = "local",
     json: Json = False,
     quiet: Quiet = False,
 ) -> None:
@@ -118,8 +107,6 @@ def _findings(path: Path, result: Any) -> str:
         lines.append(f"  proven: {result.proven:,} qrels, {result.proof}")
     if result.human:
         lines.append(f"  human: {result.human:,} qrels, settled by people in a review")
-    if result.edited:
-        lines.append(f"  edited: {result.edited:,} qrels of texts that people changed")
     if result.origin and "origin" not in result.switched_off:
         from retgen.validators.origin import in_words
 
@@ -130,8 +117,8 @@ def _findings(path: Path, result: Any) -> str:
     return "\n".join(lines)
 
 
-@command("report", "gen report outputs/limit_dense")
-def report_command(run: RunArgument) -> None:
+@command("report", "gen report outputs/limit_dense", options=RUN)
+def report_command(run: Path) -> None:
     """Write the HTML page of a run again."""
     from retgen.reporting.report import report
 
@@ -142,33 +129,20 @@ def report_command(run: RunArgument) -> None:
     "diff",
     "gen diff outputs/kb_v1 outputs/kb_v2",
     "gen diff outputs/kb ~/beir/kb --exit-code -q",
+    options="""
+        A                  A run directory, or any data set in MTEB, BEIR or Hub layout.
+        B                  Another one.
+        --metric NAME      Scores of gen eval to compare, such as nDCG@10; default all. Repeatable.
+        --examples NUMBER  Records shown of each table.
+        --exit-code        Exit 1 if records, recipes or evidence differ.
+        """,
 )
 def diff_command(
-    a: Annotated[
-        Path,
-        typer.Argument(
-            parser=given_path,
-            metavar="A",
-            show_default=False,
-            help="A run directory, or any data set in MTEB, BEIR or Hub layout.",
-        ),
-    ],
-    b: Annotated[
-        Path,
-        typer.Argument(parser=given_path, metavar="B", show_default=False, help="Another one."),
-    ],
-    metric: Annotated[
-        list[str] | None,
-        typer.Option(
-            metavar="M",
-            help="Scores of gen eval to compare, such as nDCG@10; default all. Repeatable.",
-        ),
-    ] = None,
-    examples: Annotated[int, typer.Option(min=0, help="Records shown of each table.")] = 10,
-    exit_code: Annotated[
-        bool,
-        typer.Option("--exit-code", help="Exit 1 if records, recipes or evidence differ."),
-    ] = False,
+    a: Path,
+    b: Path,
+    metric: list[str] | None = None,
+    examples: int = 10,
+    exit_code: bool = False,
     json: Json = False,
     quiet: Quiet = False,
 ) -> None:

@@ -5,33 +5,22 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Any
 
 import typer
 
-from retgen.cli.base import (
-    Json,
-    LedgerOption,
-    app,
-    command,
-    given_path,
-    plural,
-    print_json,
-    report_errors,
-)
+from retgen.cli.base import Json, app, command, plural, print_json, report_errors
 from retgen.errors import UsageError
 
 if TYPE_CHECKING:
     from retgen.agents.ledger import LedgerReader
     from retgen.agents.report import Sums
 
-RunOption = Annotated[
-    str | None,
-    typer.Option("--run", metavar="RUN", help="One run: its directory, or its name in the ledger."),
-]
-TargetArgument = Annotated[
-    Path, typer.Argument(parser=given_path, help="The file to write.", show_default=False)
-]
+_OPTIONS = """
+    --ledger LEDGER  Ledger of all calls; default ledger.sqlite beside the run. One process at a
+                     time.
+    --run RUN        One run: its directory, or its name in the ledger.
+    """
 commands = typer.Typer(
     help="Calls, tokens and dollars by run, model and agent; answers in a file.",
     epilog="Examples:  gen ledger  |  gen ledger --run outputs/limit_semantic  |  "
@@ -41,10 +30,8 @@ commands = typer.Typer(
 app.add_typer(commands, name="ledger")
 
 
-@commands.callback()
-@report_errors
 def ledger_command(
-    ctx: typer.Context, ledger: LedgerOption = None, run: RunOption = None, json: Json = False
+    ctx: typer.Context, ledger: Path | None = None, run: str | None = None, json: Json = False
 ) -> None:
     """Calls, tokens and dollars by run, agent and model; what is open is charged at its most."""
     if ctx.invoked_subcommand is not None:
@@ -67,10 +54,19 @@ def ledger_command(
         print("nothing has been asked yet")
 
 
-@command("export", "gen ledger export answers.jsonl --run outputs/limit_semantic", group=commands)
-def export_command(
-    file: TargetArgument, ledger: LedgerOption = None, run: RunOption = None
-) -> None:
+commands.callback()(report_errors(ledger_command, _OPTIONS))
+
+
+@command(
+    "export",
+    "gen ledger export answers.jsonl --run outputs/limit_semantic",
+    options=f"""
+    FILE             The file to write.
+    {_OPTIONS.strip()}
+    """,
+    group=commands,
+)
+def export_command(file: Path, ledger: Path | None = None, run: str | None = None) -> None:
     """Write the answers to a file for gen run --replay, which needs neither key nor network."""
     from retgen.agents.replay import export_replay
 

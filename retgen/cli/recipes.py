@@ -4,30 +4,24 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Any
 
 import typer
 
 from retgen.cli.base import (
+    MODEL,
+    RECIPE,
+    SETTING,
     Json,
-    LedgerOption,
-    MaxUsdOption,
-    ModelOption,
-    PriceOption,
     Quiet,
-    RecipeArgument,
-    Setting,
     app,
     command,
-    complete_family,
-    given_path,
-    interruptible,
-    model_options_of,
     overrides_of,
     print_json,
     print_result,
     shown_progress,
 )
+from retgen.cli.options import Spending
 
 
 @command("recipes", "gen recipes")
@@ -83,36 +77,16 @@ def schema_command() -> None:
     "new",
     "gen new limit --out my.yaml",
     "gen new capretrieval --source texts/ --licence CC-BY-4.0",
+    options="""
+        FAMILY          A family of data sets, for example limit.
+        --out FILE      File; default my_FAMILY.yaml.
+        --source PATH   Your documents: a file, a folder or hf:owner/name. The recipe is fitted to
+                        them.
+        --licence NAME  Licence of your documents, for example CC-BY-4.0.
+        """,
 )
 def new_command(
-    family: Annotated[
-        str,
-        typer.Argument(
-            metavar="FAMILY",
-            autocompletion=complete_family,
-            show_default=False,
-            help="A family of data sets, for example limit.",
-        ),
-    ],
-    out: Annotated[
-        Path | None, typer.Option(parser=given_path, help="File; default my_FAMILY.yaml.")
-    ] = None,
-    source: Annotated[
-        str | None,
-        typer.Option(
-            metavar="PATH",
-            show_default=False,
-            help="Your documents: a file, a folder or hf:owner/name. The recipe is fitted to them.",
-        ),
-    ] = None,
-    licence: Annotated[
-        str | None,
-        typer.Option(
-            metavar="NAME",
-            show_default=False,
-            help="Licence of your documents, for example CC-BY-4.0.",
-        ),
-    ] = None,
+    family: str, out: Path | None = None, source: str | None = None, licence: str | None = None
 ) -> None:
     """Write a commented recipe to start from."""
     from retgen.scaffold import describe, new_recipe
@@ -126,26 +100,36 @@ def new_command(
     print(f"wrote {path}; look at it, then: gen plan {path}")
 
 
-@command("plan", "gen plan limit_dense", "gen plan my.yaml --set params.docs=1000000")
+@command(
+    "plan",
+    "gen plan limit_dense",
+    "gen plan my.yaml --set params.docs=1000000",
+    options=f"""
+        {RECIPE}
+        {SETTING}
+        {MODEL}
+        --price IN,OUT  Dollars per million tokens of an unlisted model; MODEL=IN,OUT for one of
+                        several.
+        --batch         With the prices of batch APIs, as gen run --batch.
+        """,
+)
 def plan_command(
-    recipe: RecipeArgument,
-    settings: Setting = None,
-    model: ModelOption = None,
-    price: PriceOption = None,
-    batch: Annotated[
-        bool, typer.Option("--batch", help="With the prices of batch APIs, as gen run --batch.")
-    ] = False,
+    recipe: str,
+    set_: list[str] | None = None,
+    model: str | None = None,
+    price: list[str] | None = None,
+    batch: bool = False,
     json: Json = False,
 ) -> None:
     """Show what a recipe or a study will make and cost. Writes nothing, calls no model."""
     from retgen.recipes import find_study
 
     if (study := find_study(recipe)) is not None and model is None:
-        _plan_study(study, overrides_of(settings), json)
+        _plan_study(study, overrides_of(set_), json)
         return
     from retgen.plan import plan
 
-    print_plan(plan(recipe, overrides_of(settings, model), price or (), batch=batch), json)
+    print_plan(plan(recipe, overrides_of(set_, model), price or (), batch=batch), json)
 
 
 def print_plan(result: Any, json: bool) -> None:
@@ -188,47 +172,33 @@ def _plan_study(path: Path, overrides: dict[str, Any], json: bool) -> None:
     "draft",
     'gen draft "court rulings in German, harder than the paper\'s" --model openai:gpt-5-mini',
     'gen draft "questions about manuals" --source manuals/ --model openai:gpt-5-mini --max-usd 1',
+    options="""
+        SENTENCE               Which data set is wanted.
+        --model PROVIDER:NAME  The chat model that drafts.
+        --source PATH          Documents that the recipe may use. What kinds and columns they have
+                               is sent to the model. Repeatable.
+        --out FILE             File; default draft.yaml.
+        """,
 )
 def draft_command(
-    wish: Annotated[
-        str,
-        typer.Argument(metavar="SENTENCE", show_default=False, help="Which data set is wanted."),
-    ],
-    model: Annotated[
-        str,
-        typer.Option(
-            metavar="PROVIDER:NAME", show_default=False, help="The chat model that drafts."
-        ),
-    ],
-    source: Annotated[
-        list[str] | None,
-        typer.Option(
-            metavar="PATH",
-            help="Documents that the recipe may use. What kinds and columns they have is sent to "
-            "the model, and a few texts where it asks for a preview. Repeatable.",
-        ),
-    ] = None,
-    out: Annotated[
-        Path | None, typer.Option(parser=given_path, help="File; default draft.yaml.")
-    ] = None,
-    max_usd: MaxUsdOption = None,
-    price: PriceOption = None,
-    ledger: LedgerOption = None,
+    sentence: str,
+    model: str,
+    spending: Spending,
+    source: list[str] | None = None,
+    out: Path | None = None,
     json: Json = False,
     quiet: Quiet = False,
 ) -> None:
     """Have a chat model write a recipe from a sentence, checked and with its price."""
     from retgen.draft.draft import draft
 
-    interruptible()
-    options = model_options_of(model, max_usd, price, None, ledger)
     with shown_progress(quiet, json) as progress:
         result = draft(
-            wish,
+            sentence,
             model,
             sources=source or (),
             out=out or "draft.yaml",
-            model_options=options,
+            model_options=spending.options(),
             progress=progress,
         )
     print_result(result, lambda: _drafted(result), json, quiet)
@@ -253,17 +223,22 @@ def _drafted(result: Any) -> str:
 _SHOWN = 3  # relevant documents of a query
 
 
-@command("preview", "gen preview limit_dense -n 2")
+@command(
+    "preview",
+    "gen preview limit_dense -n 2",
+    options=f"""
+        {RECIPE}
+        -n N  Number of records.
+        {SETTING}
+        """,
+)
 def preview_command(
-    recipe: RecipeArgument,
-    n: Annotated[int, typer.Option("-n", min=1, max=100, help="Number of records.")] = 3,
-    settings: Setting = None,
-    json: Json = False,
+    recipe: str, n: int = 3, set_: list[str] | None = None, json: Json = False
 ) -> None:
     """Show a few records on the screen. Writes nothing."""
     from retgen.plan import preview
 
-    result = preview(recipe, n, overrides_of(settings))
+    result = preview(recipe, n, overrides_of(set_))
     if json:
         print_json(result)
         return
@@ -308,21 +283,14 @@ app.add_typer(commands, name="world")
     "check",
     "gen world check my_domain.yaml",
     "docs/own_domain.md is one, line by line",
+    options="""
+        DOMAIN         A .yaml file of your own, or the name of a bundled domain.
+        --documents N  Documents to show.
+        --seed NUMBER  Seed of what is shown.
+        """,
     group=commands,
 )
-def check_command(
-    domain: Annotated[
-        str,
-        typer.Argument(
-            metavar="DOMAIN",
-            show_default=False,
-            help="A .yaml file of your own, or the name of a bundled domain.",
-        ),
-    ],
-    documents: Annotated[int, typer.Option(min=1, max=100, help="Documents to show.")] = 2,
-    seed: Annotated[int, typer.Option(min=0, help="Seed of what is shown.")] = 42,
-    json: Json = False,
-) -> None:
+def check_command(domain: str, documents: int = 2, seed: int = 42, json: Json = False) -> None:
     """Check a domain file, compose a few documents, ask a query of every operator.
 
     Draws 10,000 entities and lists what the file's own rules forbid: values that none can have,
@@ -335,19 +303,3 @@ def check_command(
     print_result(result, lambda: "\n".join(result.lines()), json)
     if not result.sound:
         raise typer.Exit(1)
-
-
-@command("lexicon", "gen world lexicon my_domain.yaml > my_domain.lexicon.yaml", group=commands)
-def lexicon_command(
-    domain: Annotated[
-        Path, typer.Argument(metavar="DOMAIN", show_default=False, help="A .yaml file of your own.")
-    ],
-) -> None:
-    """Print a lexicon to start from: each slot with its name, what it is about and its unit.
-
-    The proof reads a sentence only where phrases of the lexicon hold every word of it.
-    """
-    from retgen.validators.world.definitions import read_definition
-    from retgen.validators.world.lexicon import lexicon_template
-
-    print(lexicon_template(read_definition(domain)), end="")

@@ -4,33 +4,25 @@ from __future__ import annotations
 
 import shlex
 import sys
+from collections.abc import Iterator
 from pathlib import Path
-from typing import Annotated, Any
-
-import typer
+from typing import Any
 
 from retgen.cli.base import (
-    BatchOption,
-    EngineOption,
+    ENGINE,
+    MODEL,
+    RECIPE,
+    SETTING,
+    WORKERS,
     Json,
-    LedgerOption,
-    MaxUsdOption,
-    ModelOption,
-    PriceOption,
     Quiet,
-    RecipeArgument,
-    Setting,
-    Workers,
     command,
-    given_path,
-    interruptible,
-    model_options_of,
     overrides_of,
     print_result,
     shown_progress,
 )
+from retgen.cli.options import Spending
 from retgen.cli.recipes import print_plan
-from retgen.errors import UsageError
 
 
 @command(
@@ -39,85 +31,58 @@ from retgen.errors import UsageError
     "gen run my.yaml --out /data/mine",
     "gen run limit_dense --set seed=7 --set params.docs=5000",
     "gen run kb.yaml --retry-refused",
+    options=f"""
+        {RECIPE}
+        --out DIR           Run directory; default outputs/NAME.
+        {SETTING}
+        {WORKERS}
+        {ENGINE}
+        --limit N           At most N records; refused if the parameters fix their number.
+        {MODEL}
+        --batch/--no-batch  Ask models through the batch APIs of OpenAI and Gemini: half the price,
+                            within a day a round. --no-batch: ask again what is in batches of this
+                            run.
+        --pilot N           Make N records only, and estimate the cost of the whole run.
+        --replay FILE       Take answers from a file of gen ledger export; needs no key.
+        --retry-refused     Ask again what models or servers have refused before.
+        --fresh             Discard the existing run; models' answers stay in the ledger.
+        --apply-review      Apply the review of the recipe's finished run, as a new run; default
+                            NAME_v2.
+        """,
+    apart={
+        "--apply-review": (
+            "--set --limit --model --max-usd --price --pilot --replay --ledger --fresh --batch "
+            "--retry-refused",
+            "makes a new version of its run with what people decided",
+        )
+    },
 )
 def run_command(
-    recipe: RecipeArgument,
-    out: Annotated[
-        Path | None,
-        typer.Option(parser=given_path, help="Run directory; default outputs/NAME."),
-    ] = None,
-    settings: Setting = None,
-    workers: Workers = None,
-    engine: EngineOption = "local",
-    limit: Annotated[
-        int | None,
-        typer.Option(min=1, help="At most N records; refused if the parameters fix their number."),
-    ] = None,
-    model: ModelOption = None,
-    max_usd: MaxUsdOption = None,
-    price: PriceOption = None,
-    batch: BatchOption = None,
-    pilot: Annotated[
-        int | None,
-        typer.Option(min=1, help="Make N records only, and estimate the cost of the whole run."),
-    ] = None,
-    replay: Annotated[
-        Path | None,
-        typer.Option(
-            parser=given_path,
-            help="Take answers from a file of gen ledger export; needs no key.",
-        ),
-    ] = None,
-    ledger: LedgerOption = None,
-    retry_refused: Annotated[
-        bool,
-        typer.Option(
-            "--retry-refused", help="Ask again what models or servers have refused before."
-        ),
-    ] = False,
-    fresh: Annotated[
-        bool,
-        typer.Option(
-            "--fresh", help="Discard the existing run; models' answers stay in the ledger."
-        ),
-    ] = False,
-    apply_review: Annotated[
-        bool,
-        typer.Option(
-            "--apply-review",
-            help="Apply the review of the recipe's finished run, as a new run; default NAME_v2.",
-        ),
-    ] = False,
-    verdicts: Annotated[
-        Path | None,
-        typer.Option(parser=given_path, help="Verdicts to apply; default RUN/verdicts.sqlite."),
-    ] = None,
+    recipe: str,
+    spending: Spending,
+    out: Path | None = None,
+    set_: list[str] | None = None,
+    workers: int | None = None,
+    engine: str = "local",
+    limit: int | None = None,
+    model: str | None = None,
+    batch: bool | None = None,
+    pilot: int | None = None,
+    replay: Path | None = None,
+    retry_refused: bool = False,
+    fresh: bool = False,
+    apply_review: bool = False,
     json: Json = False,
     quiet: Quiet = False,
 ) -> None:
     """Make a data set: plan, generate, prove, write, report. A second call resumes."""
     from retgen.run import run
 
-    interruptible()
-    if apply_review or verdicts is not None:
-        others = {
-            "--set": settings,
-            "--limit": limit,
-            "--model": model,
-            "--max-usd": max_usd,
-            "--price": price,
-            "--pilot": pilot,
-            "--replay": replay,
-            "--ledger": ledger,
-            "--fresh": fresh or None,
-            "--batch": batch,
-            "--retry-refused": retry_refused or None,
-            "--verdicts": None if apply_review else verdicts,
-        }
-        _apply_review(recipe, out, verdicts, workers, others, json, quiet)
+    if apply_review:
+        _apply_review(recipe, out, workers, json, quiet)
         return
-    overrides = overrides_of(settings, model)
-    model_options = model_options_of(recipe, max_usd, price, replay, ledger, batch, retry_refused)
+    overrides = overrides_of(set_, model)
+    model_options = spending.options(replay=replay, batch=batch, retry_refused=retry_refused)
     if pilot is not None:
         from retgen.run import pilot as try_out
 
@@ -153,34 +118,18 @@ def run_command(
 
 
 def _apply_review(
-    recipe: str,
-    out: Path | None,
-    verdicts: Path | None,
-    workers: int | None,
-    others: dict[str, Any],
-    json: bool,
-    quiet: bool,
+    recipe: str, out: Path | None, workers: int | None, json: bool, quiet: bool
 ) -> None:
     """A new version of the recipe's run. It has no other settings: the data are the run's."""
     from retgen.recipe import load_recipe
     from retgen.review.apply import apply_review
 
-    given = [name for name, value in others.items() if value]
-    if "--verdicts" in given:
-        raise UsageError("--verdicts: names the review of --apply-review, which is not given")
-    if given:
-        raise UsageError(
-            f"--apply-review: a new version is its run with what people decided, so "
-            f"{', '.join(given)} cannot be given beside it"
-        )
     path = Path(recipe)
     parent = path if path.is_dir() else path.parent
     if not (path.exists() and (parent / "recipe.yaml").is_file() and (parent / "dataset").is_dir()):
         parent = Path("outputs") / load_recipe(recipe, finished=True).name
     with shown_progress(quiet, json) as progress:
-        result = apply_review(
-            parent, out=out, verdicts=verdicts, workers=workers, progress=progress
-        )
+        result = apply_review(parent, out=out, workers=workers, progress=progress)
     _print_run(result, json, quiet)
 
 
@@ -221,78 +170,73 @@ def _changed_source(run: Path) -> str:
 
 
 def _summary(result: Any) -> str:
-    from retgen.plan import NOT_STATED
     from retgen.reporting import evidence
 
     path, manifest = result.path, result.manifest
-    counts, labels = manifest["counts"], manifest["evidence"]
+    counts = manifest["counts"]
     split = evidence.split_counts(manifest["files"])
+    corpus = evidence.corpus_counts(counts["documents"], manifest.get("source_documents"))
     head = (
-        f"{manifest['name']}: "
-        f"{evidence.corpus_counts(counts['documents'], manifest.get('source_documents'))}, "
-        f"{counts['queries']:,} queries"
+        f"{manifest['name']}: {corpus}, {counts['queries']:,} queries"
         f"{_by_split(path) if split else ''}, {counts['qrels']:,} {split}qrels"
     )
     took = sum(manifest["timings"].values())
     head += ", finished before: nothing to do" if result.repeated else f" in {took:.1f} s"
-    lines = [head, f"  verdict     {evidence.verdict(manifest)}"]
+    rows = [("verdict", evidence.verdict(manifest))]
+    rows.append(("warning", _changed_source(path) if result.repeated else ""))
+    rows += [*_labels(manifest, split), *manifest["notes"].items(), *_measures(manifest, path)]
+    return "\n".join([head, *(f"  {name:<11} {text}" for name, text in rows if text)])
+
+
+def _labels(manifest: dict[str, Any], split: str) -> Iterator[tuple[str, str]]:
+    """What models answered, and where the labels come from."""
+    from retgen.reporting import evidence
+
+    labels, qrels = manifest["evidence"], manifest["counts"]["qrels"]
     poor, answers = evidence.model_answers(manifest)
-    changed = _changed_source(path) if result.repeated else ""
-    lines += [
-        f"  {name:<11} {text}"
-        for name, text in (
-            ("warning", changed),
-            ("warning", poor),
-            *(("answers", one) for one in answers),
-        )
-        if text
-    ]
-    traced = evidence.traces_labels(manifest["family"])
+    yield "warning", poor
+    yield from (("answers", one) for one in answers)
     if labels["structural"]:
-        shown = evidence.proven_labels(
-            labels["structural"], counts["qrels"], manifest["proof"], split
-        )
-        lines.append(f"  {'traced' if traced else 'proven'}      {shown}")
+        traced = evidence.traces_labels(manifest["family"])
+        shown = evidence.proven_labels(labels["structural"], qrels, manifest["proof"], split)
+        yield "traced" if traced else "proven", shown
     if labels["judged"]:
         if structure := manifest.get("structure"):
-            lines.append(f"  proven      in all {counts['documents']:,} documents: {structure}")
+            yield "proven", f"in all {manifest['counts']['documents']:,} documents: {structure}"
         judges = "; ".join(evidence.judge_lines(manifest["judges"], manifest["models"]))
-        lines.append(
-            f"  judged      {evidence.judged_labels(labels['judged'], counts['qrels'], judges)}"
-        )
+        yield "judged", evidence.judged_labels(labels["judged"], qrels, judges)
     if labels["human"]:
-        lines.append(f"  human       {evidence.human_labels(labels['human'], counts['qrels'])}")
-    if labels.get("edited"):
-        lines.append(f"  edited      {evidence.edited_labels(labels['edited'], counts['qrels'])}")
-    lines += [f"  {name:<11} {text}" for name, text in manifest["notes"].items()]
-    if counts["rejected"]:
-        lines.append(f"  rejected    {counts['rejected']:,}, see {path}/rejected.jsonl")
+        yield "human", evidence.human_labels(labels["human"], qrels)
+
+
+def _measures(manifest: dict[str, Any], path: Path) -> Iterator[tuple[str, str]]:
+    """What was rejected and spent, what the set can show, and where everything lies."""
+    from retgen.plan import NOT_STATED
+    from retgen.reporting import evidence
+
+    if rejected := manifest["counts"]["rejected"]:
+        yield "rejected", f"{rejected:,}, see {path}/rejected.jsonl"
     if any(one["model"] != "offline" for one in manifest["models"].values()):
         tokens, usd = manifest["tokens"], manifest["usd"]
         price = "at a price not known" if usd is None else f"${usd:.4f}"
-        lines.append(
-            f"  models      {manifest['calls']:,} calls, {manifest['cache_hits']:,} answers from "
-            f"the ledger, {tokens['in']:,} + {tokens['out']:,} tokens, {price}"
-        )
+        asked = f"{manifest['calls']:,} calls, {manifest['cache_hits']:,} answers from the ledger"
+        yield "models", f"{asked}, {tokens['in']:,} + {tokens['out']:,} tokens, {price}"
     # where a score is of something else, what is true of the whole corpus says nothing
-    elsewhere = bool(manifest["tests"])
-    if not elsewhere and (needed := evidence.dimensions_needed(manifest["certificate"])):
-        lines.append(f"  dimensions  {needed}")
-    candidate_sets = manifest["candidate_sets"]
-    baseline = evidence.query_blind(manifest["floors"], candidate_sets=candidate_sets)
+    elsewhere, candidate_sets = bool(manifest["tests"]), manifest["candidate_sets"]
+    if not elsewhere:
+        yield "dimensions", evidence.dimensions_needed(manifest["certificate"]) or ""
     # own documents are no set that was balanced against such rankings
-    if baseline and not traced and (candidate_sets or not elsewhere):
-        lines.append(f"  baseline    {baseline}")
+    if not evidence.traces_labels(manifest["family"]) and (candidate_sets or not elsewhere):
+        blind = evidence.query_blind(manifest["floors"], candidate_sets=candidate_sets)
+        yield "baseline", blind or ""
     if origin := manifest.get("origin"):
-        lines.append(
-            f"  origin      AUC {origin['auc']:.3f} ({origin['low']:.3f} to {origin['high']:.3f}): "
-            "positives against hard negatives, without the query; 0.5 is chance"
+        yield (
+            "origin",
+            f"AUC {origin['auc']:.3f} ({origin['low']:.3f} to {origin['high']:.3f}): positives "
+            "against hard negatives, without the query; 0.5 is chance",
         )
     if unstated := [part for part, one in manifest["licences"].items() if one == NOT_STATED]:
-        lines.append(
-            f"  licence     of the {', '.join(unstated)} not stated: `gen publish --licence` does"
-        )
+        yield "licence", f"of the {', '.join(unstated)} not stated: `gen publish --licence` does"
     if any(name.startswith("training/") for name in manifest["files"]):
-        lines.append(f"  training    {path}/training")
-    lines += [f"  data        {path}/dataset", f"  report      {path}/report.html"]
-    return "\n".join(lines)
+        yield "training", f"{path}/training"
+    yield from (("data", f"{path}/dataset"), ("report", f"{path}/report.html"))

@@ -2,22 +2,18 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from retgen.cli.base import (
+    RECIPE,
+    SETTING,
+    WORKERS,
     Json,
     Quiet,
-    RecipeArgument,
-    Setting,
-    Workers,
     app,
     command,
-    given_path,
-    interruptible,
     overrides_of,
     plural,
     print_json,
@@ -25,10 +21,6 @@ from retgen.cli.base import (
     shown_progress,
 )
 from retgen.errors import SealBroken, SealUnchecked
-
-if TYPE_CHECKING:
-    from retgen.evaluation.scoring.result import Evaluation
-    from retgen.sealed.verify import OpenedSet
 
 commands = typer.Typer(
     help="Test sets that are committed to, opened after a round, and made again by anybody.",
@@ -44,42 +36,33 @@ app.add_typer(commands, name="sealed")
     "gen sealed make world_small",
     "gen sealed make world_small --round 2",
     "gen sealed make my.yaml --out /data/sealed --set params.queries=500",
+    options=f"""
+        {RECIPE}
+        --out DIR  Folder of the rounds; default outputs/sealed_NAME. A round is DIR/round-N.
+        {SETTING}
+        --round N  Which round: each is another set.
+        {WORKERS}
+        """,
     group=commands,
 )
 def make_command(
-    recipe: RecipeArgument,
-    out: Annotated[
-        Path | None,
-        typer.Option(
-            parser=given_path,
-            metavar="DIR",
-            help="Folder of the rounds; default outputs/sealed_NAME. A round is DIR/round-N.",
-        ),
-    ] = None,
-    settings: Setting = None,
-    round_number: Annotated[
-        int,
-        typer.Option(
-            "--round",
-            min=1,
-            metavar="N",
-            help="Which round; it names the commitment of the one before.",
-        ),
-    ] = 1,
-    workers: Workers = None,
+    recipe: str,
+    out: Path | None = None,
+    set_: list[str] | None = None,
+    round_: int = 1,
+    workers: int | None = None,
     json: Json = False,
     quiet: Quiet = False,
 ) -> None:
     """Draw a seed, make and prove the set, write its commitment. A second call resumes."""
     from retgen.sealed.make import make_sealed
 
-    interruptible()
     with shown_progress(quiet, json) as progress:
         result = make_sealed(
             recipe,
             out=out,
-            overrides=overrides_of(settings),
-            round_number=round_number,
+            overrides=overrides_of(set_),
+            round_number=round_,
             workers=workers,
             progress=progress,
         )
@@ -90,29 +73,26 @@ def make_command(
         f"  publish now         {where}/commitment.json\n"
         f"  give to submitters  {where}/public\n"
         f"  keep to yourself    {where}/private\n"
-        f"Score with  gen eval {where} --sealed --run SUBMISSION.trec\n"
+        f"Score with  gen eval {where}/private/run/{result.name} --run SUBMISSION.trec\n"
         f"Open with   gen sealed reveal {where}"
     )
     print_result(result._asdict(), lambda: text, json, quiet)
 
 
-SealedArgument = Annotated[
-    Path,
-    typer.Argument(
-        parser=given_path, metavar="DIR", show_default=False, help="A sealed set: DIR/round-N."
-    ),
-]
-
-
-@command("reveal", "gen sealed reveal outputs/sealed_world_small/round-1", group=commands)
-def reveal_command(folder: SealedArgument, json: Json = False, quiet: Quiet = False) -> None:
+@command(
+    "reveal",
+    "gen sealed reveal outputs/sealed_world_small/round-1",
+    options="DIR  A sealed set: DIR/round-N.",
+    group=commands,
+)
+def reveal_command(dir_: Path, json: Json = False, quiet: Quiet = False) -> None:
     """Write reveal.json: nonce, seed and digests, from which anybody makes the set again."""
     from retgen.sealed.make import reveal_sealed
 
-    result = reveal_sealed(folder)
+    result = reveal_sealed(dir_)
     text = (
         f"{result.path}/reveal.json: publish it. Anybody checks it with\n"
-        "  gen sealed verify commitment.json reveal.json\n"
+        "  gen sealed verify commitment.json reveal.json --out SET, then: gen eval SET ...\n"
         f"The next set: gen sealed make RECIPE --round {result.round + 1}"
     )
     print_result(result._asdict(), lambda: text, json, quiet)
@@ -122,56 +102,32 @@ def reveal_command(folder: SealedArgument, json: Json = False, quiet: Quiet = Fa
     "verify",
     "gen sealed verify commitment.json reveal.json",
     "gen sealed verify commitment.json reveal.json --public public/",
+    options=f"""
+        COMMITMENT       commitment.json, as it was published before the round.
+        REVEAL           reveal.json of the set.
+        --public DIR     What submitters were given: compared as well.
+        --out DIR        Keep the set in this run directory; default: not.
+        {WORKERS}
+        """,
     group=commands,
 )
 def verify_command(
-    commitment: Annotated[
-        Path,
-        typer.Argument(
-            parser=given_path,
-            metavar="COMMITMENT",
-            show_default=False,
-            help="commitment.json, as it was published before the round.",
-        ),
-    ],
-    reveal: Annotated[
-        Path,
-        typer.Argument(
-            parser=given_path, metavar="REVEAL", show_default=False, help="reveal.json of the set."
-        ),
-    ],
-    previous: Annotated[
-        Path | None,
-        typer.Option(
-            parser=given_path,
-            metavar="FILE",
-            help="commitment.json of the round before, which this one must name.",
-        ),
-    ] = None,
-    public: Annotated[
-        Path | None,
-        typer.Option(
-            parser=given_path, metavar="DIR", help="What submitters were given: compared as well."
-        ),
-    ] = None,
-    out: Annotated[
-        Path | None,
-        typer.Option(parser=given_path, help="Keep the set in this run directory; default: not."),
-    ] = None,
-    workers: Workers = None,
+    commitment: Path,
+    reveal: Path,
+    public: Path | None = None,
+    out: Path | None = None,
+    workers: int | None = None,
     json: Json = False,
     quiet: Quiet = False,
 ) -> None:
     """Check a reveal, make its set again, and compare every byte. Exit 1 where one differs."""
     from retgen.sealed.verify import verify_sealed
 
-    interruptible()
     try:
         with shown_progress(quiet, json) as progress:
             result = verify_sealed(
                 commitment,
                 reveal,
-                previous=previous,
                 public=public,
                 out=out,
                 workers=workers,
@@ -187,36 +143,3 @@ def verify_command(
         + (f"\nThe set is in {result.path}" if result.path else "")
     )
     print_result({"ok": True, **result._asdict()}, lambda: text, json, quiet)
-
-
-def print_scores(result: Evaluation, opened: OpenedSet, json: bool, quiet: bool) -> None:
-    """Tables of measures on a sealed set; no notes, which may name queries, and no details.
-
-    Until the reveal nothing is broken down by groups of queries, which tells more of each.
-    """
-    from retgen.evaluation.scoring.page import page_of
-
-    reveal, whole = opened.reveal, result
-    if not opened.revealed:
-        whole = replace(result, datasets=[replace(one, parts=[]) for one in result.datasets])
-    if json:
-        content = whole.to_json()
-        for system in content["results"]:
-            system.pop("details", None)
-        print_json(
-            {
-                "dataset": reveal.name,
-                "commitment": reveal.commitment,
-                "round": reveal.round,
-                "revealed": opened.revealed,
-                **{
-                    key: content[key]
-                    for key in ("split", "documents", "queries", "results", "floors")
-                },
-            }
-        )
-    elif not quiet:
-        print(page_of(whole).terminal(result.folder / "eval.html"))
-        print(f"{reveal.name}, round {reveal.round}, commitment {reveal.commitment}")
-        if not opened.revealed:
-            print(f"keep {result.folder} to yourself: scores by query tell of the qrels")

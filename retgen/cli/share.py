@@ -4,20 +4,11 @@ from __future__ import annotations
 
 import sys
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Any
 
 import typer
 
-from retgen.cli.base import (
-    Json,
-    Quiet,
-    RunArgument,
-    command,
-    given_path,
-    interruptible,
-    plural,
-    print_result,
-)
+from retgen.cli.base import RUN, Json, Quiet, command, plural, print_result
 
 
 @command(
@@ -25,20 +16,18 @@ from retgen.cli.base import (
     "gen export outputs/limit_dense --to beir",
     "gen export outputs/limit_dense --to mteb --out ~/limit",
     "gen export outputs/kb --to sentence-transformers",
+    options=f"""
+        {RUN}
+        --to NAME     {{layouts}}.
+        --out DIR     Folder; default RUN/exports/TO, else outputs/export_NAME_TO.
+        --split NAME  Qrels of this split only; repeatable. Default: all.
+        """,
 )
 def export_command(
-    run: RunArgument,
-    to: Annotated[str, typer.Option(help="{layouts}.", show_default=False)],
-    out: Annotated[
-        Path | None,
-        typer.Option(
-            parser=given_path, help="Folder; default RUN/exports/TO, else outputs/export_NAME_TO."
-        ),
-    ] = None,
-    split: Annotated[
-        list[str] | None,
-        typer.Option(metavar="NAME", help="Qrels of this split only; repeatable. Default: all."),
-    ] = None,
+    run: Path,
+    to: str,
+    out: Path | None = None,
+    split: list[str] | None = None,
     json: Json = False,
 ) -> None:
     """Write a data set in another layout."""
@@ -58,62 +47,31 @@ def export_command(
     "gen publish outputs/kb hub:me/kb",
     "gen publish outputs/kb s3://bucket/kb",
     "gen publish outputs/train_kb_minilm hub:me/kb-minilm",
+    options="""
+        RUN             A run directory, or a folder of gen train: its model.
+        DEST            hub:OWNER/NAME, file:PATH or s3://BUCKET/PATH.
+        --dry-run       Show what would change there; change nothing.
+        --force         Publish what is refused (proof, personal data, secrets, licence, collapse);
+                        its card says so.
+        --licence NAME  Licence of the documents, or training data, that state none, for example
+                        CC-BY-4.0.
+        --private       hub: make a new repository private; refuse one that is public.
+        """,
 )
 def publish_command(
-    run: Annotated[
-        Path,
-        typer.Argument(
-            parser=given_path,
-            metavar="RUN",
-            show_default=False,
-            help="A run directory, or a folder of gen train: its model.",
-        ),
-    ],
-    to: Annotated[
-        str,
-        typer.Argument(
-            metavar="DEST",
-            show_default=False,
-            help="hub:OWNER/NAME, file:PATH or s3://BUCKET/PATH.",
-        ),
-    ],
-    dry_run: Annotated[
-        bool, typer.Option("--dry-run", help="Show what would change there; change nothing.")
-    ] = False,
-    force: Annotated[
-        bool,
-        typer.Option(
-            "--force",
-            help="Publish what is refused (proof, certificate, licence, collapse); its card says "
-            "so.",
-        ),
-    ] = False,
-    licence: Annotated[
-        str | None,
-        typer.Option(
-            metavar="NAME",
-            show_default=False,
-            help="Licence of the documents, or training data, that state none, for example "
-            "CC-BY-4.0.",
-        ),
-    ] = None,
-    private: Annotated[
-        bool,
-        typer.Option(
-            "--private", help="hub: make a new repository private; refuse one that is public."
-        ),
-    ] = False,
+    run: Path,
+    dest: str,
+    dry_run: bool = False,
+    force: bool = False,
+    licence: str | None = None,
+    private: bool = False,
     json: Json = False,
     quiet: Quiet = False,
 ) -> None:
     """Publish a run (Parquet, card, manifest, MTEB's task) or a trained model."""
-    from retgen.publishing import publish, sensitive_findings
+    from retgen.publishing import publish
 
-    interruptible()
-    if not quiet:
-        for one in sensitive_findings(Path(run)):
-            print(f"gen: warning: {one}; whoever publishes it answers for that", file=sys.stderr)
-    result = publish(run, to, dry_run=dry_run, force=force, private=private, licence=licence)
+    result = publish(run, dest, dry_run=dry_run, force=force, private=private, licence=licence)
     print_result(result, lambda: _text(result, dry_run), json, quiet)
     if dry_run and result.refused and not force:
         raise typer.Exit(1)

@@ -12,7 +12,7 @@ from retgen.agents.context import Context
 from retgen.agents.models import DEFAULT_OPTIONS, ModelOptions, ModelSettings, chat_model_of
 from retgen.agents.report import CallReport
 from retgen.agents.session import call_models, check_model
-from retgen.draft.desk import Desk
+from retgen.draft.tools import Tools
 from retgen.errors import ChecksFailed, OutputError, RetgenError, UsageError
 from retgen.generators.family import Plan
 from retgen.progress import Progress, no_progress
@@ -59,29 +59,26 @@ def draft(
     call takes the answers of the first from there. Raises `ChecksFailed` where the model comes to
     no recipe that parses and plans.
     """
-    path, options = Path(out), model_options
-    settings = _settings(wish, model, path, sources, options)
-    desk, report, done = Desk(sources, path.parent), CallReport(), list[tuple[str, list[str]]]()
+    path, report = Path(out), CallReport()
+    settings = _settings(wish, model, path, sources, model_options)
+    tools, done = Tools(sources, path.parent), list[Any]()
     folder = Path("outputs") / f"draft_{path.stem}"  # what the ledger calls it
     make_folder(folder.parent)
 
     async def work(context: Context) -> None:
         stage = context.stage("draft", 1)
-        done.append(await _converse(wish, settings, sources, desk, context))
+        done.append(await _converse(wish, settings, tools, context))
         stage.done = 1
 
     with scratch_folder("retgen-draft-") as scratch:
         agents = {AGENT: settings}
-        call_models(work, folder, agents, options, report, sources=scratch, progress=progress)
+        call_models(work, folder, agents, model_options, report, sources=scratch, progress=progress)
     recipe, choices = done[0]
-    lines = [
-        f"# gen run {path}",
-        f"# Drafted by {settings.full_name} for: {' '.join(wish.split())}",
-    ]
-    lines += [f"# - {' '.join(one.split())}" for one in choices]
-    text = "\n".join([*lines, recipe.strip(), ""])
+    head = [f"# gen run {path}", f"# Drafted by {settings.full_name} for: {' '.join(wish.split())}"]
+    head += [f"# - {' '.join(one.split())}" for one in choices]
+    text = "\n".join([*head, recipe.strip(), ""])
     write_file(path, text)
-    return Draft(path, text, choices, desk.plan_of(recipe), report.costs())
+    return Draft(path, text, choices, tools.plan_of(recipe), report.costs())
 
 
 def _settings(
@@ -105,7 +102,7 @@ def _settings(
 
 
 async def _converse(
-    wish: str, settings: ModelSettings, sources: Sequence[str], desk: Desk, context: Context
+    wish: str, settings: ModelSettings, tools: Tools, context: Context
 ) -> tuple[str, list[str]]:
     """The recipe's text and the reasons of the choices. Raises `ChecksFailed`."""
     from langchain.agents import create_agent
@@ -131,25 +128,25 @@ async def _converse(
         def plans(cls, text: str) -> str:
             """What neither parses nor plans goes back to the model with the reason."""
             try:
-                desk.plan_of(text)
+                tools.plan_of(text)
             except RetgenError as error:
                 raise ValueError(str(error)) from None
             return text
 
     Answer.__name__ = "Draft"
-    tools = [StructuredTool.from_function(one) for one in desk.tools()]
-    every: list[Any] = [*tools, Answer]
-    shown = "\n".join(_shown(convert_to_openai_tool(one)["function"]) for one in every)
+    usable: list[Any] = [StructuredTool.from_function(one) for one in tools.functions()]
+    listed = [convert_to_openai_tool(one)["function"] for one in (*usable, Answer)]
+    shown = [
+        f"- {one['name']}({', '.join(one['parameters'].get('properties', {}))}): "
+        f"{' '.join(one['description'].split())}"
+        for one in listed
+    ]
     system, user = bundled("draft/draft_recipe").render(
-        {
-            "wish": wish,
-            "sources": "\n".join(f"- {one}" for one in sources) or "(none)",
-            "tools": shown,
-        }
+        {"wish": wish, "tools": "\n".join(shown), **tools.known()}
     )
     agent: Any = create_agent(
         LedgerChat(settings=settings, request=lambda request: context.request(AGENT, request)),
-        tools,
+        usable,
         system_prompt=system.content,
         response_format=ToolStrategy(Answer, handle_errors=_refused),
     )
@@ -166,12 +163,6 @@ async def _converse(
         raise ChecksFailed(f"{settings.full_name} came to no recipe: {error}") from error
     answer = state["structured_response"]
     return answer.recipe, answer.choices
-
-
-def _shown(tool: dict[str, Any]) -> str:
-    """A tool as the prompt describes it."""
-    arguments = ", ".join(tool["parameters"].get("properties", {}))
-    return f"- {tool['name']}({arguments}): {' '.join(tool['description'].split())}"
 
 
 def _refused(error: Exception) -> str:

@@ -81,25 +81,21 @@ class LedgerChat(BaseChatModel):
 
 def schema_of(tools: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
     """The JSON Schema of a call of one of some tools."""
-    calls = []
-    for tool in tools:
-        arguments = tool["parameters"].get("properties", {})
-        properties = {"tool": {"type": "string", "enum": [tool["name"]]}, **arguments}
-        calls.append(
+
+    def closed(properties: Mapping[str, Any]) -> dict[str, Any]:
+        form = {"type": "object", "properties": properties, "required": list(properties)}
+        return {**form, "additionalProperties": False}
+
+    calls = [
+        closed(
             {
-                "type": "object",
-                "properties": properties,
-                "required": list(properties),
-                "additionalProperties": False,
+                "tool": {"type": "string", "enum": [tool["name"]]},
+                **tool["parameters"].get("properties", {}),
             }
         )
-    return {
-        "title": "Call",
-        "type": "object",
-        "properties": {"call": {"anyOf": calls}},
-        "required": ["call"],
-        "additionalProperties": False,
-    }
+        for tool in tools
+    ]
+    return {"title": "Call", **closed({"call": {"anyOf": calls}})}
 
 
 def parse_call(
@@ -122,11 +118,8 @@ def _message(one: BaseMessage) -> Message:
     """A message of LangChain's as one of ours, which know no roles of tools."""
     if isinstance(one, AIMessage):
         (call,) = one.tool_calls
-        return Message("assistant", _json({"call": {"tool": call["name"], **call["args"]}}))
+        text = orjson.dumps({"call": {"tool": call["name"], **call["args"]}}).decode()
+        return Message("assistant", text)
     if isinstance(one, ToolMessage):
         return Message("user", f"Result of {one.name}:\n{one.text}")
     return Message("system" if one.type == "system" else "user", str(one.text))
-
-
-def _json(value: Any) -> str:
-    return orjson.dumps(value).decode()

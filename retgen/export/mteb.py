@@ -1,4 +1,4 @@
-"""The task of a data set for MTEB: task.py with its `TaskMetadata`, and eval.yaml for the Hub.
+"""The task of a data set for MTEB: task.py with its `TaskMetadata`.
 
 A run knows most fields; what only the user knows stands in mteb.yaml beside its recipe.
 """
@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -22,7 +21,7 @@ from retgen.messages import did_you_mean
 from retgen.recipe import load_recipe
 from retgen.reporting import evidence
 from retgen.write import make_folder, write_file
-from retgen.yaml_text import read_yaml, to_yaml
+from retgen.yaml_text import read_yaml
 
 # fields that nothing in a run can tell, and what to write there
 _YOURS = {
@@ -35,76 +34,33 @@ _YOURS = {
     "bibtex_citation": 'BibTeX of a paper on it; "" where there is none',
 }
 STATED = "mteb.yaml"  # beside recipe.yaml: what the user states of these fields
-_ALSO = (
-    "description",
-    "eval_langs",
-    "license",
-    "dialect",
-    "prompt",
-    "main_score",
-    "adapted_from",
-    "is_public",
-)
-_LISTS = ("domains", "task_subtypes", "eval_langs", "dialect", "adapted_from")
+_ALSO = "description eval_langs license dialect prompt main_score adapted_from is_public".split()
 _MEASURES = {"ndcg": "nDCG", "map": "MAP", "mrr": "MRR"}
 _DEEPEST = 1000  # MTEB ranks no further
-_LANGUAGE = "the languages, by ISO 639-3 and script: eng-Latn"
 _REPOSITORY = re.compile(r"[\w.-]+/[\w.-]+")
-
-
-@dataclass(frozen=True)
-class MtebTask:
-    """A task. `fields`: of `TaskMetadata` but for `dataset`, in its order, None where not known.
-
-    `yours`: those that the user is to state, with what belongs there. `repository`: of the Hub,
-    None for a folder. `own`: a document with a query's id is the query itself.
-    """
-
-    fields: Mapping[str, Any]
-    yours: Mapping[str, str]
-    repository: str | None
-    own: bool = False
-
-    @property
-    def name(self) -> str:
-        """The name of the task and of its class."""
-        return str(self.fields["name"])
-
-    @property
-    def measure(self) -> str:
-        """Its main score as `gen eval` names it."""
-        name, _, k = str(self.fields["main_score"]).rpartition("_at_")
-        return f"{_MEASURES.get(name, name)}@{k}"
-
-    @property
-    def splits(self) -> list[str]:
-        """The splits it is scored on."""
-        return list(self.fields["eval_splits"])
 
 
 def write_mteb(
     root: Path, below: str, facts: DatasetFacts, run: Path | None, *, loaded_as: str = ""
 ) -> None:
-    """Write task.py `below` the tables at `root`, and eval.yaml there.
-
-    Raises `DatasetError` for invalid rows, and `UsageError` as `task_of` does.
-    """
-    task = task_of(open_dataset(root, checked=False), root, facts, run, loaded_as)
-    make_folder(root / below)
-    write_file(root / below / "task.py", module(task, 1 if below else 0))
-    write_file(root / "eval.yaml", eval_yaml(task))
-
-
-def task_of(
-    dataset: Dataset, path: Path, facts: DatasetFacts, run: Path | None, loaded_as: str = ""
-) -> MtebTask:
-    """The task of a data set at `path`.
+    """Write task.py `below` the tables at `root`.
 
     `run`: its directory; `loaded_as`: what `load_dataset` is given.
     Raises `DatasetError` for invalid rows, `UsageError` for an mteb.yaml that states what is no
     field.
     """
+    dataset = open_dataset(root, checked=False)
     repository = loaded_as if _REPOSITORY.fullmatch(loaded_as) else None
+    fields = fields_of(dataset, facts, run, repository)
+    own = _queries_are_documents(dataset, root)
+    make_folder(root / below)
+    write_file(root / below / "task.py", module(fields, repository, own, 1 if below else 0))
+
+
+def fields_of(
+    dataset: Dataset, facts: DatasetFacts, run: Path | None, repository: str | None
+) -> dict[str, Any]:
+    """The fields of `TaskMetadata` but for `dataset`, in its order, None where not known."""
     splits = list(dataset.qrels)
     if "test" in splits:
         splits = ["test"]
@@ -112,10 +68,9 @@ def task_of(
         splits = [name for name in splits if name != "train"]
     known = _run_fields(run) if run is not None else {}
     what = known.pop("what", f"Retrieval data set {facts.name}")
-    made = ", made with retgen" if facts.ours else ""
     fields: dict[str, Any] = {
         "name": task_name(facts.name),
-        "description": f"{what}{made}",
+        "description": f"{what}{', made with retgen' * facts.ours}",
         "reference": f"https://huggingface.co/datasets/{repository}" if repository else None,
         "type": "Retrieval",
         "category": "t2t",
@@ -134,11 +89,7 @@ def task_of(
         "adapted_from": [],
         "is_public": repository is not None,
     }
-    fields |= known | (_user_fields(run / STATED) if run is not None else {})
-    yours = {key: words for key, words in _YOURS.items() if fields[key] is None}
-    if NO_LANGUAGE in fields["eval_langs"]:
-        yours["eval_langs"] = _LANGUAGE
-    return MtebTask(fields, yours, repository, _queries_are_documents(dataset, path))
+    return fields | known | (_user_fields(run / STATED) if run is not None else {})
 
 
 def _queries_are_documents(dataset: Dataset, path: Path) -> bool:
@@ -157,7 +108,10 @@ def _queries_are_documents(dataset: Dataset, path: Path) -> bool:
 
 
 def _user_fields(path: Path) -> dict[str, Any]:
-    """What the user says of the fields. Raises `UsageError` for what is none of them."""
+    """What the user says of the fields. Raises `UsageError` for what is none of them.
+
+    Whether MTEB takes their values is for MTEB to say.
+    """
     if not path.exists():
         return {}
     stated = read_yaml(path, error=UsageError) or {}
@@ -170,48 +124,16 @@ def _user_fields(path: Path) -> dict[str, Any]:
                 f"{path}: {key!r} is no field to state{did_you_mean(str(key), possible) or '.'} "
                 f"Possible: {', '.join(possible)}"
             )
-    return {
-        key: _checked_field(path, key, value) for key, value in stated.items() if value is not None
-    }
-
-
-def _checked_field(path: Path, key: str, value: Any) -> Any:
-    """A field as `TaskMetadata` takes it; whether MTEB knows its words is for MTEB to say.
-
-    Raises `UsageError` for another shape.
-    """
-    if key == "main_score":
-        k = str(value).rpartition("_at_")[2]
-        if measure_of_mteb(str(value)) and str(int(k)) == k and 0 < int(k) <= _DEEPEST:
-            return value
-        wanted = f"a measure of MTEB up to {_DEEPEST}, as ndcg_at_10 or recall_at_2"
-    elif key == "is_public":
-        if isinstance(value, bool):
-            return value
-        wanted = "true or false"
-    elif key == "date":
-        days = [str(day) for day in value] if isinstance(value, list) else []
-        if len(days) == 2 and all(re.fullmatch(r"\d{4}-\d\d-\d\d", day) for day in days):
-            return tuple(days)
-        wanted = "the first and the last day, [2024-01-01, 2024-12-31]"
-    elif key in _LISTS:
-        # a task without languages is none
-        if (
-            isinstance(value, list)
-            and all(isinstance(one, str) for one in value)
-            and (value or key != "eval_langs")
-        ):
-            return value
-        wanted = "a list of texts, [eng-Latn]" if key == "eval_langs" else "a list of texts, [A, B]"
-    elif key == "prompt" and isinstance(value, dict):
-        if all(side in ("query", "document") and isinstance(value[side], str) for side in value):
-            return value
-        wanted = "a text, or texts for query and document"
-    elif isinstance(value, str):
-        return value
-    else:
-        wanted = "a text"
-    raise UsageError(f"{path}: {key} has to be {wanted}, not {str(value)[:80]!r}")
+    known = {key: value for key, value in stated.items() if value is not None}
+    name, mark, k = str(known.get("main_score", "ndcg_at_10")).rpartition("_at_")
+    if not (measure_of_mteb(f"{name}{mark}{k}") and 0 < int(k) <= _DEEPEST):
+        raise UsageError(
+            f"{path}: main_score has to be a measure of MTEB up to {_DEEPEST}, as ndcg_at_10 or "
+            f"recall_at_2, not {known['main_score']!r}"
+        )
+    if isinstance(known.get("date"), list):
+        known["date"] = tuple(map(str, known["date"]))
+    return known
 
 
 def _run_fields(run: Path) -> dict[str, Any]:
@@ -255,53 +177,36 @@ def _made_by(own: str, models: set[str]) -> str:
     return "found" if own == "queries" else "multiple"
 
 
-def module(task: MtebTask, up: int) -> str:
-    """The source of task.py. `up`: how many folders below the tables it stands."""
-    return _MODULE.format(
-        name=task.name,
-        dataset=_dataset(task, up),
-        fields="".join(_field(task, key) for key in task.fields),
-        depth=task.measure.partition("@")[2],
-        measure=task.measure,
-        own="    ignore_identical_ids = True\n" if task.own else "",
-    )
+def module(fields: Mapping[str, Any], repository: str | None, own: bool, up: int) -> str:
+    """The source of task.py, `up` folders below the tables.
 
-
-def _dataset(task: MtebTask, up: int) -> str:
-    here = (
-        "Path(__file__).resolve().parent" if not up else f"Path(__file__).resolve().parents[{up}]"
-    )
+    `own`: a document with a query's id is the query itself.
+    """
+    here = f"Path(__file__).resolve().parent{f's[{up}]' * bool(up)}"
     lines = [f"HERE = {here}", 'DATASET = {"path": str(HERE), "revision": "local"}']
-    if task.repository:
+    if repository:
         lines += [
             'if not (HERE / "qrels").is_dir():  # this file without its tables: the Hub has them',
-            f'    DATASET = {{"path": {task.repository!r}, "revision": "main"}}'
+            f'    DATASET = {{"path": {repository!r}, "revision": "main"}}'
             "  # MTEB itself wants a commit",
         ]
-    return "\n".join(lines)
-
-
-def _field(task: MtebTask, key: str) -> str:
-    value = task.fields[key]
-    yours = f"  # for you to state: {task.yours[key]}" if key in task.yours else ""
-    return f"        {key}={value!r},{yours}\n"
-
-
-def eval_yaml(task: MtebTask) -> str:
-    """eval.yaml of a benchmark on the Hub, with the ids under which MTEB reports its scores.
-
-    The keys are those of the Hub (docs/hub/eval-results) and of MTEB's `HFEvalMeta`.
-    """
-    name = task.name
-    tasks: list[dict[str, str]] = [{"id": name}]  # over all splits
-    tasks += [{"id": f"{name}_default_{s}", "config": "default", "split": s} for s in task.splits]
-    tree = {
-        "name": name,
-        "description": task.fields["description"],
-        "evaluation_framework": "mteb",
-        "tasks": tasks,
-    }
-    return to_yaml(tree, width=None)
+    unknown = {key: words for key, words in _YOURS.items() if fields[key] is None}
+    if NO_LANGUAGE in fields["eval_langs"]:
+        unknown["eval_langs"] = "the languages, by ISO 639-3 and script: eng-Latn"
+    stated = [
+        f"        {key}={value!r},"
+        + (f"  # for you to state: {unknown[key]}" if key in unknown else "")
+        for key, value in fields.items()
+    ]
+    name, _, depth = str(fields["main_score"]).rpartition("_at_")
+    return _MODULE.format(
+        name=fields["name"],
+        dataset="\n".join(lines),
+        fields="\n".join(stated),
+        depth=depth,
+        measure=f"{_MEASURES.get(name, name)}@{depth}",
+        own="    ignore_identical_ids = True\n" if own else "",
+    )
 
 
 _MODULE = '''"""The MTEB task of this data set: python task.py MODEL"""
@@ -320,7 +225,8 @@ from sentence_transformers import SentenceTransformer
 class {name}(AbsTaskRetrieval):
     metadata = TaskMetadata(
         dataset=DATASET,
-{fields}    )
+{fields}
+    )
 {own}    k_values = tuple(sorted({{*AbsTaskRetrieval.k_values, {depth}}}))
 
     def load_data(self, *args, **kwargs):

@@ -15,7 +15,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from retgen.errors import ChecksFailed
+from retgen.errors import ChecksFailed, EndpointFailed
 from retgen.publishing.destinations import FileChange, destination, tree_changes
 from retgen.publishing.published_model import (
     PublishedModel,
@@ -23,7 +23,7 @@ from retgen.publishing.published_model import (
     published_model,
     write_model_tree,
 )
-from retgen.publishing.published_run import PublishedRun, published_run, sensitive_findings
+from retgen.publishing.published_run import PublishedRun, published_run
 from retgen.publishing.tree import write_tree
 from retgen.write import scratch_folder
 
@@ -86,7 +86,7 @@ def publish(
         target.make_private()
     source: PublishedRun | PublishedModel
     if is_training(Path(run)):
-        target.hold_models()
+        target.holds = "model"
         source = published_model(Path(run), licence)
     else:
         source = published_run(Path(run), licence)
@@ -103,12 +103,17 @@ def publish(
             tree = write_model_tree(source, target.loaded_as, scratch / "tree")
         else:
             tree = write_tree(source, target.loaded_as, scratch / "tree")
-        listed = tree_changes(tree.folder, tree.files, standing)
+        listed = tree_changes(tree, standing)
         result = PublishResult(to, tree.name, listed, refused)
         if dry_run or result.is_unchanged:
             return result
-        where = target.put(tree, standing, listed, f"{tree.name}, made with retgen")
+        try:
+            where = target.put(tree, standing, listed, f"{tree.name}, made with retgen")
+        except EndpointFailed:
+            if not target.is_there(tree):
+                raise
+            where = target.where
     return replace(result, where=where)
 
 
-__all__ = ["PublishResult", "publish", "sensitive_findings"]
+__all__ = ["PublishResult", "publish"]

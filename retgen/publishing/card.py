@@ -18,7 +18,7 @@ from retgen.plan import NOT_STATED
 from retgen.publishing.published_run import PublishedRun, refusal_note
 from retgen.reporting import evidence
 from retgen.reporting.card import content_id
-from retgen.review.certificates import in_words
+from retgen.review.report import findings
 from retgen.validators.languages import code_of
 from retgen.write import file_info
 
@@ -31,12 +31,12 @@ def card(
     folder: Path,
     tables: Sequence[Mapping[str, Any]],
     notes: Sequence[str],
-    scored: str | None,
+    scored: bool,
 ) -> str:
     """The card of a tree. `folder`: with the tables, and the card that their layout has written.
 
     `tables`: configurations beside those of the layout. `notes`: on what the layout left out or
-    put apart. `scored`: what an evaluation says.
+    put apart. `scored`: the tree holds the scores of an evaluation.
     """
     header = _header(run, folder, tables)
     rows = _rows(folder, header)
@@ -51,11 +51,11 @@ def card(
     if notes:
         lines += [*(f"- {escape_markdown(note)}." for note in notes), ""]
     lines += [others]
-    if scored is not None:
-        lines += _scores_section(scored)
+    if scored:
+        lines += ["## Scores", "", f"Of `gen eval`: [{SCORES}]({SCORES}).", ""]
     if run.review is not None:
         lines += ["## Review", ""]
-        lines += [f"- {escape_markdown(in_words(one))}" for one in run.review["certificates"]]
+        lines += [f"- {escape_markdown(one)}" for one in findings(run.review)]
         lines += ["", "[review.json](review.json) has all figures, without names.", ""]
     lines += [
         "## What a score here does not show",
@@ -114,21 +114,18 @@ def _rows(folder: Path, header: Mapping[str, Any]) -> list[list[str]]:
     result = []
     for config in header["configs"]:
         for one in config["data_files"]:
-            first = min(folder.glob(one["path"]))
-            columns = config.get("columns") or pq.read_schema(first).names
-            count = f"{_row_count(folder, one['path']):,}"
-            result.append([config["config_name"], one["split"], _column_list(columns), count])
+            names = config.get("columns") or pq.read_schema(folder / one["path"]).names
+            # three or more that are numbered, by the first and the last
+            groups = [
+                [*group] for _, group in groupby(names, lambda name: name.rstrip("0123456789"))
+            ]
+            shown = (
+                f"{group[0]} to {group[-1]}" if len(group) > 2 else ", ".join(group)
+                for group in groups
+            )
+            count = pq.read_metadata(folder / one["path"]).num_rows
+            result.append([config["config_name"], one["split"], ", ".join(shown), f"{count:,}"])
     return result
-
-
-def _column_list(columns: Sequence[str]) -> str:
-    """Names of columns; three or more that are numbered, by the first and the last."""
-    result: list[str] = []
-    for stem, group in groupby(columns, key=lambda name: re.sub(r"\d+$", "", name)):
-        names = list(group)
-        numbered = len(names) > 2 and stem != names[0]
-        result += [f"{names[0]} to {names[-1]}"] if numbered else names
-    return ", ".join(result)
 
 
 def _body(run: PublishedRun, folder: Path) -> tuple[str, str]:
@@ -154,21 +151,15 @@ def _limits(run: PublishedRun) -> Iterator[tuple[str, str]]:
     if not run.manifest.get("complete"):
         yield "Unjudged pairs.", "A pair without a qrel is unjudged, not irrelevant."
     yield evidence.what_it_is_not(run.own)
-    for rule, reason in (run.checks.get("switched_off") or {}).items():
+    checks = run.manifest.get("checks") or {}
+    for rule, reason in (checks.get("switched_off") or {}).items():
         yield "Switched off.", f"The check {rule} did not run: {str(reason).rstrip('.')}."
-    for rule, severity in (run.checks.get("severities") or {}).items():
+    for rule, severity in (checks.get("severities") or {}).items():
         what = "an error" if severity == "error" else f"a {severity}"
         yield "Weighed otherwise.", f"What the check {rule} finds is {what} here."
-    found = [
-        f"{one['rule']}: {one['message']}."
-        for one in run.findings or ()
-        if one.get("severity") == "warning"
-    ]
-    count = run.checks.get("warnings", 0)
-    if len(found) == count:
-        yield from (("A warning of the checks.", one) for one in found)
-    elif count:
-        yield "Warnings.", f"The checks warned {count:,} times of what they found."
+    for one in run.findings or ():
+        if one.get("severity") == "warning":
+            yield "A warning of the checks.", f"{one['rule']}: {one['message']}."
 
 
 def bibtex(manifest: Mapping[str, Any]) -> str:
@@ -176,15 +167,9 @@ def bibtex(manifest: Mapping[str, Any]) -> str:
     key = re.sub(r"\W+", "_", manifest["name"]).strip("_") or "dataset"
     title = re.sub(r"[{}\\]", "", " ".join(manifest["name"].split()))
     year = str(manifest.get("created", ""))[:4]
-    return "\n".join(
-        [
-            f"@misc{{{key},",
-            f"  title = {{{title}}},",
-            *([f"  year = {{{year}}},"] if year.isdigit() else []),
-            "  note = {A data set made with retgen},",
-            "}",
-        ]
-    )
+    dated = f"  year = {{{year}}},\n" if year.isdigit() else ""
+    note = "  note = {A data set made with retgen},\n}"
+    return f"@misc{{{key},\n  title = {{{title}}},\n{dated}{note}"
 
 
 def _header(run: PublishedRun, folder: Path, tables: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
@@ -193,21 +178,8 @@ def _header(run: PublishedRun, folder: Path, tables: Sequence[Mapping[str, Any]]
     result: dict[str, Any] = {"pretty_name": run.manifest["name"]}
     if header.get("language"):
         result["language"] = [code_of(one) or one for one in header["language"]]
-        several = len(result["language"]) > 1
-        result["multilinguality"] = ["multilingual" if several else "monolingual"]
     result |= licence_header(run.licences)
-    # of the labels: people's are neither the crowd's nor known to be experts'
-    people = bool((run.manifest.get("evidence") or {}).get("human"))
-    result["annotations_creators"] = ["machine-generated", *(["other"] if people else [])]
-    made = {
-        "documents": ["found", "machine-generated"],
-        "queries": ["found"],
-        "sentences": ["found", "machine-generated"],
-    }
-    result["language_creators"] = made.get(run.own, ["machine-generated"])
-    result["source_datasets"] = ["original" if run.own == "nothing" else "extended|other"]
     result["task_categories"] = ["text-retrieval"]
-    result["task_ids"] = ["document-retrieval"]
     result["tags"] = of_run.get("tags", header["tags"])
     configs = [*header["configs"], *_run_configs(of_run, header, folder), *tables]
     result["configs"] = configs
@@ -219,38 +191,26 @@ def _header(run: PublishedRun, folder: Path, tables: Sequence[Mapping[str, Any]]
     return result
 
 
-def _row_count(folder: Path, pattern: str) -> int:
-    import pyarrow.parquet as pq
-
-    return sum(pq.read_metadata(file).num_rows for file in folder.glob(pattern))
-
-
 def _run_configs(
     of_run: Mapping[str, Any], header: Mapping[str, Any], folder: Path
-) -> list[dict[str, Any]]:
+) -> Iterator[dict[str, Any]]:
     """Configurations of the run's own card that the layout has under another name."""
     known = {one["config_name"] for one in header["configs"]}
-    result = []
     for config in of_run.get("configs", ()):
         if config["config_name"] in known:
             continue
-        entries = []
-        for one in config["data_files"]:
+        for one in config["data_files"][:1]:
             split = (one["path"].split(".")[1:-1] or ["test"])[0]  # qrels.no_positives.jsonl
-            stems = ("qrels", "qrels_without_positives")
-            found = (
-                path
-                for path in (f"{stem}/{split}.parquet" for stem in stems)
-                if (folder / path).is_file()
-            )
-            entries += [{"split": one["split"], "path": path} for path in found]
-        if entries:
-            result.append({"config_name": config["config_name"], "data_files": entries[:1]})
-    return result
+            for stem in ("qrels", "qrels_without_positives"):
+                path = f"{stem}/{split}.parquet"
+                if (folder / path).is_file():
+                    files = [{"split": one["split"], "path": path}]
+                    yield {"config_name": config["config_name"], "data_files": files}
+                    break
 
 
 def evaluation_page(run: PublishedRun) -> str | None:
-    """The page of scores in RUN/eval, headings one deeper; None where there is none of this data.
+    """The page of scores in RUN/eval; None where there is none of this data.
 
     A model that was a folder of this machine is called by the folder's own name.
     """
@@ -261,14 +221,4 @@ def evaluation_page(run: PublishedRun) -> str | None:
     for model in sorted(models, key=len, reverse=True):
         if "/" in model and Path(model).expanduser().exists():
             text = text.replace(model, Path(model).name)
-    text = re.sub(r"\A# .*\n+", "", text)  # the name of the data set
-    return re.sub(r"(?m)^(#+ )", r"#\1", text)
-
-
-def _scores_section(text: str) -> list[str]:
-    """The summary and the first table, for a card that links the rest."""
-    summary, _, sections = text.partition("### ")
-    lines = ["## Scores", "", summary.strip(), ""]
-    if table := re.search(r"(?m)^\|.*(?:\n\|.*)*", sections):
-        lines += [table[0], ""]
-    return [*lines, f"Of `gen eval`; [{SCORES}]({SCORES}) has all of them.", ""]
+    return text

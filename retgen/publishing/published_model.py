@@ -1,8 +1,8 @@
 """A trained model that is published: the folder of `gen train`, its scores, its card.
 
 model.safetensors, ...    the files of TRAINED/model, as they are
-README.md                 the card: what it was trained on, what that changed, what it lost;
-                          then what sentence-transformers says of the model
+README.md                 the card: what the training changed, what it lost; then what gen train and
+                          sentence-transformers say of the model
 published.json            the listing
 """
 
@@ -27,7 +27,6 @@ from retgen.publishing.published_run import (
     forbidden_licences,
     refusal_note,
 )
-from retgen.version import __version__
 from retgen.write import FileInfo, file_info, write_file
 
 _CARD, _MODEL = "README.md", "model"
@@ -83,9 +82,8 @@ def published_model(path: Path, licence: str | None) -> PublishedModel:
         )
     if not (folder / "train.json").is_file():
         raise DatasetError(
-            f"{folder} has no train.json: its scores are unfinished, or it is a seed of another "
-            "training. The same `gen train` ends the first; a seed is trained by itself to be "
-            "published. Nothing was published"
+            f"{folder} has no train.json: its scores are unfinished. The same `gen train` ends it. "
+            "Nothing was published"
         )
     files = read_result(folder)["files"]
     try:
@@ -134,17 +132,13 @@ def _sections(model: PublishedModel) -> Iterator[str]:
     if model.refused:
         yield from refusal_note("model", model.refused)
         yield ""
-    yield from ("## What it was trained on", "")
-    yield from (f"- {name}: {escape_markdown(text)}" for name, text in _origin(model).items())
+    yield from ("## Licence", "")
+    yield from (f"- of the {p}: {escape_markdown(text)}" for p, text in model.licences.items())
     yield from ("", "## What that changed", "")
     for scored in (facts["test"], *facts["outside"].values()):
         role = "Test set" if scored is facts["test"] else "Outside"
         yield f"{role} {escape_markdown(Path(scored['dataset']).name)}:"
         yield from ("", _scores(scored))
-    if len(facts["seeds"]) > 1:
-        seeds = len(facts["seeds"])
-        yield f"Scores after training are means over {seeds} seeds; this is the first."
-        yield ""
     yield from ("## What it lost", "")
     yield from (f"- {escape_markdown(text)}" for text in _lost(facts))
     yield from ("", "## What to know", "")
@@ -153,26 +147,6 @@ def _sections(model: PublishedModel) -> Iterator[str]:
         for text in (*facts["warnings"], *facts["findings"], *facts["notes"])
     )
     yield ""
-
-
-def _origin(model: PublishedModel) -> dict[str, str]:
-    facts, data = model.facts, model.facts["data"]
-    base = str(facts["base"])
-    made = f", made by the recipe {data['recipe']} (retgen {data['retgen']})"
-    by = made if data["recipe"] else ""
-    held = f"; {facts['held_out_pairs']:,} held out" if facts["held_out_pairs"] else ""
-    if facts["pairs_seen"] < facts["pairs"]:
-        held += f"; {facts['pairs_seen']:,} were seen in training"
-    result = {
-        "base model": Path(base).name if Path(base).exists() else base,
-        "data set": f"{data['name']}{by}",
-        "pairs": f"{facts['origin']}{held}",
-    }
-    result |= {f"licence of the {part}": text for part, text in model.licences.items()}
-    return result | {
-        "steps": f"{facts['steps']:,}, saved is step {facts['best_step']:,}",
-        "trained with": f"retgen {__version__}; every setting stands below",
-    }
 
 
 def _scores(scored: Mapping[str, Any]) -> str:

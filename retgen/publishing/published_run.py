@@ -11,12 +11,11 @@ from typing import Any
 
 import orjson
 
-from retgen.errors import ChecksFailed, DatasetError, RetgenError, UsageError
+from retgen.errors import ChecksFailed, DatasetError, UsageError
 from retgen.markdown import escape_markdown
 from retgen.recipe import Recipe, load_recipe
 from retgen.reporting.card import check_licence
 from retgen.review import open_review
-from retgen.review.certificates import in_words
 from retgen.review.report import report
 from retgen.review.review import FILE
 from retgen.write import file_info
@@ -24,7 +23,7 @@ from retgen.write import file_info
 LICENCE = "licence_stated_at_publishing"  # of a manifest that is published
 _SENSITIVE = ("personal-data", "secrets")  # rules
 # of a review's report
-_KEPT = ("split", "mode", "pool", "populations", "left_out", "changed", "agreement")
+_KEPT = ("split", "grades", "pool", "labels", "missing", "agreement", "left_out", "changed")
 # a licence that is none
 _UNSTATED = re.compile(r"^\s*(not stated|unknown|none)?\s*$", re.IGNORECASE)
 # words of a licence that does not let others have what was made from the source
@@ -85,8 +84,17 @@ class PublishedRun:
 
     @cached_property
     def refused(self) -> list[str]:
-        """Of its proof, its certificates and its licences."""
-        return [*self._unproven(), *self._uncertified(), *forbidden_licences(self.licences)]
+        """Of its proof and its licences."""
+        return [
+            *self._unproven(),
+            *self._sensitive(),
+            *forbidden_licences(self.licences),
+        ]
+
+    def _sensitive(self) -> Iterator[str]:
+        for one in self.findings or ():
+            if one["rule"] in _SENSITIVE:
+                yield f"{one['message']}: publish it only with the consent of those concerned"
 
     def _unproven(self) -> Iterator[str]:
         changed = [
@@ -102,11 +110,6 @@ class PublishedRun:
             )
         if errors := self.checks.get("errors", 0):
             yield f"the data did not pass its checks ({errors:,} error{'s' * (errors != 1)})"
-
-    def _uncertified(self) -> Iterator[str]:
-        for one in self.review["certificates"] if self.review else ():
-            if one["holds"] is False:
-                yield f"the certificate failed: {in_words(one).rstrip('.')}"
 
 
 def forbidden_licences(licences: Mapping[str, str]) -> Iterator[str]:
@@ -153,11 +156,6 @@ def published_run(path: Path, licence: str | None) -> PublishedRun:
     return PublishedRun(path, manifest, _review_summary(path))
 
 
-def sensitive_findings(run: Path) -> list[str]:
-    """What the rules found in a run that nobody may want to publish: personal data, secrets."""
-    return [one["message"] for one in _findings(run) or () if one["rule"] in _SENSITIVE]
-
-
 def _findings(run: Path) -> list[dict[str, Any]] | None:
     """The findings of report.json; None where it cannot be read."""
     try:
@@ -168,13 +166,13 @@ def _findings(run: Path) -> list[dict[str, Any]] | None:
 
 
 def _manifest(run: Path) -> dict[str, Any]:
-    if not run.exists():
-        raise UsageError(f"{run} does not exist. Give the folder of a run")
     if not (run / "recipe.yaml").is_file():
+        what = "is not a run directory: it has no recipe.yaml, nor a training: it has no "
         raise UsageError(
-            f"{run} is not a run directory: it has no recipe.yaml, nor a training: it has no "
-            "identity.json. What `gen run` and `gen train` made is published; another data set is "
-            "written with `gen export --to parquet`"
+            f"{run} {what}identity.json. What `gen run` and `gen train` made is published; another "
+            "data set is written with `gen export --to parquet`"
+            if run.exists()
+            else f"{run} does not exist. Give the folder of a run"
         )
     path = run / "manifest.json"
     try:
@@ -182,50 +180,34 @@ def _manifest(run: Path) -> dict[str, Any]:
         if isinstance(manifest["name"], str) and isinstance(manifest["files"], dict):
             return dict(manifest)
     except FileNotFoundError as error:
-        raise _without_manifest(run) from error
+        failed = [
+            f"\n  {one['rule']}: {one['message']}"
+            for one in _findings(run) or ()
+            if one.get("severity") == "error"
+        ]
+        if failed:
+            raise ChecksFailed(
+                f"{run}: the data did not pass its checks, so the run has no manifest.json, and "
+                "nothing gives the evidence for its labels. Not even --force publishes it:"
+                + "".join(failed[:3])
+                + "\nChange the recipe, and run it again with --fresh. A check that is no proof "
+                "can be switched off there, by its name and with a reason (`validate: {off: {RULE: "
+                "why}}`): the card then says so. Nothing was published"
+            ) from error
+        raise DatasetError(
+            f"{run} has no manifest.json, which is written last: the run is unfinished. "
+            f"`gen run {run}/recipe.yaml --out {run}` ends it. Nothing was published"
+        ) from error
     except (OSError, ValueError, KeyError, TypeError):
         pass
     raise DatasetError(f"{path} is damaged; make the run again with --fresh")
 
 
-def _without_manifest(run: Path) -> RetgenError:
-    """Why a run has none, and what to do."""
-    failed = [
-        f"{one['rule']}: {one['message']}"
-        for one in _findings(run) or ()
-        if one.get("severity") == "error"
-    ]
-    if not failed:
-        return DatasetError(
-            f"{run} has no manifest.json, which is written last: the run is unfinished. "
-            f"`gen run {run}/recipe.yaml --out {run}` ends it. Nothing was published"
-        )
-    more = f"\n  and {len(failed) - 3} more" if len(failed) > 3 else ""
-    return ChecksFailed(
-        f"{run}: the data did not pass its checks, so the run has no manifest.json, and nothing "
-        "gives the evidence for its labels. Not even --force publishes it:"
-        + "".join(f"\n  {one}" for one in failed[:3])
-        + f"{more}\nChange the recipe, and run it again with --fresh. A check that is no proof can "
-        "be switched off there, by its name and with a reason (`validate: {off: {RULE: why}}`): "
-        "the card then says so. Nothing was published"
-    )
-
-
 def _review_summary(run: Path) -> dict[str, Any] | None:
-    """The review's report of a run: populations, agreement, certificates; None without verdicts.
-
-    Annotators are counted and numbered: whoever judged did not ask to be named to the world.
-    """
+    """The review's report of a run without the names of people; None without settled labels."""
     if not (run / FILE).is_file():
         return None
-    review = open_review(run)
-    found = report(review)
-    if not any(one["looked_at"] for one in found["populations"].values()):
+    found = report(open_review(run))
+    if not any(one["settled"] for one in (*found["labels"], found["missing"])):
         return None
-    names = {name: f"annotator {i}" for i, name in enumerate(review.settings.annotators, 1)}
-    certificates = [
-        {**one, "by": {names.get(name, name): count for name, count in one["by"].items()}}
-        for one in found["certificates"]
-    ]
-    kept = {key: found[key] for key in _KEPT}
-    return {**kept, "annotators": len(names), "certificates": certificates}
+    return {**{key: found[key] for key in _KEPT}, "annotators": len(found["annotators"])}

@@ -16,11 +16,10 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from retgen.data import TableFiles
 from retgen.dataset_files import card_header
 from retgen.export import write_export
 from retgen.export.facts import facts_from_manifest
-from retgen.export.files import jsonl_to_parquet, write_parquet
+from retgen.export.files import table_to_parquet
 from retgen.export.mteb import write_mteb
 from retgen.plan import NOT_STATED
 from retgen.publishing.card import SCORES, card, evaluation_page
@@ -49,8 +48,8 @@ def write_tree(run: PublishedRun, loaded_as: str, folder: Path) -> Tree:
     write_mteb(folder, "mteb", facts, run.path, loaded_as=loaded_as)
     scored = evaluation_page(run)
     if scored is not None:
-        write_file(folder / SCORES, f"# Scores\n\n{scored}")
-    text = card(run, loaded_as, folder, tables, exported.notes, scored)
+        write_file(folder / SCORES, scored)
+    text = card(run, loaded_as, folder, tables, exported.notes, scored is not None)
     write_file(folder / "README.md", text)
     paths = sorted(p.relative_to(folder).as_posix() for p in folder.rglob("*") if p.is_file())
     return listed_tree(run.name, folder, {path: file_info(folder / path) for path in paths})
@@ -86,8 +85,6 @@ def _public(value: Any, key: str = "", licence: str = NOT_STATED) -> Any:
 
 def _write_tables(published: PublishedRun, folder: Path) -> list[dict[str, Any]]:
     """Write what a run has beside its data set as Parquet; entries for `configs` of a card."""
-    import pyarrow.parquet as pq
-
     run = published.path
     named = (run / "dataset" / "README.md").read_text("utf-8")
     columns = {
@@ -101,14 +98,13 @@ def _write_tables(published: PublishedRun, folder: Path) -> list[dict[str, Any]]
         target = f"{kind}/{stem}.parquet"
         if not (run / name).is_file():
             continue  # a run that is published in spite of that
-        if kind == "training" and name.endswith(".parquet"):
-            schema = pq.read_schema(run / name)
-            write_parquet(folder / target, schema, TableFiles(stem, (run / name,)))
-        elif name.endswith(".jsonl") and (
-            (kind == "tables" and not stem.startswith("review_"))
-            or (kind == "sources" and f"`{name}`" in named)
-        ):
-            jsonl_to_parquet(run / name, folder / target)
+        wanted = {
+            "training": name.endswith(".parquet"),
+            "tables": name.endswith(".jsonl") and not stem.startswith("review_"),
+            "sources": name.endswith(".jsonl") and f"`{name}`" in named,
+        }
+        if wanted.get(kind):
+            table_to_parquet(run / name, folder / target)
         if not (folder / target).is_file():
             continue
         shown = columns.get(stem) if kind == "training" else None

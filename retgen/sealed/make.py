@@ -3,19 +3,20 @@
 from __future__ import annotations
 
 import secrets
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import orjson
 
+from retgen.data import open_dataset
 from retgen.errors import DatasetMissing, RunDirectoryError, SealBroken, UsageError
 from retgen.manifest import run_lock
+from retgen.on_disk import BlockList
 from retgen.progress import Progress, no_progress
 from retgen.recipe import Recipe, compare, load_recipe, written_out
 from retgen.run import run
 from retgen.sealed.package import package_commit, package_digest
-from retgen.sealed.public import write_public
 from retgen.sealed.statements import (
     COMMITMENT,
     PRIVATE,
@@ -26,10 +27,10 @@ from retgen.sealed.statements import (
     Package,
     Reveal,
     check_pair,
-    commitment_digest,
+    digest_of,
 )
 from retgen.version import __version__
-from retgen.write import FileInfo, make_folder, write_file
+from retgen.write import make_folder, write_file, write_rows
 
 _DRAWN = "drawn.json"  # nonce and seed of a set that is being made
 
@@ -68,7 +69,6 @@ def make_sealed(
         raise UsageError(f"{recipe.name} cannot be sealed: {reason}")
     rounds = Path(out) if out is not None else Path("outputs") / f"sealed_{recipe.name}"
     folder = rounds / f"round-{round_number}"
-    previous = _previous(rounds, round_number)
     private = folder / PRIVATE
     make_folder(private)
     private.chmod(0o700)
@@ -76,62 +76,84 @@ def make_sealed(
         repeated = (folder / COMMITMENT).is_file()
         if repeated:
             reveal = check_pair(folder / COMMITMENT, private / REVEAL)
-            _refuse_other(folder, recipe, reveal)
+            stated, asked = ({**one, "seed": 0} for one in (reveal.recipe, written_out(recipe)[0]))
+            if keys := compare(stated, asked):
+                raise RunDirectoryError(
+                    f"{folder} is sealed with another recipe; it differs in {', '.join(keys)}. "
+                    f"Draw the next round with --round {reveal.round + 1}, or choose another --out"
+                )
         else:
-            reveal = _seal(
-                source, overrides, folder, recipe.name, round_number, previous, workers, progress
-            )
+            drawn, home = _drawn(private), private / RUN / recipe.name
+            seeded = {**(overrides or {}), "seed": drawn["seed"]}
+            made = run(source, out=home, overrides=seeded, workers=workers, progress=progress)
+            if package_digest() != drawn["package"]:
+                raise RunDirectoryError(
+                    f"{folder} was begun by other code of retgen, so parts of it may be of that: "
+                    "remove it, and make the set again"
+                )
+            reveal = _revealed(drawn, home, made.manifest, folder / PUBLIC, round_number)
+            _write_private(private / REVEAL, reveal.raw())
+            write_file(folder / COMMITMENT, reveal.commitment_file())  # last: now it is sealed
+            (private / _DRAWN).unlink()
     return SealedSet(str(folder), reveal.name, reveal.commitment, round_number, repeated)
 
 
-def _seal(
-    source: str | Path,
-    overrides: Mapping[str, Any] | None,
-    folder: Path,
-    name: str,
-    number: int,
-    previous: str | None,
-    workers: int | None,
-    progress: Progress,
-) -> Reveal:
-    private = folder / PRIVATE
+def _drawn(private: Path) -> dict[str, str]:
+    """Nonce, seed and the code's digest, drawn once: killing draws no other seed."""
     if not (private / _DRAWN).is_file():
-        _write_private(
-            private / _DRAWN,
-            orjson.dumps(
-                {
-                    "nonce": secrets.token_hex(32),
-                    "seed": secrets.token_hex(32),
-                    "package": package_digest(),
-                }
-            ),
-        )
-    drawn = orjson.loads((private / _DRAWN).read_bytes())
-    home = private / RUN / name
-    seeded = {**(overrides or {}), "seed": drawn["seed"]}
-    manifest = run(source, out=home, overrides=seeded, workers=workers, progress=progress).manifest
-    if package_digest() != drawn["package"]:
-        raise RunDirectoryError(
-            f"{folder} was begun by other code of retgen, so parts of it may be of that: remove "
-            "it, and make the set again"
-        )
+        drawn = {"nonce": secrets.token_hex(32), "seed": secrets.token_hex(32)}
+        _write_private(private / _DRAWN, orjson.dumps({**drawn, "package": package_digest()}))
+    return dict(orjson.loads((private / _DRAWN).read_bytes()))
+
+
+def _revealed(
+    drawn: Mapping[str, str], home: Path, manifest: Mapping[str, Any], public: Path, number: int
+) -> Reveal:
     tree, copies = written_out(load_recipe(home, finished=True))
-    reveal = Reveal(
+    inputs = {}
+    for key, path in copies.items():
+        try:
+            inputs[key] = path.read_bytes().decode()
+        except UnicodeDecodeError as error:
+            raise UsageError(f"{path} is no UTF-8 text, as which a reveal would hold it") from error
+    return Reveal(
         nonce=drawn["nonce"],
         round=number,
-        previous=previous,
         package=Package(version=__version__, commit=package_commit(), sha256=drawn["package"]),
         versions={key: one for key, one in manifest["versions"].items() if key != "retgen"},
         recipe=tree,
-        inputs={key: _text_of(path) for key, path in copies.items()},
+        inputs=inputs,
         word_lists=manifest["word_lists"],
         files=table_digests(manifest),
-        public=digests(write_public(home, folder / PUBLIC)),
+        public=write_public(home, public),
     )
-    _write_private(private / REVEAL, reveal.raw())
-    write_file(folder / COMMITMENT, reveal.commitment_file())  # last: now it is sealed
-    (private / _DRAWN).unlink()
-    return reveal
+
+
+def write_public(run: Path, folder: Path) -> dict[str, FileDigest]:
+    """corpus.jsonl and queries.jsonl of a run: ids and texts alone, sorted by id.
+
+    Metadata say what a record is drawn from, and the order of a corpus which documents were written
+    together: neither is handed out. Ids are digits of a keyed bijection of the index.
+    """
+    dataset = open_dataset(run)
+    make_folder(folder)
+
+    def rows(name: str) -> Iterator[dict[str, str]]:
+        if name == "queries.jsonl":
+            for query in dataset.queries.records(run):
+                yield {"_id": query.query_id, "text": query.text}
+        else:
+            for one in dataset.documents(strict=run):
+                yield {"_id": one.doc_id, "title": one.title, "text": one.text}
+
+    files = {}
+    for name in ("corpus.jsonl", "queries.jsonl"):
+        stored = BlockList(rows(name))  # on disk, so that a corpus is not in memory
+        ids = [row["_id"] for row in stored]
+        order = sorted(range(len(ids)), key=ids.__getitem__)
+        write_rows(folder / name, map(stored.__getitem__, order))
+        files[name] = digest_of(folder / name)
+    return files
 
 
 def reveal_sealed(folder: str | Path) -> SealedSet:
@@ -150,17 +172,16 @@ def reveal_sealed(folder: str | Path) -> SealedSet:
 
 def sealed_folder(folder: Path) -> Path:
     """The folder of a round, which may be the only one of a sealed set. Raises `UsageError`."""
-    if (folder / COMMITMENT).is_file():
-        return folder
-    rounds = sorted(folder.glob(f"round-*/{COMMITMENT}"))
+    rounds = [folder] if (folder / COMMITMENT).is_file() else []
+    rounds = rounds or sorted(one.parent for one in folder.glob(f"round-*/{COMMITMENT}"))
     if len(rounds) > 1:
-        raise UsageError(f"{folder} holds {len(rounds)} rounds: name one, as {rounds[0].parent}")
+        raise UsageError(f"{folder} holds {len(rounds)} rounds: name one, as {rounds[0]}")
     if not rounds:
         raise DatasetMissing(
             f"{folder} is no sealed set: it holds no {COMMITMENT}. `gen sealed make` makes one",
             str(folder),
         )
-    return rounds[0].parent
+    return rounds[0]
 
 
 def unsealable(recipe: Recipe) -> str | None:
@@ -182,40 +203,9 @@ def unsealable(recipe: Recipe) -> str | None:
 
 def table_digests(manifest: Mapping[str, Any]) -> dict[str, FileDigest]:
     """Digests of the tables of a run: dataset/ and tables/. training/ is Parquet."""
-    names = [one for one in manifest["files"] if one.startswith(("dataset/", "tables/"))]
-    return digests({name: FileInfo(**manifest["files"][name]) for name in names})
-
-
-def digests(files: Mapping[str, FileInfo]) -> dict[str, FileDigest]:
-    """Hashes and sizes of files as statements have them."""
-    return {name: FileDigest(**info._asdict()) for name, info in files.items()}
-
-
-def _previous(rounds: Path, number: int) -> str | None:
-    """SHA-256 of the commitment of the round before."""
-    path = rounds / f"round-{number - 1}" / COMMITMENT
-    if number > 1 and not path.is_file():
-        raise UsageError(
-            f"--round {number}: a round names the commitment of the one before, and there is no "
-            f"{path}. Make round {number - 1} first"
-        )
-    return commitment_digest(path)[0] if number > 1 else None
-
-
-def _refuse_other(folder: Path, recipe: Recipe, reveal: Reveal) -> None:
-    keys = [key for key in compare(reveal.recipe, written_out(recipe)[0]) if key != "seed"]
-    if keys:
-        raise RunDirectoryError(
-            f"{folder} is sealed with another recipe; it differs in {', '.join(keys)}. Draw the "
-            f"next round with --round {reveal.round + 1}, or choose another --out"
-        )
-
-
-def _text_of(path: Path) -> str:
-    try:
-        return path.read_bytes().decode()
-    except UnicodeDecodeError as error:
-        raise UsageError(f"{path} is no UTF-8 text, as which a reveal would hold it") from error
+    files = manifest["files"]
+    names = [one for one in files if one.startswith(("dataset/", "tables/"))]
+    return {name: FileDigest(**files[name]) for name in names}
 
 
 def _write_private(path: Path, data: bytes) -> None:

@@ -4,11 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import hashlib
-import json
-import os
 import subprocess
-from collections.abc import Iterator
-from importlib.metadata import PackageNotFoundError, distribution
 from importlib.util import find_spec
 from pathlib import Path
 
@@ -27,40 +23,27 @@ def package_digest() -> str:
     files: dict[str, Path] = {}
     for name in ("retgen", *(f"retgen.{one}" for one in _BESIDE)):
         spec = find_spec(name)
-        for place in (spec.submodule_search_locations if spec else None) or ():
-            files |= {f"{name.replace('.', '/')}/{key}": path for key, path in _files(Path(place))}
+        for place in map(Path, (spec.submodule_search_locations if spec else None) or ()):
+            for path in place.rglob("*"):  # links within retgen/ are not followed
+                parts = path.relative_to(place).parts
+                hidden = any(one.startswith(".") or one == "__pycache__" for one in parts)
+                if path.is_file() and not hidden and path.suffix != ".pyc":
+                    files["/".join([*name.split("."), *parts])] = path
     lines = (f"{file_info(files[key]).sha256}  {key}\n" for key in sorted(files))
     return hashlib.sha256("".join(lines).encode()).hexdigest()
 
 
 def package_commit() -> str | None:
-    """The commit of git that the package was installed from or lies in, where that is known.
+    """The commit of the checkout that the package lies in; None where it lies in none.
 
     It helps to find the code again; what vouches for the code is `package_digest`.
     """
-    with contextlib.suppress(PackageNotFoundError, ValueError):  # as pip notes it
-        origin = json.loads(distribution("retgen").read_text("direct_url.json") or "{}")
-        if commit := origin.get("vcs_info", {}).get("commit_id"):
-            return str(commit)
     git = ["git", "-C", str(Path(__file__).parent)]
+    # no commit of another repository, which holds a virtual environment
+    ours = [*git, "ls-files", "--error-unmatch", Path(__file__).name]
     with contextlib.suppress(OSError, subprocess.SubprocessError):
-        # no commit of another repository, which holds a virtual environment
-        subprocess.run(
-            [*git, "ls-files", "--error-unmatch", Path(__file__).name],
-            check=True,
-            capture_output=True,
-            timeout=10,
-        )
-        found = subprocess.run(
-            [*git, "rev-parse", "HEAD"], check=True, capture_output=True, text=True, timeout=10
-        )
+        subprocess.run(ours, check=True, capture_output=True, timeout=10)
+        head = [*git, "rev-parse", "HEAD"]
+        found = subprocess.run(head, check=True, capture_output=True, text=True, timeout=10)
         return found.stdout.strip()
     return None
-
-
-def _files(folder: Path) -> Iterator[tuple[str, Path]]:
-    for parent, folders, names in os.walk(folder):  # links within retgen/ are not followed
-        folders[:] = [one for one in folders if one != "__pycache__" and not one.startswith(".")]
-        for name in names:
-            if not name.startswith(".") and not name.endswith(".pyc"):
-                yield Path(parent, name).relative_to(folder).as_posix(), Path(parent, name)

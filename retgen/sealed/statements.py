@@ -7,29 +7,22 @@ what follows cannot have been altered anywhere.
 from __future__ import annotations
 
 import hashlib
-import hmac
 import json
 import re
+import stat
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
 import orjson
-from pydantic import (
-    AfterValidator,
-    BaseModel,
-    ConfigDict,
-    Field,
-    ValidationError,
-    ValidationInfo,
-    field_validator,
-)
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError
 
 from retgen.errors import DatasetMissing, SealBroken, SealUnchecked
 from retgen.sealed.package import package_digest
 from retgen.version import __version__
+from retgen.write import file_info
 
-FORMAT_VERSION: Literal[1] = 1
+FORMAT_VERSION: Literal[2] = 2
 COMMITMENT, REVEAL, PRIVATE, PUBLIC = "commitment.json", "reveal.json", "private", "public"
 RUN = "run"  # in private/, beside reveal.json
 _LARGEST = 64 << 20  # bytes of a statement; a recipe's own files are the most of it
@@ -41,11 +34,16 @@ def _input_name(value: str) -> str:
     return value
 
 
+def _named(recipe: dict[str, Any]) -> dict[str, Any]:
+    if not re.fullmatch("[a-z0-9][a-z0-9_.-]{0,99}", str(recipe.get("name"))):
+        raise ValueError("has no name")
+    return recipe
+
+
 # whoever wrote a reveal, what is shown of it cannot move the cursor, nor a path leave its folder
 Digest = Annotated[str, Field(pattern=r"^[0-9a-f]{64}$")]
 _Word = Annotated[str, Field(pattern=r"^[^\x00-\x1f\x7f-\x9f]{1,200}$")]
 _FileName = Annotated[str, Field(pattern=r"^((dataset|tables)/)?[A-Za-z0-9_][A-Za-z0-9_.-]*$")]
-_InputName = Annotated[str, AfterValidator(_input_name)]
 
 
 class _Strict(BaseModel):
@@ -72,37 +70,21 @@ class Reveal(_Strict):
     """All that makes the set, and what it is.
 
     `nonce`: 256 random bits, without which nothing can be tried out against the commitment.
-    `previous`: SHA-256 of the commitment.json of the round before. `versions`: of what should not
-    matter. `recipe`: every default and override written out, with its seed. `inputs`: the texts of
-    files that it names. `word_lists`: SHA-256 by name. `files`: the tables, by path below the run.
-    `public`: what submitters get.
+    `versions`: of what should not matter. `recipe`: every default and override written out, with
+    its seed. `inputs`: the texts of files that it names. `word_lists`: SHA-256 by name. `files`:
+    the tables, by path below the run. `public`: what submitters get.
     """
 
-    format_version: Literal[1] = FORMAT_VERSION
+    format_version: Literal[2] = FORMAT_VERSION
     nonce: Digest
     round: int = Field(ge=1)
-    previous: Digest | None
     package: Package
     versions: dict[_Word, _Word]
-    recipe: dict[str, Any]
-    inputs: dict[_InputName, str]
+    recipe: Annotated[dict[str, Any], AfterValidator(_named)]
+    inputs: dict[Annotated[str, AfterValidator(_input_name)], str]
     word_lists: dict[_Word, Digest]
     files: dict[_FileName, FileDigest] = Field(min_length=1)
     public: dict[_FileName, FileDigest] = Field(min_length=1)
-
-    @field_validator("recipe")
-    @classmethod
-    def _name_is_a_file_name(cls, recipe: dict[str, Any]) -> dict[str, Any]:
-        if not re.fullmatch("[a-z0-9][a-z0-9_.-]{0,99}", str(recipe.get("name"))):
-            raise ValueError("has no name")
-        return recipe
-
-    @field_validator("previous")
-    @classmethod
-    def _follows(cls, previous: str | None, info: ValidationInfo) -> str | None:
-        if (previous is None) != (info.data.get("round") == 1):
-            raise ValueError("every round but the first follows on another")
-        return previous
 
     @property
     def name(self) -> str:
@@ -126,7 +108,6 @@ class Reveal(_Strict):
                 "commitment": self.commitment,
                 "hash": "SHA-256 of the bytes of reveal.json",
                 "round": self.round,
-                "previous": self.previous,
                 "package": self.package.model_dump(),
                 "family": self.recipe.get("family"),
                 "recipe": {key: value for key, value in self.recipe.items() if key != "seed"},
@@ -146,10 +127,10 @@ def check_pair(commitment: Path, reveal: Path) -> Reveal:
     Raises `SealBroken` by the name of what is wrong. Nothing of the reveal is believed before its
     hash is right.
     """
-    public, stated = _parsed(commitment, "commitment", _bytes_of(commitment))
-    raw, committed = _bytes_of(reveal), str(stated.get("commitment"))
+    public, raw = _bytes_of(commitment), _bytes_of(reveal)
+    committed = str(_parsed(commitment, "commitment", public).get("commitment"))
     found = hashlib.sha256(raw).hexdigest()
-    if not hmac.compare_digest(found.encode(), committed.encode()):
+    if found != committed:
         cut = "" if raw.endswith(b"}\n") else ". It has no end: it was cut off, or saved otherwise"
         raise SealBroken(
             "sealed/hash",
@@ -157,28 +138,14 @@ def check_pair(commitment: Path, reveal: Path) -> Reveal:
             f"{committed[:64]!r}{cut}",
         )
     result = _reveal_of(reveal, raw)
-    expected = result.commitment_file()
-    if not hmac.compare_digest(public, expected):
-        right = orjson.loads(expected)
-        keys = [key for key in {**right, **stated} if right.get(key) != stated.get(key)]
-        what = f"it has other values of {', '.join(sorted(keys))}"
-        raise SealBroken(
-            "sealed/commitment",
-            f"{commitment} is not that of {reveal}: "
-            + (what if keys else "the same values in other bytes"),
-        )
+    if public != result.commitment_file():
+        raise SealBroken("sealed/commitment", f"{commitment} is not that of {reveal}")
     return result
 
 
-def read_reveal(path: Path) -> Reveal:
-    """A reveal.json by itself. Raises `SealBroken` for what is none."""
-    return _reveal_of(path, _bytes_of(path))
-
-
 def _reveal_of(path: Path, raw: bytes) -> Reveal:
-    content = _parsed(path, "reveal", raw)[1]
     try:
-        result = Reveal.model_validate(content)
+        result = Reveal.model_validate(_parsed(path, "reveal", raw))
         is_canonical = result.raw() == raw
     except ValidationError as error:
         first = error.errors(include_url=False)[0]
@@ -189,70 +156,61 @@ def _reveal_of(path: Path, raw: bytes) -> Reveal:
     if not is_canonical:  # a key that stands twice is one value here, another elsewhere
         raise SealBroken(
             "sealed/reveal",
-            f"{path} is not written as reveals are: its keys once, "
-            "sorted, two spaces a level, a newline at the end",
+            f"{path} is not written as reveals are: its keys once, sorted, two spaces a level, a "
+            "newline at the end",
         )
     return result
 
 
-def check_package(reveal: Reveal) -> None:
+def check_package(stated: Package) -> None:
     """Raise `SealUnchecked` where other code is installed than made the set."""
-    stated = reveal.package
     if stated.version != __version__:
         raise SealUnchecked(
             "sealed/version",
             f"the set was made by retgen {stated.version}, this is retgen {__version__}: install "
             f"retgen {stated.version}, and run the same command again",
         )
-    found = package_digest()
-    if not hmac.compare_digest(found, stated.sha256):
+    if (found := package_digest()) != stated.sha256:
+        commit = f"commit {stated.commit}" if stated.commit else "the commit that made it"
         raise SealUnchecked(
             "sealed/code",
             f"the set was made by other code of retgen {stated.version}: SHA-256 of all its files "
-            f"is {stated.sha256}, of those installed here {found}. Install "
-            f"{f'commit {stated.commit}' if stated.commit else 'the commit that made it'}, with "
-            "no file changed or added",
+            f"is {stated.sha256}, of those installed here {found}. Install {commit}, with no file "
+            "changed or added",
         )
 
 
-def check_previous(reveal: Reveal, previous: Path) -> None:
-    """Raise `SealBroken` where a reveal is not of the round after a commitment."""
-    found, number = commitment_digest(previous)
-    if (found, number) != (reveal.previous, reveal.round - 1):
-        raise SealBroken(
-            "sealed/round",
-            f"round {reveal.round} does not follow on {previous}: SHA-256 of that file is {found}, "
-            f"of the one that the round follows on {reveal.previous}",
-        )
+def digest_of(path: Path) -> FileDigest:
+    """Hash and size of a regular file. Raises `SealBroken` for a device or a pipe, without end."""
+    if not stat.S_ISREG(path.stat().st_mode):
+        raise SealBroken("sealed/file", f"{path} is no regular file")
+    return FileDigest(**file_info(path)._asdict())
 
 
-def commitment_digest(path: Path) -> tuple[str, Any]:
-    """(SHA-256 of the bytes of a commitment.json, its round)."""
-    raw, stated = _parsed(path, "commitment", _bytes_of(path))
-    return hashlib.sha256(raw).hexdigest(), stated.get("round")
-
-
-def _parsed(path: Path, what: str, raw: bytes) -> tuple[bytes, dict[str, Any]]:
-    """The bytes of a statement, and what they say in this format."""
+def _parsed(path: Path, what: str, raw: bytes) -> dict[str, Any]:
+    """What the bytes of a statement say in this format."""
     try:
         content = orjson.loads(raw)
     except ValueError as error:
         raise SealBroken(f"sealed/{what}", f"{path} is no JSON: {error}") from error
     version = content.get("format_version") if isinstance(content, dict) else None
-    if type(version) is int and version > FORMAT_VERSION:
+    if type(version) is not int:
+        raise SealBroken(f"sealed/{what}", f"{path} is no {what} of a sealed set")
+    if version != FORMAT_VERSION:
         raise SealUnchecked(
             "sealed/format",
             f"{path} is in format {version}, this version of retgen reads {FORMAT_VERSION}: "
             "install the version that wrote it",
         )
-    if type(version) is not int or version != FORMAT_VERSION:
-        raise SealBroken(f"sealed/{what}", f"{path} is no {what} of a sealed set")
-    return raw, content
+    return dict(content)
 
 
 def _bytes_of(path: Path) -> bytes:
     try:
-        if path.stat().st_size > _LARGEST:
+        there = path.stat()
+        if not stat.S_ISREG(there.st_mode):
+            raise SealBroken("sealed/file", f"{path} is no regular file")
+        if there.st_size > _LARGEST:
             raise SealBroken("sealed/size", f"{path} has more than 64 MB")
         return path.read_bytes()
     except FileNotFoundError as error:

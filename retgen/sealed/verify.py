@@ -1,34 +1,19 @@
-"""`gen sealed verify` and `gen eval --sealed`: a set made again from its reveal, and scored."""
+"""`gen sealed verify`: a set made again from its reveal, and compared."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import NamedTuple
 
 from retgen.errors import ChecksFailed, RecipeError, SealBroken, UsageError
 from retgen.progress import Progress, no_progress
 from retgen.recipe import load_recipe, written_out
 from retgen.run import run
-from retgen.sealed.make import digests, sealed_folder, table_digests, unsealable
-from retgen.sealed.public import check_submission, write_public
-from retgen.sealed.statements import (
-    COMMITMENT,
-    PRIVATE,
-    REVEAL,
-    RUN,
-    FileDigest,
-    Reveal,
-    check_package,
-    check_pair,
-    check_previous,
-    read_reveal,
-)
-from retgen.write import cache_folder, file_info, make_folder, scratch_folder, write_file
+from retgen.sealed.make import table_digests, unsealable, write_public
+from retgen.sealed.statements import FileDigest, Reveal, check_package, check_pair, digest_of
+from retgen.write import make_folder, scratch_folder, write_file
 from retgen.yaml_text import to_yaml
-
-if TYPE_CHECKING:  # slow to import
-    from retgen.evaluation.scoring.result import Evaluation
 
 
 class Verification(NamedTuple):
@@ -46,7 +31,6 @@ def verify_sealed(
     commitment: str | Path,
     reveal: str | Path,
     *,
-    previous: str | Path | None = None,
     public: str | Path | None = None,
     out: str | Path | None = None,
     workers: int | None = None,
@@ -54,105 +38,26 @@ def verify_sealed(
 ) -> Verification:
     """Check a reveal against its commitment, and make its set again: is each byte the same?
 
-    `previous`: commitment.json of the round before. `public`: the folder that submitters were
-    given. `out`: where the set is kept as a run directory, by default nowhere. Raises `SealBroken`
-    by the name of what is wrong, and `SealUnchecked` where this package is not the one that made
-    the set.
+    `public`: the folder that submitters were given. `out`: where the set is kept as a run
+    directory, by default nowhere. Raises `SealBroken` by the name of what is wrong, and
+    `SealUnchecked` where this package is not the one that made the set.
     """
     stated = check_pair(Path(commitment), Path(reveal))
-    check_package(stated)
-    if previous is not None:
-        check_previous(stated, Path(previous))
+    check_package(stated.package)
     if public is not None:
-        _compare(
-            stated.public,
-            _digests_of(Path(public), stated.public),
-            "sealed/public",
-            f"{public} is not what was committed to",
-        )
+        what = f"{public} is not what was committed to"
+        _compare(stated.public, _found(Path(public)), "sealed/public", what)
     if out is not None and Path(out).exists() and any(Path(out).iterdir()):
         raise UsageError(f"--out {out}: is not empty, and the set must be made anew; name another")
     with scratch_folder("retgen-sealed-") as scratch:
         made = _make_again(stated, Path(out or scratch / "run"), workers, progress)
-        found = digests(write_public(made, scratch / "public"))
-    _compare(
-        stated.public,
-        found,
-        "sealed/public",
-        "what was committed to as public does not follow from the set",
-    )
+        found = write_public(made, scratch / "public")
+    what = "what was committed to as public does not follow from the set"
+    _compare(stated.public, found, "sealed/public", what)
     size = sum(info.bytes for info in stated.files.values())
-    return Verification(
-        stated.name,
-        stated.commitment,
-        stated.round,
-        len(stated.files),
-        size,
-        str(out) if out else None,
-    )
-
-
-class OpenedSet(NamedTuple):
-    """A sealed set that can be scored. `run`: with its qrels. `revealed`: they are public."""
-
-    run: Path
-    reveal: Reveal
-    revealed: bool
-
-
-def open_sealed(path: str | Path, progress: Progress = no_progress) -> OpenedSet:
-    """Its holder's set as it lies in private/, or one made again from its reveal.json.
-
-    The latter is made once, in sealed/ of the user's cache: a folder that came with the reveal is
-    not believed. Raises as `verify_sealed` does.
-    """
-    path = Path(path)
-    folder = path.parent if path.is_file() else sealed_folder(path)
-    file = path if path.is_file() else folder / PRIVATE / REVEAL
-    if not file.is_file():
-        file = folder / REVEAL
-        if not file.is_file():
-            raise UsageError(
-                f"{folder} holds neither private/ nor {REVEAL}: until it is revealed, its holder "
-                "alone can score"
-            )
-    known = folder / COMMITMENT
-    stated = check_pair(known, file) if known.is_file() else read_reveal(file)
-    check_package(stated)
-    if file == folder / PRIVATE / REVEAL:
-        home = file.parent / RUN / stated.name
-        _compare(
-            stated.files,
-            _digests_of(home, stated.files),
-            "sealed/bytes",
-            f"{home} was changed since it was sealed",
-        )
-        return OpenedSet(home, stated, (folder / REVEAL).is_file())
-    home = cache_folder() / "sealed" / f"{stated.name}-{stated.commitment[:16]}"
-    return OpenedSet(_make_again(stated, home, None, progress), stated, True)
-
-
-def evaluate_sealed(
-    path: str | Path,
-    *,
-    runs: Sequence[str | Path] = (),
-    progress: Progress = no_progress,
-    **given: Any,
-) -> tuple[Evaluation, OpenedSet]:
-    """Score submissions (TREC runs) and models on a sealed set, before or after its reveal.
-
-    What is written tells of the qrels: by default it lies in private/ before the reveal, then in
-    outputs/eval_NAME. `given`: as `evaluate` takes it. Raises `DatasetError` for a submission that
-    is not one of this set.
-    """
-    from retgen.evaluation.scoring.evaluate import evaluate
-
-    opened = open_sealed(path, progress)
-    for file in runs:
-        check_submission(opened.run, Path(file))
-    if given.get("out") is None and opened.revealed:
-        given["out"] = Path("outputs") / f"eval_{opened.run.name}"
-    return evaluate(opened.run, runs=runs, progress=progress, **given), opened
+    kept = str(out) if out else None
+    count = len(stated.files)
+    return Verification(stated.name, stated.commitment, stated.round, count, size, kept)
 
 
 def _make_again(stated: Reveal, home: Path, workers: int | None, progress: Progress) -> Path:
@@ -177,22 +82,23 @@ def _make_again(stated: Reveal, home: Path, workers: int | None, progress: Progr
     what = changed if made.repeated else "made again, the set is another"
     here = made.manifest["word_lists"]
     if words := [name for name, sha in stated.word_lists.items() if here.get(name) != sha]:
-        made_with = ", ".join(f"{name} {version}" for name, version in stated.versions.items())
-        what += f" (other word lists: {', '.join(words)}; it was made with {made_with})"
+        what += f" (other word lists: {', '.join(words)})"
     _compare(stated.files, table_digests(made.manifest), "sealed/bytes", what)
-    _compare(stated.files, _digests_of(home, stated.files), "sealed/bytes", changed)
+    _compare(stated.files, _found(home, stated.files), "sealed/bytes", changed)
     return home
 
 
-def _digests_of(folder: Path, names: Mapping[str, FileDigest]) -> dict[str, FileDigest]:
-    there = [name for name in names if (folder / name).is_file()]
-    return digests({name: file_info(folder / name) for name in there})
+def _found(folder: Path, names: Mapping[str, FileDigest] | None = None) -> dict[str, FileDigest]:
+    """Digests of the files of a folder that are there: of all, or of some names."""
+    paths = sorted(folder.rglob("*")) if names is None else [folder / name for name in names]
+    there = [path for path in paths if path.exists() and not path.is_dir()]
+    return {path.relative_to(folder).as_posix(): digest_of(path) for path in there}
 
 
 def _compare(
     stated: Mapping[str, FileDigest], found: Mapping[str, FileDigest], name: str, what: str
 ) -> None:
-    """Raise `SealBroken`, naming each file that differs."""
+    """Raise `SealBroken`, naming each file that differs, is missing, or is one too many."""
     lines = [
         f"\n  {one}: {_size_and_hash(found.get(one))}, committed {_size_and_hash(stated.get(one))}"
         for one in sorted({*stated, *found})

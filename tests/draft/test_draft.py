@@ -55,15 +55,13 @@ def test_mistakes_go_back_and_a_recipe_comes_out(server: Server, gen: Gen, tmp_p
     server.say = script(
         "I would take films.",
         call("browse", url="https://example.org"),
-        call("list_families"),
-        call("scaffold", family="multicorn"),
-        call("scaffold", family="multiconir"),
-        call("look_at_documents", path="secret.txt"),
+        call("examples", family="limit"),
+        call("schema", family="multicorn"),
+        call("schema", family="multiconir"),
         call("plan", recipe="name: films\nfamily: multiconir\nparams: {ladder: 3}\n"),
         call("plan", recipe=RECIPE),
-        call("preview", recipe=RECIPE),
         finished(stranger),
-        call("preview", recipe=stranger.replace("secret.txt", "private")),
+        call("plan", recipe=stranger.replace("secret.txt", "private")),
         finished(choices=CHOICES[:2]),
         finished(),
     )
@@ -77,7 +75,7 @@ def test_mistakes_go_back_and_a_recipe_comes_out(server: Server, gen: Gen, tmp_p
         "          60  documents\n"
     )
     assert done.stdout.endswith(
-        "drafted in 13 calls, at a price that is not known\nlook at it, then: gen run draft.yaml\n"
+        "drafted in 11 calls, at a price that is not known\nlook at it, then: gen run draft.yaml\n"
     )
     assert (tmp_path / "draft.yaml").read_text() == (
         "# gen run draft.yaml\n"
@@ -89,21 +87,20 @@ def test_mistakes_go_back_and_a_recipe_comes_out(server: Server, gen: Gen, tmp_p
     told = results(server)
     assert told[0].startswith("This answer calls no tool: answer with ")
     assert told[1].startswith("There is no tool 'browse': answer with ")
-    assert "limit_dense: " in told[2]
+    assert "gen run limit_dense" in told[2] or "name: limit_dense" in told[2]
     assert told[3].startswith(
-        "Result of scaffold:\nrefused: there is no family 'multicorn'; families: "
+        "Result of schema:\nrefused: there is no family 'multicorn'; families: "
     )
     assert "family: multiconir" in told[4]
-    assert told[5].endswith("refused: secret.txt was not given; given: none")
-    assert told[6].startswith(
+    assert told[5].startswith(
         "Result of plan:\nrefused: recipe, line 3, params.domain: is missing\n"
         "recipe, line 3, params.ladder: unknown key; did you mean ladders? Allowed: "
     )
-    assert told[7].startswith("Result of plan:\n          60  documents\n")
-    assert told[8].startswith("Result of preview:\nquery: ")
-    assert "secret.txt was not given, so a draft may not name it; given: none" in told[9]
-    assert told[10].endswith("private was not given, so a draft may not name it; given: none")
-    assert "choices: List should have at least 3 items" in told[11]
+    assert told[6].startswith("Result of plan:\n          60  documents\n")
+    assert "secret.txt was not given, so a draft may not name it; given: none" in told[7]
+    assert told[8].endswith("private was not given, so a draft may not name it; given: none")
+    assert "choices: List should have at least 3 items" in told[9]
+    assert "limit_dense: " in server.requests[0]["messages"][0]["content"]
     assert "not for a model" not in json.dumps(server.requests)
     # nothing but the recipe and the ledger
     assert {one.name for one in tmp_path.iterdir()} == {
@@ -123,20 +120,19 @@ def test_documents_that_were_given(server: Server, gen: Gen, tmp_path: Path) -> 
         (tmp_path / "manuals" / f"{i}.md").write_text(text)
     recipe = "name: kb\nfamily: capretrieval\nparams: {source: {path: manuals}}\n"
     server.say = script(
-        call("look_at_documents", path="manuals"),
-        call("scaffold", family="capretrieval"),
+        call("schema", family="capretrieval"),
         finished(recipe),
     )
     done = gen("draft", "queries over manuals", "--model", "openai:ok", "--source", "manuals")
     assert (done.returncode, done.stderr) == (0, "")
     told = results(server)
-    assert "source: manuals (30 .md" in told[0]
-    assert "path: manuals" in told[1]
+    assert "source: manuals (30 .md" in server.requests[0]["messages"][1]["content"]
+    assert "path: manuals" in told[0]
     assert "note: the licence of your documents is not stated" in done.stdout
 
 
 def test_asked_again_it_pays_nothing(server: Server, gen: Gen, tmp_path: Path) -> None:
-    server.say = script(call("list_families"), call("plan", recipe=RECIPE), finished())
+    server.say = script(call("schema", family="limit"), call("plan", recipe=RECIPE), finished())
     options = ("--model", "openai:ok", "--price", "1,1", "--max-usd", "1", "--json")
     first = json.loads(gen("draft", WISH, *options).stdout)
     assert (first["costs"]["calls"], first["plan"]["documents"]) == (3, 60)
@@ -155,7 +151,7 @@ def test_asked_again_it_pays_nothing(server: Server, gen: Gen, tmp_path: Path) -
             "gen: openai:ok came to no recipe: This answer calls no tool: answer with ",
         ),
         (
-            [call("list_families")] * 30,
+            [call("schema", family="limit")] * 30,
             "gen: openai:ok came to no recipe in 20 calls of tools; say more exactly what is "
             "wanted, or try another model\nDone so far: draft: 0 of 1. ",
         ),

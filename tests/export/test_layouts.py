@@ -139,7 +139,7 @@ def test_parquet_loads_with_one_line(judged: Path, tmp_path: Path) -> None:
     metadata = load(folder, "corpus_metadata", tmp_path)["corpus"]
     assert metadata[0] == {"_id": "d1", "metadata": {"kind": "a", "tags": ["x"], "year": None}}
     assert metadata[1] == {"_id": "d2", "metadata": None}
-    columns = pq.read_schema(folder / "corpus/corpus-00000-of-00001.parquet").names
+    columns = pq.read_schema(folder / "corpus/corpus.parquet").names
     assert columns == ["_id", "title", "text", "metadata"]
     qrels = load(folder, "default", tmp_path)
     assert {split: len(table) for split, table in qrels.items()} == {"test": 4, "train": 3}
@@ -147,9 +147,7 @@ def test_parquet_loads_with_one_line(judged: Path, tmp_path: Path) -> None:
     assert load(folder, "queries", tmp_path)["queries"]["_id"][:] == ["q1", "q2", "q3"]
     apart = load(folder, "queries_without_positives", tmp_path)["queries"]
     assert apart[:] == {"_id": ["q0"], "text": ["none?"]}
-    column = (
-        pq.read_metadata(folder / "corpus/corpus-00000-of-00001.parquet").row_group(0).column(2)
-    )
+    column = pq.read_metadata(folder / "corpus/corpus.parquet").row_group(0).column(2)
     assert (column.has_offset_index, column.has_column_index) == (True, True)
     assert column.compression == "ZSTD"
 
@@ -158,7 +156,7 @@ def test_parquet_of_long_texts_has_small_row_groups(dataset: Write, tmp_path: Pa
     """20 documents of 2 MB each: no group is above 16 MB of text by more than one document."""
     path = dataset({f"d{i}": "x" * 2_000_000 for i in range(20)}, {"q": "?"}, [("q", "d0", 0.5)])
     folder = export(path, "parquet", tmp_path / "parquet")
-    found = pq.read_metadata(folder / "corpus/corpus-00000-of-00001.parquet")
+    found = pq.read_metadata(folder / "corpus/corpus.parquet")
     assert [found.row_group(i).num_rows for i in range(found.num_row_groups)] == [9, 9, 2]
     assert pq.read_table(folder / "qrels/test.parquet")["score"].to_pylist() == [0.5]
 
@@ -175,9 +173,9 @@ def test_metadata_of_no_one_type_becomes_json(dataset: Write, tmp_path: Path) ->
 
 def test_mteb_keeps_queries_without_positives_apart(judged: Path, tmp_path: Path) -> None:
     folder = export(judged, "mteb", tmp_path / "mteb")
-    assert [row["_id"] for row in read_jsonl(folder / "queries.jsonl")] == ["q1", "q2", "q3"]
-    assert len(read_jsonl(folder / "qrels.jsonl")) == 4
-    assert read_jsonl(folder / "qrels_without_positives.jsonl") == [
+    assert pq.read_table(folder / "queries")["_id"].to_pylist() == ["q1", "q2", "q3"]
+    assert pq.read_table(folder / "qrels/test.parquet").num_rows == 4
+    assert pq.read_table(folder / "qrels_without_positives").to_pylist() == [
         {"query-id": "q0", "corpus-id": "d4", "score": 0}
     ]
     assert "main_score='ndcg_at_10'" in (folder / "task.py").read_text()
@@ -188,7 +186,7 @@ def test_mteb_keeps_queries_without_positives_apart(judged: Path, tmp_path: Path
     [
         ("parquet", "qrels_without_positives/dev.parquet"),
         ("beir", "qrels_without_positives/dev.tsv"),
-        ("mteb", "qrels_without_positives.dev.jsonl"),
+        ("mteb", "qrels_without_positives/dev.parquet"),
         ("trec", "qrels_without_positives.dev.txt"),
     ],
 )
@@ -200,7 +198,7 @@ def test_what_was_judged_in_a_split_without_a_positive_stays(
     folder = export(judged, to, tmp_path / to)
     assert file in files(folder)
     assert not [path for path in files(folder) if path.startswith(("qrels/dev", "qrels.dev"))]
-    if to == "parquet":
+    if file.endswith(".parquet"):
         assert pq.read_table(folder / file).to_pylist() == [json.loads(row)]
     assert file not in files(export(judged, to, tmp_path / "one", splits=["test"]))
 
@@ -270,6 +268,11 @@ def test_what_cannot_be_exported(
         f"{path}: no qrel is above 0, so no query has a document to find and there is nothing to "
         "export"
     )
+    (path / "qrels.jsonl").rename(path / "qrels.jsonl.gz")
+    assert refused(path, "beir", out) == (
+        f"{path}: it has no qrels, so no query has a document to find and there is nothing to "
+        "export. qrels.jsonl.gz is not read: unpack it, or write it as JSON Lines or Parquet."
+    )
     path = made("gone", [("q", "d", 1), ("q", "lost", 1)])
     for to in ("tevatron", "flagembedding", "sentence-transformers"):
         assert refused(path, to, out) == (
@@ -281,7 +284,12 @@ def test_what_cannot_be_exported(
         f"{path}: the qrels of split test name query p, which is not among the queries"
     )
     path = made("twice", [("q", "d", 1), ("q", "d", 0)])
-    assert refused(path, "beir", out) == f"{path}: the qrels (test) give d for q both 0 and 1"
+    assert refused(path, "beir", out) == f"{path}: the qrels (test) give d for q both 1 and 0"
+    path = made("huge", [("q", "d", 1e308)])
+    for to in ("parquet", "trec"):
+        assert refused(path, to, out) == (
+            f"{path}: the qrels of split test give d for q 1e+308; grades are at most 1,000"
+        )
     (judged / "qrels.dev.jsonl").write_text('{"query-id": "q0", "corpus-id": "d1", "score": 0}\n')
     assert refused(judged, "beir", out, splits=["dev"]) == (
         f"{judged}: no qrel of split dev is above 0, so there is nothing to export of it"
@@ -306,15 +314,13 @@ def test_an_unfinished_run(limit_run: Path, tmp_path: Path) -> None:
 
 
 TOY = """
-from retgen.export.files import write_jsonl
-from retgen.export.layouts import Layout, LayoutCard
+from retgen.export.layouts import Layout, Table
 
 class Ids(Layout):
     about = "ids.jsonl"
     readers = "nobody"
-    def write(self, job):
-        write_jsonl(job.folder / "ids.jsonl", ({"id": one.doc_id} for one in job.documents()))
-        return LayoutCard(["Ids."])
+    usage = "Ids."
+    tables = (Table("ids.jsonl", lambda job: ({"id": one.doc_id} for one in job.documents())),)
 """
 
 
@@ -361,54 +367,33 @@ def dated(dataset: Write) -> Path:
 
 
 DAYS = [f"2023-01-0{i}" for i in range(1, 7)]
-LOADED = {
-    "mteb": {
-        "corpus": ("_id", ["readme", *DAYS]),
-        "queries": ("_id", [f"q{day}" for day in DAYS]),
-        "default": ("corpus-id", [*DAYS, DAYS[1]]),
-    },
-    "tevatron": {
-        "corpus": ("docid", ["readme", *DAYS]),
-        "queries": ("query_id", [f"q{day}" for day in DAYS]),
-        "default": (
-            "positive_passages",
-            [[{"docid": DAYS[0], "title": "", "text": "note on thing 1"}]],
-        ),
-    },
-}
 
 
 @pytest.mark.filterwarnings("ignore")  # what other libraries deprecate is theirs
-@pytest.mark.parametrize("to", LOADED)
-def test_ids_that_look_like_dates_stay_texts(dated: Path, tmp_path: Path, to: str) -> None:
-    from datasets import load_dataset
-
-    folder, notes = write_export(dated, to, tmp_path / to)
-    for config, (column, values) in LOADED[to].items():
-        loaded = load_dataset(str(folder), config, cache_dir=str(tmp_path / "hf"))
-        (table,) = loaded.values()
+def test_ids_that_look_like_dates_stay_texts(dated: Path, tmp_path: Path) -> None:
+    folder = export(dated, "mteb", tmp_path / "mteb")
+    for config, column, values in (
+        ("corpus", "_id", ["readme", *DAYS]),
+        ("queries", "_id", [f"q{day}" for day in DAYS]),
+        ("default", "corpus-id", [*DAYS, DAYS[1]]),
+    ):
+        (table,) = load(folder, config, tmp_path).values()
         assert table[column][:] == values
-    assert not [*folder.rglob("*.jsonl")]
-    card = (folder / "README.md").read_text()
-    assert (
-        "\nIds or texts look like dates, which readers of JSON Lines take for times: so, Parquet.\n"
-        in card
-    )
-    if to == "tevatron":
-        assert (
-            "train --dataset_name parquet \\\n  --dataset_path FOLDER/train/test.parquet ..."
-            in card
-        )
-        assert notes == [
-            "split test: 5 queries have no judged negative, and none were made up: they are in "
-            "train/test.without_negatives.parquet"
-        ]
 
 
-def test_flagembedding_would_read_ids_as_times(dated: Path, tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("to", "file", "who"),
+    [
+        ("flagembedding", "evaluation/test_qrels.jsonl", "FlagEmbedding"),
+        ("tevatron", "train/test.jsonl", "Tevatron"),
+    ],
+)
+def test_ids_that_others_would_read_as_times(
+    dated: Path, tmp_path: Path, to: str, file: str, who: str
+) -> None:
     with pytest.raises(DatasetError) as error:
-        export(dated, "flagembedding", tmp_path / "out")
+        export(dated, to, tmp_path / "out")
     assert str(error.value) == (
-        f"{dated}: a column of evaluation/test_qrels.jsonl would hold nothing but dates, which "
-        "FlagEmbedding reads as times: give other ids or texts, or export --to parquet"
+        f"{dated}: a column of {file} would hold nothing but dates, which {who} reads as times: "
+        "give other ids or texts, or export --to parquet"
     )

@@ -1,4 +1,4 @@
-"""What MTEB is given of a data set: its task with metadata, and eval.yaml."""
+"""What MTEB is given of a data set: its task with metadata."""
 
 from __future__ import annotations
 
@@ -12,13 +12,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-import yaml
 
 from retgen import evaluate, export, run
 from retgen.data import open_dataset
 from retgen.errors import UsageError
 from retgen.export.facts import facts_of
-from retgen.export.mteb import module, task_of
+from retgen.export.mteb import fields_of, module
 from tests.conftest import Write
 from tests.project import ROOT
 
@@ -135,8 +134,6 @@ def test_what_is_no_field_is_refused(limit_run: Path, tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("stated", "wanted"),
     [
-        ("eval_langs: 3", "eval_langs has to be a list of texts, [eng-Latn], not '3'"),
-        ("eval_langs: []", "eval_langs has to be a list of texts, [eng-Latn], not '[]'"),
         (
             "main_score: MRR",
             "main_score has to be a measure of MTEB up to 1000, as ndcg_at_10 or "
@@ -147,31 +144,9 @@ def test_what_is_no_field_is_refused(limit_run: Path, tmp_path: Path) -> None:
             "main_score has to be a measure of MTEB up to 1000, as "
             "ndcg_at_10 or recall_at_2, not 'ndcg_at_1447'",
         ),
-        (
-            "main_score: [ndcg_at_1]",
-            "main_score has to be a measure of MTEB up to 1000, as "
-            "ndcg_at_10 or recall_at_2, not \"['ndcg_at_1']\"",
-        ),
-        (
-            "adapted_from: NFCorpus",
-            "adapted_from has to be a list of texts, [A, B], not 'NFCorpus'",
-        ),
-        ("is_public: maybe", "is_public has to be true or false, not 'maybe'"),
-        ("domains: Medical", "domains has to be a list of texts, [A, B], not 'Medical'"),
-        ("date: 7", "date has to be the first and the last day, [2024-01-01, 2024-12-31], not '7'"),
-        (
-            "date: [2024-01-01]",
-            "date has to be the first and the last day, [2024-01-01, 2024-12-31], not "
-            "'[datetime.date(2024, 1, 1)]'",
-        ),
-        ("license: {a: b}", "license has to be a text, not \"{'a': 'b'}\""),
-        (
-            "prompt: {title: x}",
-            "prompt has to be a text, or texts for query and document, not \"{'title': 'x'}\"",
-        ),
     ],
 )
-def test_a_field_of_another_shape_is_refused(
+def test_a_measure_that_mteb_has_not_is_refused(
     limit_run: Path, tmp_path: Path, stated: str, wanted: str
 ) -> None:
     path = Path(shutil.copytree(limit_run, tmp_path / "kb"))
@@ -189,19 +164,6 @@ def test_what_is_left_empty_is_not_stated(limit_run: Path, tmp_path: Path) -> No
     assert after.read_text() == before.read_text()
 
 
-def test_eval_yaml_has_the_keys_of_the_hub(judged: Path, tmp_path: Path) -> None:
-    folder = export(judged, "mteb", tmp_path / "mteb")
-    assert yaml.safe_load((folder / "eval.yaml").read_text()) == {
-        "name": "SetRetrieval",
-        "description": "Retrieval data set set",
-        "evaluation_framework": "mteb",
-        "tasks": [
-            {"id": "SetRetrieval"},
-            {"id": "SetRetrieval_default_test", "config": "default", "split": "test"},
-        ],
-    }
-
-
 _THEIRS = """
 import json, runpy, sys, tempfile
 from pathlib import Path
@@ -215,7 +177,6 @@ names = runpy.run_path(sys.argv[1])
 task = names[sys.argv[2]]()
 print(json.dumps({
     "stats": task.calculate_descriptive_statistics(),
-    "eval": task._create_task_hf_config().to_yaml(),
     "filled": task.metadata.is_filled(),
 }))
 """
@@ -223,7 +184,7 @@ print(json.dumps({
 
 @pytest.mark.slow  # mteb as a whole
 @pytest.mark.parametrize("which", ["judged", "limit"])
-def test_mteb_takes_its_statistics_and_eval_yaml_is_its_own(
+def test_mteb_takes_its_statistics(
     judged: Path, limit_run: Path, tmp_path: Path, which: str
 ) -> None:
     path = judged if which == "judged" else limit_run
@@ -241,7 +202,6 @@ def test_mteb_takes_its_statistics_and_eval_yaml_is_its_own(
     counts = (2, 4) if which == "judged" else (100, 15)
     stats = theirs["stats"]["test"]
     assert (stats["num_queries"], stats["num_documents"]) == counts
-    assert yaml.safe_load((folder / "eval.yaml").read_text()) == yaml.safe_load(theirs["eval"])
     assert theirs["filled"] is False  # nobody has said what documents it
 
 
@@ -308,9 +268,9 @@ def test_mteb_leaves_out_what_gen_eval_leaves_out(
 def test_the_module_of_the_hub_names_its_repository(limit_run: Path, tmp_path: Path) -> None:
     """A copy of the repository is read where it lies; the module alone reads the Hub."""
     dataset = open_dataset(limit_run)
-    task = task_of(dataset, limit_run, facts_of(dataset, "kb"), limit_run, "me/kb")
-    assert task.fields["reference"] == "https://huggingface.co/datasets/me/kb"
-    head = module(task, 1).partition("\n\n\nclass ")[0].partition("HERE")
+    fields = fields_of(dataset, facts_of(dataset, "kb"), limit_run, "me/kb")
+    assert fields["reference"] == "https://huggingface.co/datasets/me/kb"
+    head = module(fields, "me/kb", False, 1).partition("\n\n\nclass ")[0].partition("HERE")
     found = {}
     for folder in ("alone", "copy"):
         path = tmp_path / folder / "mteb" / "task.py"

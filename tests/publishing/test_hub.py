@@ -76,7 +76,7 @@ def test_unchanged_is_left_alone_and_changed_is_one_commit(kb: Path, hub: State,
     done = gen("publish", kb, f"hub:{REPO}")
     assert (done.returncode, done.stdout) == (
         0,
-        "unchanged: 9 files\nhub:me/kb holds all of it already: nothing to do\n",
+        "unchanged: 8 files\nhub:me/kb holds all of it already: nothing to do\n",
     )
     assert len(hub.repos[REPO]) == 2
     head = hub.head(REPO)
@@ -347,7 +347,7 @@ def test_xet_that_does_not_let_go_on(kb: Path, hub: State, tmp_path: Path) -> No
     done = subprocess.run(words, cwd=ROOT, env=env, capture_output=True, text=True, timeout=120)
     assert done.returncode == 0, done.stderr
     assert "the Hub did not answer as it should (Network error: " in done.stdout
-    assert done.stdout.endswith("in no commit; the same command goes on\n")
+    assert done.stdout.endswith("is shown to anybody; the same command goes on\n")
     assert TOKEN not in done.stdout + done.stderr
     assert published(hub) == []
     publish(kb, f"hub:{REPO}")  # without Xet

@@ -59,7 +59,7 @@ def forged(pair: Path) -> Callable[[Callable[[dict[str, Any]], object]], tuple[P
         (pair / "reveal.json").write_text(text)
         stated = json.loads((pair / "commitment.json").read_text())
         stated["commitment"] = sha256(text.encode())
-        for key in ("round", "previous", "package"):
+        for key in ("round", "package"):
             stated[key] = content[key]
         recipe = dict(content["recipe"])
         recipe.pop("seed", None)

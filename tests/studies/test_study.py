@@ -251,5 +251,5 @@ def test_the_commands(gen, recipe_file: Write) -> None:  # type: ignore[no-untyp
     bad = gen("eval", path, "--split", "dev")
     assert (bad.returncode, bad.stderr) == (
         2,
-        "gen: --run and --split are about data sets; a study makes its own\n",
+        "gen: --split: about data sets; a study makes its own\n",
     )

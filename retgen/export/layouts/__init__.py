@@ -1,47 +1,42 @@
 """Layouts by name, found by file: a module here that exports one subclass of `Layout`.
 
 `sentence_transformers.py` is `--to sentence-transformers`. A third party adds one by an entry
-point in the group `retgen.layouts`. Here is what a layout is, and what it is given to write.
+point in the group `retgen.layouts`. A layout is data: its files, what stands in each, and the text
+of its card. `Layout.write` turns them into a folder.
 """
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from pathlib import Path
-from typing import Any, ClassVar
+from typing import ClassVar, NamedTuple
 
-from retgen.data import Dataset, Document
-from retgen.errors import UsageError
-from retgen.export.facts import DatasetFacts
-from retgen.export.judged import JudgedRecords
+from retgen.errors import DatasetError, UsageError
+from retgen.export.files import Row, file_with_times, write_table
+from retgen.export.records import ExportJob, UnfitId
 from retgen.messages import did_you_mean
 from retgen.plugins import load_all
 
+TRAINING, QUERIES_APART, QRELS_APART = "training", "queries apart", "qrels apart"
 
-@dataclass(frozen=True)
-class ExportJob:
-    """One export. `folder`: where to write, empty; `path`: what the user gave, for messages.
 
-    `splits`: those with qrels to write, in order; `without`: those in which no query has a
-    positive. `tables`: the run's own training tables.
-    `notes`: what a reader has to know of what was left out, which layouts add to.
+class Table(NamedTuple):
+    """A file of a layout, or one a split where `{split}` or `{dot}` stands in its path.
+
+    `{dot}` is nothing for the split test and `.NAME` for others. `rows`: of an `ExportJob`, and of
+    a split where there is one; a dict for JSON Lines or Parquet, or a line. `config`: under which
+    `load_dataset` finds it, and `split` the name there, the split's own by default. `of`: one of
+    the constants above, where splits or notes are others than usual. `head`, `tail`: lines around
+    the rows. A file without rows is not written.
     """
 
-    dataset: Dataset
-    path: Path
-    folder: Path
-    facts: DatasetFacts
-    judged: JudgedRecords
-    splits: tuple[str, ...]
-    without: tuple[str, ...] = ()
-    tables: tuple[Path, ...] = ()
-    notes: list[str] = field(default_factory=list)
-
-    def documents(self) -> Iterator[Document]:
-        """Every document, in order. Raises `DatasetError` for a row that is none."""
-        return self.dataset.documents(self.path)
+    path: str
+    rows: Callable[..., Iterable[Row]]
+    config: str = ""
+    split: str = ""
+    of: str = ""
+    head: str = ""
+    tail: str = ""
 
 
 @dataclass(frozen=True)
@@ -52,54 +47,77 @@ class LayoutCard:
     by split, for `load_dataset`. `columns`: of a configuration, where it does not show all.
     """
 
-    usage: Sequence[str]
+    usage: str
     configs: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
     tags: Sequence[str] = ()
     columns: Mapping[str, Sequence[str]] = field(default_factory=dict)
 
 
-def one_line(name: str) -> str:
-    """A name of a split or file on one line, for a block of code in a card."""
-    return " ".join(name.split())
-
-
-class Layout(ABC):
+class Layout:
     """A layout, in a module of its own under `retgen.export.layouts`, which names it.
 
-    `about`: what it holds, `readers`: who reads it, for the docs.
+    `about`: what it holds, `readers`: who reads it, for the docs. `whole`: what of it holds whole
+    numbers only, "" where fractions fit. `usage`: the card's text, with `{split}` and `{train}`
+    for the first split to score and to train on. `apart`: where queries without positives are.
+    `guesses`: who reads its JSON Lines as
+    `load_dataset` does, which takes a column of nothing but dates for times; "" for nobody.
     """
 
     about: ClassVar[str] = ""
     readers: ClassVar[str] = ""
+    whole: ClassVar[str] = ""
+    usage: ClassVar[str] = ""
+    apart: ClassVar[str] = ""
+    guesses: ClassVar[str] = ""
+    tags: ClassVar[Sequence[str]] = ()
+    tables: ClassVar[Sequence[Table]] = ()
 
-    @abstractmethod
     def write(self, job: ExportJob) -> LayoutCard:
-        """Write the files of the layout into the job's folder.
+        """Write the files into the job's folder, and say what its card says.
 
         Raises `DatasetError` for what the layout cannot hold.
         """
+        if self.whole:
+            job.check_whole(self.whole)
+        configs: dict[str, dict[str, str]] = {}
+        for table in self.tables:
+            per_split = "{split}" in table.path or "{dot}" in table.path
+            for split in _splits(job, table) if per_split else [""]:
+                dot = "" if split == "test" else f".{split}"
+                path = table.path.replace("{split}", split).replace("{dot}", dot)
+                given = (job, split) if per_split else (job,)
+                rows = lambda table=table, given=given: table.rows(*given)  # noqa: E731
+                try:
+                    count = write_table(job.folder / path, rows, table.head, table.tail)
+                except UnfitId as error:
+                    raise DatasetError(f"{job.path}: {error}") from None
+                if count and table.config:
+                    configs.setdefault(table.config, {})[table.split or split] = path
+                if count and table.of == QUERIES_APART:
+                    job.note(f"{count:,} queries have no positive: {self.apart}")
+        guessed = file_with_times(job.folder) if self.guesses else None
+        if guessed is not None:
+            raise DatasetError(
+                f"{job.path}: a column of {guessed.relative_to(job.folder)} would hold nothing but "
+                f"dates, which {self.guesses} reads as times: give other ids or texts, or export "
+                "--to parquet"
+            )
+        names = {"{split}": job.splits[0], "{train}": job.training_splits()[0]}
+        usage = self.usage
+        for mark, name in names.items():
+            usage = usage.replace(mark, " ".join(name.split()))
+        # the first configuration is the one that is loaded by default
+        ordered = dict(sorted(configs.items(), key=lambda item: item[0] != "default"))
+        return LayoutCard(usage + job.training_origin() * self._trains(), ordered, self.tags)
+
+    def _trains(self) -> bool:
+        return any(table.of == TRAINING for table in self.tables)
 
 
-def card_yaml_header(job: ExportJob, page: LayoutCard, state: str) -> dict[str, Any]:
-    """The YAML header of a layout's card."""
-    facts = job.facts
-    result: dict[str, Any] = {"pretty_name": facts.name}
-    if facts.hub_languages:
-        result["language"] = list(facts.hub_languages)
-    result["license"] = facts.hub_licence
-    result["task_categories"] = ["text-retrieval"]
-    result["tags"] = [*(["retgen"] if facts.ours else []), *page.tags]
-    if page.configs:
-        result["configs"] = [
-            {
-                "config_name": name,
-                "data_files": [{"split": s, "path": path} for s, path in files.items()],
-                **({"columns": list(page.columns[name])} if name in page.columns else {}),
-            }
-            for name, files in page.configs.items()
-        ]
-        result["dataset_info"] = [{"config_name": n, "description": state} for n in page.configs]
-    return result
+def _splits(job: ExportJob, table: Table) -> Iterable[str]:
+    if table.of == TRAINING:
+        return job.training_splits()
+    return (*job.splits, *job.without) if table.of == QRELS_APART else job.splits
 
 
 def layouts() -> dict[str, Layout]:

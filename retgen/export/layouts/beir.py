@@ -7,21 +7,28 @@ q3694367	d1203	1
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable, Iterator
 
-from retgen.errors import DatasetError
-from retgen.export.files import (
-    WITHOUT,
-    document_rows,
-    judged_tables,
-    query_row,
-    write_apart,
-    write_jsonl,
-    write_tsv,
-)
-from retgen.export.layouts import ExportJob, Layout, LayoutCard, one_line
+from retgen.data import Qrel
+from retgen.export.layouts import QRELS_APART, QUERIES_APART, Layout, Table
+from retgen.export.layouts.parquet import document_rows, queries_apart, query_rows
+from retgen.export.records import UnfitId
 
 # csv, which BEIR's loader reads with, ends a value or begins a quoted one at these
 _BROKEN = re.compile(r'[\t\r\n\0]|^"')
+_HEAD = "query-id\tcorpus-id\tscore\n"
+
+
+def lines(qrels: Iterable[Qrel]) -> Iterator[str]:
+    """Lines of a table with tabs between. Raises `UnfitId`."""
+    for query_id, doc_id, relevance in qrels:
+        for name in (query_id, doc_id):
+            if _BROKEN.search(name):
+                raise UnfitId(
+                    f"the id {name!r} cannot stand in BEIR's qrels, which are lines with tabs "
+                    "between: give it another id, or export --to parquet"
+                )
+        yield f"{query_id}\t{doc_id}\t{int(relevance)}\n"
 
 
 class Beir(Layout):
@@ -29,36 +36,28 @@ class Beir(Layout):
         "corpus.jsonl, queries.jsonl, qrels/SPLIT.tsv; grades beside binary qrels in qrels_graded/"
     )
     readers = "beir (GenericDataLoader), and what reads BEIR's folders"
+    whole = "BEIR"
+    apart = (
+        "they are in queries_without_positives.jsonl, what was judged of them in "
+        "qrels_without_positives, so that no score counts them"
+    )
+    tables = (
+        Table("corpus.jsonl", document_rows),
+        Table("queries.jsonl", query_rows),
+        Table("queries_without_positives.jsonl", queries_apart, of=QUERIES_APART),
+        Table("qrels/{split}.tsv", lambda job, split: lines(job.qrels(split)), head=_HEAD),
+        Table("qrels_graded/{split}.tsv", lambda job, split: lines(job.grades(split)), head=_HEAD),
+        Table(
+            "qrels_without_positives/{split}.tsv",
+            lambda job, split: lines(job.qrels(split, apart=True)),
+            of=QRELS_APART,
+            head=_HEAD,
+        ),
+    )
+    usage = """In the layout of BEIR:
 
-    def write(self, job: ExportJob) -> LayoutCard:
-        job.judged.check_whole("BEIR")
-        write_jsonl(job.folder / "corpus.jsonl", document_rows(job))
-        write_jsonl(job.folder / "queries.jsonl", map(query_row, job.judged.queries()))
-        write_apart(job, query_row, f", what was judged of them in qrels_{WITHOUT}")
-        for stem, split, qrels in judged_tables(job):
-            write_tsv(
-                job.folder / stem / f"{split}.tsv",
-                "query-id\tcorpus-id\tscore",
-                ((_id(q.query_id, job), _id(q.doc_id, job), int(q.relevance)) for q in qrels),
-            )
-        split = one_line(job.splits[0])
-        return LayoutCard(
-            [
-                "In the layout of BEIR:",
-                "",
-                "```python",
-                "from beir.datasets.data_loader import GenericDataLoader",
-                "",
-                f'corpus, queries, qrels = GenericDataLoader("FOLDER").load("{split}")',
-                "```",
-            ]
-        )
+```python
+from beir.datasets.data_loader import GenericDataLoader
 
-
-def _id(name: str, job: ExportJob) -> str:
-    if _BROKEN.search(name):
-        raise DatasetError(
-            f"{job.path}: the id {name!r} cannot stand in BEIR's qrels, which are lines with tabs "
-            "between: give it another id, or export --to parquet"
-        )
-    return name
+corpus, queries, qrels = GenericDataLoader("FOLDER").load("{split}")
+```"""

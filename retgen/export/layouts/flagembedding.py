@@ -8,19 +8,51 @@ from.
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
-from retgen.errors import DatasetError
-from retgen.export.files import (
-    file_read_as_times,
-    split_by_negatives,
-    training_origin,
-    training_splits,
-    write_apart,
-    write_jsonl,
-)
-from retgen.export.judged import TrainingExample
-from retgen.export.layouts import ExportJob, Layout, LayoutCard, one_line
+from retgen.data import Query
+from retgen.export.layouts import QUERIES_APART, TRAINING, Layout, Table
+from retgen.export.records import TRAIN, ExportJob, TrainingExample
+
+Rows = Iterator[Mapping[str, Any]]
+
+
+def examples(job: ExportJob, split: str, given: Iterable[TrainingExample]) -> Rows:
+    graded = split in job.dataset.graded or any(
+        one.relevance > 1 for name in job.splits for one in job.qrels(name)
+    )
+    for one in given:
+        row: dict[str, Any] = {
+            "query": one.query,
+            "pos": [text.full_text for text in one.positives],
+            "neg": [text.full_text for text in one.negatives],
+        }
+        if graded and not (split == TRAIN and job.tables):
+            row["pos_scores"] = [float(text.score) for text in one.positives]
+            row["neg_scores"] = [float(text.score) for text in one.negatives]
+        yield row
+
+
+def with_negatives(job: ExportJob, split: str) -> Rows:
+    return examples(job, split, (one for one in job.examples(split) if one.negatives))
+
+
+def without_negatives(job: ExportJob, split: str) -> Rows:
+    return examples(job, split, job.without_negatives(split))
+
+
+def documents(job: ExportJob) -> Rows:
+    return ({"id": one.doc_id, "title": one.title, "text": one.text} for one in job.documents())
+
+
+def queries(given: Iterable[Query]) -> Rows:
+    return ({"id": one.query_id, "text": one.text} for one in given)
+
+
+def qrels(job: ExportJob, split: str) -> Rows:
+    for query_id, doc_id, relevance in job.qrels(split):
+        yield {"qid": query_id, "docid": doc_id, "relevance": int(relevance)}
 
 
 class FlagEmbedding(Layout):
@@ -29,65 +61,28 @@ class FlagEmbedding(Layout):
         "evaluation/ with corpus.jsonl, SPLIT_queries.jsonl, SPLIT_qrels.jsonl"
     )
     readers = "FlagEmbedding (finetune, evaluation)"
+    whole = "FlagEmbedding's qrels"
+    guesses = "FlagEmbedding"
+    apart = "they are in queries_without_positives.jsonl, so that no score counts them"
+    tables = (
+        Table("train/{split}.jsonl", with_negatives, of=TRAINING),
+        Table("train/{split}.without_negatives.jsonl", without_negatives, of=TRAINING),
+        Table("evaluation/corpus.jsonl", documents),
+        Table("evaluation/{split}_queries.jsonl", lambda job, split: queries(job.queries(split))),
+        Table("evaluation/{split}_qrels.jsonl", qrels),
+        Table(
+            "queries_without_positives.jsonl",
+            lambda job: queries(job.queries(apart=True)),
+            of=QUERIES_APART,
+        ),
+    )
+    usage = """In FlagEmbedding's layout:
 
-    def write(self, job: ExportJob) -> LayoutCard:
-        job.judged.check_whole("FlagEmbedding's qrels")
-        graded = job.judged.most() > 1
-        for split in training_splits(job):
-            for path, examples in split_by_negatives(job, split):
-                scores = split in job.dataset.graded or graded
-                scores = scores and not (split == "train" and job.tables)
-                write_jsonl(job.folder / path, (_row(one, scores) for one in examples))
-        folder = job.folder / "evaluation"
-        write_jsonl(
-            folder / "corpus.jsonl",
-            ({"id": one.doc_id, "title": one.title, "text": one.text} for one in job.documents()),
-        )
-        for split in job.splits:
-            write_jsonl(
-                folder / f"{split}_queries.jsonl",
-                ({"id": one.query_id, "text": one.text} for one in job.judged.queries_of(split)),
-            )
-            write_jsonl(
-                folder / f"{split}_qrels.jsonl",
-                (
-                    {"qid": q.query_id, "docid": q.doc_id, "relevance": int(q.relevance)}
-                    for q in job.judged.qrels(split)
-                ),
-            )
-        write_apart(job, lambda one: {"id": one.query_id, "text": one.text})
-        if (guessed := file_read_as_times(job.folder)) is not None:
-            raise DatasetError(
-                f"{job.path}: a column of {guessed.relative_to(job.folder)} would hold nothing but "
-                "dates, which FlagEmbedding reads as times: give other ids or texts, or export "
-                "--to parquet"
-            )
-        split = "train" if "train" in training_splits(job) else job.splits[0]
-        return LayoutCard(
-            [
-                "In FlagEmbedding's layout:",
-                "",
-                "```",
-                "torchrun -m FlagEmbedding.finetune.embedder.encoder_only.base \\",
-                f"  --train_data FOLDER/train/{one_line(split)}.jsonl ...",
-                f"python -m FlagEmbedding.evaluation.custom --dataset_dir FOLDER/evaluation "
-                f"--splits {one_line(job.splits[0])} ...",
-                "```",
-                "",
-                "Rows without negatives stand in train/SPLIT.without_negatives.jsonl and train "
-                "with `--train_group_size 1`.",
-                *training_origin(job),
-            ]
-        )
+```
+torchrun -m FlagEmbedding.finetune.embedder.encoder_only.base \\
+  --train_data FOLDER/train/{train}.jsonl ...
+python -m FlagEmbedding.evaluation.custom --dataset_dir FOLDER/evaluation --splits {split} ...
+```
 
-
-def _row(example: TrainingExample, scores: bool) -> dict[str, Any]:
-    row: dict[str, Any] = {
-        "query": example.query,
-        "pos": [one.full_text for one in example.positives],
-        "neg": [one.full_text for one in example.negatives],
-    }
-    if scores:
-        row["pos_scores"] = [float(one.score or 0) for one in example.positives]
-        row["neg_scores"] = [float(one.score or 0) for one in example.negatives]
-    return row
+Rows without negatives stand in train/SPLIT.without_negatives.jsonl and train with \
+`--train_group_size 1`."""

@@ -1,6 +1,6 @@
 """Parquet as the Hub likes it: configurations corpus, queries and qrels, all splits.
 
-corpus/corpus-00000-of-00002.parquet  queries/queries.parquet  qrels/test.parquet
+corpus/corpus.parquet  queries/queries.parquet  qrels/test.parquet
 
 Where documents or queries have metadata, `corpus` and `queries` leave it to `corpus_metadata` and
 `queries_metadata`, of the same files: mteb stacks every column of a batch, and lists of several
@@ -9,25 +9,47 @@ lengths cannot be stacked.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from itertools import islice
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import replace
 from typing import Any
 
-from retgen.export.files import (
-    CONFIGS,
-    WITHOUT,
-    ColumnType,
-    Rows,
-    document_rows,
-    judged_tables,
-    note_without,
-    qrel_rows,
-    query_row,
-    write_parquet,
-)
-from retgen.export.layouts import ExportJob, Layout, LayoutCard, one_line
+from retgen.data import GRADED, Qrel, Query, TableFiles
+from retgen.export.layouts import QRELS_APART, QUERIES_APART, Layout, LayoutCard, Table
+from retgen.export.records import ExportJob
 
-SHARD = 1_000_000  # documents of a file, as a run has them
+Rows = Iterator[Mapping[str, Any]]
+
+
+def document_rows(job: ExportJob) -> Rows:
+    """The corpus as BEIR, MTEB and the Hub have it."""
+    for doc_id, title, text, metadata in job.documents():
+        yield {"_id": doc_id, "title": title, "text": text, "metadata": metadata or {}}
+
+
+def query_rows(job: ExportJob) -> Rows:
+    """The queries with a positive, in the same layouts."""
+    return map(_query, job.queries())
+
+
+def queries_apart(job: ExportJob) -> Rows:
+    """Those without."""
+    return map(_query, job.queries(apart=True))
+
+
+def _query(one: Query) -> Mapping[str, Any]:
+    return {"_id": one.query_id, "text": one.text, "metadata": one.metadata or {}}
+
+
+def qrel_rows(qrels: Iterable[Qrel]) -> Rows:
+    """Qrels in the same layouts, but for BEIR's."""
+    for query_id, doc_id, relevance in qrels:
+        whole = int(relevance) if relevance == int(relevance) else relevance
+        yield {"query-id": query_id, "corpus-id": doc_id, "score": whole}
+
+
+def known(rows: Callable[[ExportJob], Rows]) -> Callable[[ExportJob], Rows]:
+    """The rows of a table, with None for metadata that say nothing."""
+    return lambda job: ({**row, "metadata": row["metadata"] or None} for row in rows(job))
 
 
 class Parquet(Layout):
@@ -36,115 +58,49 @@ class Parquet(Layout):
         "small row groups"
     )
     readers = "load_dataset, the Hub and its viewer, mteb, DuckDB"
+    apart = (
+        "they are a configuration of their own, queries_without_positives, so that no score counts "
+        "them"
+    )
+    tables = (
+        Table("corpus/corpus.parquet", known(document_rows), "corpus", "corpus"),
+        Table("queries/queries.parquet", known(query_rows), "queries", "queries"),
+        Table("qrels/{split}.parquet", lambda job, split: qrel_rows(job.qrels(split)), "default"),
+        Table(
+            f"{GRADED}/{{split}}.parquet", lambda job, split: qrel_rows(job.grades(split)), "graded"
+        ),
+        # a scorer would count queries without positives as failures of every system
+        Table(
+            "qrels_without_positives/{split}.parquet",
+            lambda job, split: qrel_rows(job.qrels(split, apart=True)),
+            "qrels_without_positives",
+            of=QRELS_APART,
+        ),
+        Table(
+            "queries_without_positives/queries.parquet",
+            known(queries_apart),
+            "queries_without_positives",
+            "queries",
+            QUERIES_APART,
+        ),
+    )
+    usage = """As Parquet:
+
+```python
+from datasets import load_dataset
+
+corpus = load_dataset("FOLDER", "corpus", split="corpus")
+queries = load_dataset("FOLDER", "queries", split="queries")
+qrels = load_dataset("FOLDER", split="{split}")
+```"""
 
     def write(self, job: ExportJob) -> LayoutCard:
-        configs: dict[str, dict[str, str]] = {"default": {}}
-        columns: dict[str, list[str]] = {}
-        configs["corpus"] = {"corpus": self._corpus(job, columns)}
-        self._queries(job, "queries", configs, columns, positive=True)
-        schema = _qrel_schema(whole=job.judged.fraction() is None)
-        for stem, split, qrels in judged_tables(job):
-            path = f"{stem}/{split}.parquet"
-            if write_parquet(job.folder / path, schema, qrel_rows(qrels)):
-                configs.setdefault(CONFIGS[stem], {})[split] = path
-        apart = f"queries_{WITHOUT}"
-        if count := self._queries(job, apart, configs, columns, positive=False):
-            note_without(job, count, f"they are a configuration of their own, {apart}")
-        for name in columns:  # the same file once more
-            configs[f"{name}_metadata"] = configs[name]
-        columns |= {f"{name}_metadata": ["_id", "metadata"] for name in columns}
-        return LayoutCard(
-            [
-                "As Parquet:",
-                "",
-                "```python",
-                "from datasets import load_dataset",
-                "",
-                'corpus = load_dataset("FOLDER", "corpus", split="corpus")',
-                'queries = load_dataset("FOLDER", "queries", split="queries")',
-                f'qrels = load_dataset("FOLDER", split="{one_line(job.splits[0])}")',
-                "```",
-            ],
-            configs,
-            columns=columns,
-        )
-
-    def _corpus(self, job: ExportJob, columns: dict[str, list[str]]) -> str:
-        """Write the corpus; the pattern of its files."""
-        known = _Metadata(document_rows(job))
-        texts = ["_id", "title", "text"]
-        schema = known.schema(texts)
-        if known.has_values:
-            columns["corpus"] = texts
-        count = max(1, -(-known.count // SHARD))
-        rows = iter(known.rows(document_rows(job)))
-        for number in range(count):
-            name = f"corpus-{number:05}-of-{count:05}.parquet"
-            write_parquet(job.folder / "corpus" / name, schema, islice(rows, SHARD))
-        return "corpus/*.parquet" if count > 1 else "corpus/corpus-00000-of-00001.parquet"
-
-    def _queries(
-        self,
-        job: ExportJob,
-        name: str,
-        configs: dict[str, dict[str, str]],
-        columns: dict[str, list[str]],
-        *,
-        positive: bool,
-    ) -> int:
-        """Write queries with or without positives; how many."""
-        known = _Metadata(map(query_row, job.judged.queries(positive)))
-        path, texts = f"{name}/queries.parquet", ["_id", "text"]
-        rows = known.rows(map(query_row, job.judged.queries(positive)))
-        if count := write_parquet(job.folder / path, known.schema(texts), rows):
-            configs[name] = {"queries": path}
-            if known.has_values:
-                columns[name] = texts
-        return count
-
-
-class _Metadata:
-    """The metadata of a table, whose type a first reading of its rows finds."""
-
-    def __init__(self, rows: Rows) -> None:
-        self.count = 0
-        self._kind = ColumnType(objects=True)
-        for row in rows:
-            self.count += 1
-            self._kind.see(row["metadata"] or None)
-
-    @property
-    def has_values(self) -> bool:
-        """Whether some row has any."""
-        return self._kind.type is not None
-
-    def schema(self, texts: Iterable[str]) -> Any:
-        """Arrow's schema of a table with some texts beside its metadata."""
-        import pyarrow as pa
-
-        fields = [(name, pa.string()) for name in texts]
-        if self.has_values:
-            fields.append(("metadata", self._kind.type))
-        return pa.schema(fields)
-
-    def rows(self, rows: Rows) -> Rows:
-        """The rows, as the schema has them."""
-        there = self.has_values
-        for row in rows:
-            given = dict(row)
-            metadata = given.pop("metadata")
-            if there:
-                given["metadata"] = self._kind.encode_value(metadata or None)
-            yield given
-
-
-def _qrel_schema(*, whole: bool) -> Any:
-    import pyarrow as pa
-
-    return pa.schema(
-        [
-            ("query-id", pa.string()),
-            ("corpus-id", pa.string()),
-            ("score", pa.int32() if whole else pa.float64()),
-        ]
-    )
+        card = super().write(job)
+        configs, columns = dict(card.configs), {}
+        for name in ("corpus", "queries", "queries_without_positives"):
+            paths = tuple(job.folder / path for path in card.configs.get(name, {}).values())
+            if paths and "metadata" in (there := TableFiles(name, paths).columns()):
+                columns[name] = [one for one in there if one != "metadata"]
+                configs[f"{name}_metadata"] = card.configs[name]  # the same file once more
+                columns[f"{name}_metadata"] = ["_id", "metadata"]
+        return replace(card, configs=configs, columns=columns)

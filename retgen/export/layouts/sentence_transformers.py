@@ -9,26 +9,61 @@ The order of the columns is what its losses read; no column is anything but a te
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from typing import Any
 
-from retgen.export.files import (
-    Rows,
-    note_without,
-    remove_file,
-    training_examples,
-    training_origin,
-    training_splits,
-    write_parquet,
-)
-from retgen.export.judged import TrainingExample
-from retgen.export.layouts import ExportJob, Layout, LayoutCard, one_line
+from retgen.export.layouts import TRAINING, Layout, LayoutCard, Table
+from retgen.export.records import ExportJob
 
-_LOSSES = {
-    "pairs": "MultipleNegativesRankingLoss",
-    "triplets": "MultipleNegativesRankingLoss",
-    "graded": "CoSENTLoss",
+Rows = Iterator[Mapping[str, Any]]
+# what the losses read of each configuration
+_READ = {
+    "pairs": "anchor, positive, as MultipleNegativesRankingLoss reads them",
+    "triplets": "anchor, positive, negative, as MultipleNegativesRankingLoss reads them",
+    "graded": "sentence1, sentence2, score, as CoSENTLoss reads them",
 }
+
+
+def pairs(job: ExportJob, split: str) -> Rows:
+    for one in job.examples(split):
+        for positive in one.positives:
+            yield {"anchor": one.query, "positive": positive.full_text}
+
+
+def triplets(job: ExportJob, split: str) -> Rows:
+    """Every positive and every negative of a query at least once, not each with each: densely
+    judged sets have thousands of both.
+    """
+    for one in job.examples(split):
+        positives, negatives = one.positives, one.negatives
+        for i in range(max(len(positives), len(negatives)) if negatives else 0):
+            yield {
+                "anchor": one.query,
+                "positive": positives[i % len(positives)].full_text,
+                "negative": negatives[i % len(negatives)].full_text,
+            }
+
+
+def graded(job: ExportJob, split: str) -> Rows:
+    """Nothing where all scores are alike, which teaches nothing."""
+    if split not in job.splits or len({row["score"] for row in _graded(job, split)}) < 2:
+        return iter(())
+    return _graded(job, split)
+
+
+def _graded(job: ExportJob, split: str) -> Rows:
+    most = max(one.relevance for name in job.splits for one in job.qrels(name))
+    for one in job.judged(split):
+        documents = [*one.positives, *one.negatives]
+        # beside binary qrels, the highest grade of a query is one that is right in full
+        full = max(d.score for d in documents) if split in job.dataset.graded else most
+        for document in documents:
+            yield {
+                "sentence1": one.query,
+                "sentence2": document.full_text,
+                "score": max(0.0, document.score / full),
+            }
 
 
 class SentenceTransformers(Layout):
@@ -37,111 +72,40 @@ class SentenceTransformers(Layout):
         "sentence2, score"
     )
     readers = "SentenceTransformerTrainer, load_dataset"
+    tags = ("sentence-transformers",)
+    tables = (
+        Table("pairs/{split}.parquet", pairs, "pairs", of=TRAINING),
+        Table("triplets/{split}.parquet", triplets, "triplets", of=TRAINING),
+        Table("graded/{split}.parquet", graded, "graded", of=TRAINING),
+    )
 
     def write(self, job: ExportJob) -> LayoutCard:
-        configs: dict[str, dict[str, str]] = {}
-        for split in training_splits(job):
-            for name in ("pairs", "triplets"):
-                if self._texts(job, name, split):
-                    configs.setdefault(name, {})[split] = f"{name}/{split}.parquet"
-            if split in job.splits and self._graded(job, split):
-                configs.setdefault("graded", {})[split] = f"graded/{split}.parquet"
-        if "triplets" not in configs:
-            job.notes.append(
-                "no document was judged or mined as a negative, so there are no "
-                "triplets, and none were made up"
+        card = super().write(job)
+        if "triplets" not in card.configs:
+            job.note(
+                "no document was judged or mined as a negative, so there are no triplets, and none "
+                "were made up"
             )
-        if "graded" not in configs:
-            job.notes.append("all qrels have one score, so there are no graded pairs")
-        count = sum(1 for _ in job.judged.queries(positive=False))
-        note_without(job, count, "they are in no file of this layout, for there is no pair of them")
-        first = "triplets" if "triplets" in configs else "pairs"
-        split = next(iter(configs[first]))
-        return LayoutCard(
-            [
-                "For sentence-transformers: each configuration is a data set for its trainer.",
-                "",
-                *(
-                    f"- {name}: {', '.join(_columns(name))}, as {_LOSSES[name]} reads them"
-                    for name in configs
-                ),
-                "",
-                "Triplets hold every positive and every negative of a query at least once; the "
-                "scores of graded pairs are 1 for what is relevant in full, 0 for what is not.",
-                "",
-                "```python",
-                "from datasets import load_dataset",
-                "",
-                f'train = load_dataset("FOLDER", "{first}", split="{one_line(split)}")',
-                "```",
-                *training_origin(job),
-            ],
-            configs,
-            ("sentence-transformers",),
-        )
-
-    def _texts(self, job: ExportJob, name: str, split: str) -> bool:
-        rows = (
-            dict(zip(_columns(name), texts, strict=True))
-            for example in training_examples(job, split)
-            for texts in _rows(example, name == "triplets")
-        )
-        return bool(write_parquet(job.folder / name / f"{split}.parquet", _schema(name), rows))
-
-    def _graded(self, job: ExportJob, split: str) -> bool:
-        """Whether there is anything to tell apart: scores that are all 1 teach nothing."""
-        path = job.folder / "graded" / f"{split}.parquet"
-        most, levels = job.judged.most(), set()
-
-        def rows() -> Rows:
-            for one in job.judged.examples(split):
-                documents = [*one.positives, *one.negatives]
-                # beside binary qrels, the highest grade of a query is one that is right in full
-                full = (
-                    max(float(d.score or 0) for d in documents)
-                    if (split in job.dataset.graded)
-                    else most
-                )
-                for document in documents:
-                    score = max(0.0, float(document.score or 0)) / full
-                    levels.add(score)
-                    yield {
-                        "sentence1": one.query,
-                        "sentence2": document.full_text,
-                        "score": score,
-                    }
-
-        write_parquet(path, _schema("graded"), rows())
-        if len(levels) < 2:
-            remove_file(path)
-            return False
-        return True
-
-
-def _rows(example: TrainingExample, triplets: bool) -> Iterator[tuple[str, ...]]:
-    positives, negatives = example.positives, example.negatives
-    if not triplets:
-        for one in positives:
-            yield example.query, one.full_text
-    elif negatives:
-        # not every positive with every negative: densely judged sets have thousands of both
-        for i in range(max(len(positives), len(negatives))):
-            yield (
-                example.query,
-                positives[i % len(positives)].full_text,
-                negatives[i % len(negatives)].full_text,
+        if "graded" not in card.configs:
+            job.note("all qrels have one score, so there are no graded pairs")
+        if count := sum(1 for _ in job.queries(apart=True)):
+            job.note(
+                f"{count:,} queries have no positive: they are in no file of this layout, for "
+                "there is no pair of them, so that no score counts them"
             )
+        first = "triplets" if "triplets" in card.configs else "pairs"
+        split = " ".join(next(iter(card.configs[first])).split())
+        listed = "\n".join(f"- {name}: {_READ[name]}" for name in card.configs)
+        usage = f"""For sentence-transformers: each configuration is a data set for its trainer.
 
+{listed}
 
-def _columns(name: str) -> tuple[str, ...]:
-    if name == "graded":
-        return "sentence1", "sentence2", "score"
-    return ("anchor", "positive", "negative")[: 3 if name == "triplets" else 2]
+Triplets hold every positive and every negative of a query at least once; the scores of graded \
+pairs are 1 for what is relevant in full, 0 for what is not.
 
+```python
+from datasets import load_dataset
 
-def _schema(name: str) -> Any:
-    import pyarrow as pa
-
-    return pa.schema(
-        [(column, pa.float32() if column == "score" else pa.string()) for column in _columns(name)]
-    )
+train = load_dataset("FOLDER", "{first}", split="{split}")
+```"""
+        return replace(card, usage=usage + card.usage)

@@ -8,20 +8,40 @@ The form with passages is the one that all its versions read; newer ones also kn
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
-from retgen.export.files import (
-    split_by_negatives,
-    training_origin,
-    training_splits,
-    trec_line,
-    write_apart,
-    write_jsonl,
-    write_lines,
-)
-from retgen.export.judged import JudgedText, TrainingExample
-from retgen.export.layouts import ExportJob, Layout, LayoutCard, one_line
+from retgen.data import Query
+from retgen.export.layouts import QUERIES_APART, TRAINING, Layout, Table
+from retgen.export.records import ExportJob, JudgedText, TrainingExample, trec_line
+
+Rows = Iterator[Mapping[str, Any]]
+
+
+def passages(texts: Iterable[JudgedText]) -> list[dict[str, str]]:
+    return [{"docid": one.doc_id, "title": one.title, "text": one.text} for one in texts]
+
+
+def examples(given: Iterable[TrainingExample]) -> Rows:
+    for one in given:
+        yield {
+            "query_id": one.query_id,
+            "query": one.query,
+            "positive_passages": passages(one.positives),
+            "negative_passages": passages(one.negatives),
+        }
+
+
+def with_negatives(job: ExportJob, split: str) -> Rows:
+    return examples(one for one in job.examples(split) if one.negatives)
+
+
+def documents(job: ExportJob) -> Rows:
+    return ({"docid": d.doc_id, "title": d.title, "text": d.text} for d in job.documents())
+
+
+def queries(given: Iterable[Query]) -> Rows:
+    return ({"query_id": one.query_id, "query": one.text} for one in given)
 
 
 class Tevatron(Layout):
@@ -30,64 +50,34 @@ class Tevatron(Layout):
         "queries/SPLIT.jsonl, qrels/SPLIT.txt"
     )
     readers = "Tevatron (train, encode, search), trec_eval"
+    whole = "TREC's qrels"
+    guesses = "Tevatron"
+    apart = "they are in queries_without_positives.jsonl, so that no score counts them"
+    tables = (
+        Table("train/{split}.jsonl", with_negatives, "default", of=TRAINING),
+        Table(
+            "train/{split}.without_negatives.jsonl",
+            lambda job, split: examples(job.without_negatives(split)),
+            "without_negatives",
+            of=TRAINING,
+        ),
+        Table("corpus.jsonl", documents, "corpus", "corpus"),
+        Table("queries/{split}.jsonl", lambda job, split: queries(job.queries(split)), "queries"),
+        Table("qrels/{split}.txt", lambda job, split: map(trec_line, job.qrels(split))),
+        Table(
+            "queries_without_positives.jsonl",
+            lambda job: queries(job.queries(apart=True)),
+            of=QUERIES_APART,
+        ),
+    )
+    usage = """In Tevatron's layout:
 
-    def write(self, job: ExportJob) -> LayoutCard:
-        job.judged.check_whole("TREC's qrels")
-        configs: dict[str, dict[str, str]] = {}
-        for split in training_splits(job):
-            for path, examples in split_by_negatives(job, split):
-                if write_jsonl(job.folder / path, map(_row, examples)):
-                    name = "without_negatives" if "without" in path else "default"
-                    configs.setdefault(name, {})[split] = path
-        write_jsonl(
-            job.folder / "corpus.jsonl",
-            (
-                {"docid": one.doc_id, "title": one.title, "text": one.text}
-                for one in job.documents()
-            ),
-        )
-        configs |= {"corpus": {"corpus": "corpus.jsonl"}, "queries": {}}
-        for split in job.splits:
-            configs["queries"][split] = path = f"queries/{split}.jsonl"
-            write_jsonl(
-                job.folder / path,
-                (
-                    {"query_id": one.query_id, "query": one.text}
-                    for one in job.judged.queries_of(split)
-                ),
-            )
-            qrels = job.judged.qrels(split)
-            write_lines(job.folder / f"qrels/{split}.txt", (trec_line(qrel, job) for qrel in qrels))
-        write_apart(job, lambda one: {"query_id": one.query_id, "query": one.text})
-        first = next(iter(next(iter(configs.values())).values()))
-        return LayoutCard(
-            [
-                "In Tevatron's layout:",
-                "",
-                "```",
-                "python -m tevatron.retriever.driver.train --dataset_name json \\",
-                f"  --dataset_path FOLDER/{one_line(first)} ...",
-                "python -m tevatron.retriever.driver.encode --dataset_name json \\",
-                "  --dataset_path FOLDER/corpus.jsonl ...",
-                "```",
-                "",
-                "Rows without negatives stand in train/SPLIT.without_negatives.jsonl and train "
-                "with `--train_group_size 1`.",
-                *training_origin(job),
-            ],
-            configs,
-        )
+```
+python -m tevatron.retriever.driver.train --dataset_name json \\
+  --dataset_path FOLDER/train/{train}.jsonl ...
+python -m tevatron.retriever.driver.encode --dataset_name json \\
+  --dataset_path FOLDER/corpus.jsonl ...
+```
 
-
-def _row(example: TrainingExample) -> dict[str, Any]:
-    return {
-        "query_id": example.query_id,
-        "query": example.query,
-        "positive_passages": list(_passages(example.positives)),
-        "negative_passages": list(_passages(example.negatives)),
-    }
-
-
-def _passages(passages: list[JudgedText]) -> Iterator[dict[str, str]]:
-    for one in passages:
-        yield {"docid": one.doc_id, "title": one.title, "text": one.text}
+Rows without negatives stand in train/SPLIT.without_negatives.jsonl and train with \
+`--train_group_size 1`."""

@@ -10,17 +10,15 @@ and of two publishers the second is refused.
 
 from __future__ import annotations
 
-import contextlib
 import hashlib
 import re
-from collections.abc import Iterator
 from functools import cached_property
 from typing import Any, NoReturn
 from urllib.parse import urlsplit
 
 import orjson
 
-from retgen.errors import EndpointFailed, RetgenError, UsageError
+from retgen.errors import UsageError
 from retgen.publishing.destinations import (
     LISTING,
     Destination,
@@ -28,15 +26,17 @@ from retgen.publishing.destinations import (
     Standing,
     StoredFile,
     Tree,
-    read_listing,
 )
 from retgen.write import dump_json
 
 POINTER, REVISIONS = "current.json", "revisions/"
 _BUCKET = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{1,253}[A-Za-z0-9]")
 _PART = re.compile(r"(?!\.{1,2}$)[\w.=-]+", re.ASCII)
-# what S3 says of keys that are not, or no longer, somebody's
-_KEYS = ("InvalidAccessKeyId", "SignatureDoesNotMatch", "ExpiredToken", "InvalidToken")
+_SETTINGS = (
+    "look at the name of the bucket, at AWS_PROFILE, or AWS_ACCESS_KEY_ID and "
+    "AWS_SECRET_ACCESS_KEY, and at AWS_ENDPOINT_URL; the keys need s3:ListBucket, s3:GetObject and "
+    "s3:PutObject, the store writes on a condition (If-Match)"
+)
 
 
 class S3(Destination):
@@ -45,6 +45,9 @@ class S3(Destination):
         "which says which one it is; `pip install 'retgen[publish]'`"
     )
     example = "s3://BUCKET/PATH"
+    who = "S3"
+    # the mark of an empty folder, and what a publish that was cut short has left
+    given = frozenset({"", REVISIONS})
 
     def __init__(self, address: str) -> None:
         super().__init__(address)
@@ -66,61 +69,43 @@ class S3(Destination):
             raise UsageError(
                 f"{self._url} needs the package {error.name}: pip install 'retgen[publish]'"
             ) from error
-        self._path = f"{path}/"
+        self._path, self._listing = f"{path}/", b""
 
     @cached_property
     def _store(self) -> Any:
-        """The bucket as fsspec's file system.
-
-        Keys, endpoint and patience are those of the environment, as AWS's own tools read it.
-        """
+        """The bucket as fsspec's file system, with keys and endpoint of the environment."""
         import fsspec
 
         store = fsspec.filesystem("s3", skip_instance_cache=True, use_listings_cache=False)
         store.retries = 1  # the client below tries again by itself: AWS_MAX_ATTEMPTS
         return store
 
-    @property
-    def loaded_as(self) -> str:
-        """A folder that was downloaded: the same tree as of `file:`."""
-        return "PATH_OF_THIS_FOLDER"
-
-    def standing(self, name: str, *, writing: bool) -> Standing:
+    def stored(self, name: str, *, writing: bool) -> tuple[dict[str, StoredFile], str | None]:
         """The files of the current revision, as far as they are what was published."""
         with self._errors():
             # before the pointer is read: if it changes in between, this is too old to be replaced
-            version = self._version()
-            if version is None:
-                self._refuse_others()
-                return Standing()
-            revision = self._revision(name)
+            found = self._list(Prefix=self._path + POINTER, MaxKeys=1).get("Contents", [])
+            tags = [str(one["ETag"]) for one in found if one["Key"] == self._path + POINTER]
+            if not tags:
+                page = self._list(Prefix=self._path, Delimiter="/", MaxKeys=10)
+                keys = [one["Key"] for one in page.get("Contents", ())]
+                keys += [one["Prefix"] for one in page.get("CommonPrefixes", ())]
+                return {key.removeprefix(self._path): StoredFile("", 0) for key in keys}, None
+            version = f"{self._revision(name)} {tags[0]}"
+            try:
+                url = f"{self._url}/{self._key(version, LISTING)}"
+                self._listing = bytes(self._store.cat_file(url))
+            except FileNotFoundError:
+                return {}, version
+            if not version.startswith(hashlib.sha256(self._listing).hexdigest()[:16]):
+                return {}, version
             # what is no file of the listing that the revision is named after is not ours
-            listing = self._listing(revision)
-            files = {
-                path: stored
-                for path in sorted(listing)
-                if (stored := self._stored(f"{REVISIONS}{revision}/{path}")) is not None
-            }
-        return Standing(files, listing, f"{revision} {version}")
+            paths = sorted([*orjson.loads(self._listing)["files"], LISTING])
+            files = {path: self._head(self._key(version, path)) for path in paths}
+        return {path: one for path, one in files.items() if one is not None}, version
 
-    def _version(self) -> str | None:
-        """What S3 knows the pointer by; None where there is none."""
-        found = self._list_page(Prefix=self._path + POINTER, MaxKeys=1).get("Contents", [])
-        ours = [one["ETag"] for one in found if one["Key"] == self._path + POINTER]
-        return str(ours[0]) if ours else None
-
-    def _list_page(self, **words: Any) -> Any:
+    def _list(self, **words: Any) -> Any:
         return self._store.call_s3("list_objects_v2", Bucket=self._bucket, **words)
-
-    def _refuse_others(self) -> None:
-        page = self._list_page(Prefix=self._path, Delimiter="/", MaxKeys=10)
-        found = [one["Key"] for one in page.get("Contents", ())]
-        found += [one["Prefix"] for one in page.get("CommonPrefixes", ())]
-        names = {key.removeprefix(self._path) for key in found}
-        # the mark of an empty folder, and what a publish that was cut short has left
-        others = sorted(names - {"", REVISIONS})
-        if others:
-            self._taken(f"holds {', '.join(others[:3])}, which gen publish did not put there")
 
     def _revision(self, name: str) -> str:
         try:
@@ -130,60 +115,42 @@ class S3(Destination):
                 raise ValueError(revision)
         except (ValueError, KeyError, TypeError):
             self._taken(f"holds a {POINTER} that gen publish did not write")
-        if published != name:
-            self._taken(f"holds the {self.holds} {published!r}, not {name!r}")
+        self._check_name(published, name)
         return str(revision)
 
-    def _listing(self, revision: str) -> frozenset[str]:
-        """The paths of a revision; none where its listing is gone, or is not the one it had."""
-        try:
-            data = self._store.cat_file(f"{self._url}/{REVISIONS}{revision}/{LISTING}")
-        except FileNotFoundError:
-            return frozenset()
-        if _named(hashlib.sha256(data).hexdigest()) != revision:
-            return frozenset()
-        return read_listing(data)[1]
+    def _key(self, version: str | None, path: str) -> str:
+        return f"{REVISIONS}{(version or '').partition(' ')[0]}/{path}"
+
+    def read_listing(self, version: str | None) -> bytes:
+        return self._listing  # as `stored` has met it
 
     def put(self, tree: Tree, standing: Standing, changes: list[FileChange], message: str) -> str:
         """Upload what is not there under the tree's own digest, then let the pointer name it."""
-        revision = _named(tree.files[LISTING].sha256)
+        revision = tree.files[LISTING].sha256[:16]
         pointer = dump_json({"name": tree.name, "revision": revision}).encode()
-        before, _, version = (standing.version or "").partition(" ")
         kept = {one.path for one in changes if one.kind == "unchanged"}
-        # the listing last: a revision that has one is whole
-        paths = [*(path for path in tree.files if path != LISTING), LISTING]
         with self._errors():
-            for path in paths:
-                key, info = f"{REVISIONS}{revision}/{path}", tree.files[path]
-                if self._stored(key) == StoredFile(f"sha256 {info.sha256}", info.bytes):
+            # the listing last: a revision that has one is whole
+            for path in sorted(tree.files, key=lambda one: one == LISTING):
+                key, info = self._key(revision, path), tree.files[path]
+                if self._head(key) == StoredFile(f"sha256 {info.sha256}", info.bytes):
                     continue  # of a publish that was cut short
                 marks = {"Metadata": {"sha256": info.sha256}}
                 if path in kept:  # the store copies it by itself
-                    there = f"{self._url}/{REVISIONS}{before}/{path}"
+                    there = f"{self._url}/{self._key(standing.version, path)}"
                     self._store.cp_file(there, f"{self._url}/{key}", **marks)
                 else:
                     self._store.put_file(str(tree.folder / path), f"{self._url}/{key}", **marks)
-        try:
-            with self._errors():
-                self._store.pipe_file(
-                    f"{self._url}/{POINTER}",
-                    pointer,
-                    ContentType="application/json",
-                    **({"IfMatch": version} if version else {"IfNoneMatch": "*"}),
-                )
-        except EndpointFailed:
-            if not self._is_there(pointer):  # its answer was lost, or somebody published the same
-                raise
+            tag = (standing.version or "").partition(" ")[2]
+            self._store.pipe_file(
+                f"{self._url}/{POINTER}",
+                pointer,
+                ContentType="application/json",
+                **({"IfMatch": tag} if tag else {"IfNoneMatch": "*"}),
+            )
         return f"{self._url}/{REVISIONS}{revision}/"
 
-    def _is_there(self, pointer: bytes) -> bool:
-        try:
-            with self._errors():
-                return bool(self._store.cat_file(f"{self._url}/{POINTER}") == pointer)
-        except RetgenError:
-            return False
-
-    def _stored(self, key: str) -> StoredFile | None:
+    def _head(self, key: str) -> StoredFile | None:
         """An object, by the digest that was written with it: another tool's writing drops that."""
         try:
             found = self._store.call_s3("head_object", Bucket=self._bucket, Key=self._path + key)
@@ -192,65 +159,30 @@ class S3(Destination):
         digest = found.get("Metadata", {}).get("sha256", "")
         return StoredFile(f"sha256 {digest}", int(found["ContentLength"]))
 
-    @contextlib.contextmanager
-    def _errors(self) -> Iterator[None]:
+    def _say(self, error: BaseException) -> NoReturn:
         """What S3 and the network say, in words of our own: a server's could hold keys."""
         from aiohttp import ClientError as HttpError
         from botocore import exceptions as boto
         from botocore.parsers import ResponseParserError
 
         network = (OSError, HttpError, ResponseParserError)
-        try:
-            yield
-        except (boto.NoCredentialsError, boto.PartialCredentialsError):
-            self._refused(
-                " needs keys: set AWS_PROFILE, or AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY"
-            )
-        except (*network, boto.ClientError, boto.BotoCoreError, ValueError) as error:
-            response = getattr(error, "response", None)
-            response = response or getattr(error.__cause__, "response", None)
-            if isinstance(response, dict):
-                self._refuse_answer(response)
-            said = type(error).__name__
-            if url := getattr(error, "kwargs", {}).get("endpoint_url"):
-                parts = urlsplit(str(url))  # which may hold a password
-                said += f" at {parts.scheme}://{parts.hostname}:{parts.port}"
-            if isinstance(error, (*network, boto.ConnectionError, boto.HTTPClientError)):
-                self._failed("S3", said, "published revision")
-            self._refused(
-                ": the settings of AWS in the environment or in ~/.aws cannot be used "
-                f"({said}): AWS_PROFILE, AWS_ENDPOINT_URL and AWS_REGION are among them"
-            )
-
-    def _refuse_answer(self, response: dict[str, Any]) -> NoReturn:
-        """Raise what an answer means that is an error."""
-        status = response.get("ResponseMetadata", {}).get("HTTPStatusCode", 0)
-        code = str(response.get("Error", {}).get("Code", ""))
-        said = f"{code} {status}" if re.fullmatch("[A-Za-z]{1,50}", code) else str(status)
-        if status in (409, 412) or code == "NoSuchKey":  # the pointer is not as it was seen
-            self._moved()
-        if code == "NotImplemented":
-            self._refused(": the store cannot write an object on a condition, which this needs")
-        if status >= 500 or status in (408, 429) or code in ("SlowDown", "RequestTimeout"):
-            self._failed("S3", said, "published revision")
-        if code == "NoSuchBucket":
-            self._refused(
-                f": there is no bucket {self._bucket}: look at its name, or make it first "
-                f"(`aws s3 mb s3://{self._bucket}`)"
-            )
-        if code in _KEYS:
-            self._refused(
-                f": S3 does not take the keys ({said}): look at AWS_PROFILE, or "
-                "AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY"
-            )
-        if status in (401, 403):
-            self._refused(
-                f": the keys may not do that ({said}). They need s3:ListBucket of the bucket, and "
-                f"s3:GetObject and s3:PutObject below {self._url}"
-            )
-        self._refused(f": S3 refuses it ({said})")
-
-
-def _named(digest: str) -> str:
-    """What a revision is called, by the SHA-256 of its listing."""
-    return digest[:16]
+        if not isinstance(error, (*network, boto.ClientError, boto.BotoCoreError, ValueError)):
+            raise error
+        answer = getattr(error, "response", None) or getattr(error.__cause__, "response", None)
+        said = type(error).__name__
+        if isinstance(answer, dict):
+            status = answer.get("ResponseMetadata", {}).get("HTTPStatusCode", 0)
+            code = str(answer.get("Error", {}).get("Code", ""))
+            said = f"{code} {status}" if re.fullmatch("[A-Za-z]{1,50}", code) else str(status)
+            if status in (409, 412) or code == "NoSuchKey":  # the pointer is not as it was seen
+                self._moved()
+            passes = status >= 500 or status in (408, 429)
+            if code != "NotImplemented" and (passes or code in ("SlowDown", "RequestTimeout")):
+                self._failed(said)
+            self._refused(f": S3 refuses it ({said}): {_SETTINGS}")
+        if url := getattr(error, "kwargs", {}).get("endpoint_url"):
+            parts = urlsplit(str(url))  # which may hold a password
+            said += f" at {parts.scheme}://{parts.hostname}:{parts.port}"
+        if isinstance(error, (*network, boto.ConnectionError, boto.HTTPClientError)):
+            self._failed(said)
+        self._refused(f": the settings of AWS cannot be used ({said}): {_SETTINGS}")

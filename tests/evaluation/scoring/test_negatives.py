@@ -56,7 +56,6 @@ name: boats
 family: world
 params:
   domain: {folder}/boats.yaml
-  lexicon: {folder}/boats.lexicon.yaml
   documents: 400
   operators: [eq, and-not]
   answer_sizes: [1, 10]

@@ -386,6 +386,6 @@ def test_a_cap_without_a_model_that_costs(run: Path) -> None:
     done = in_process("eval", run, "--model", "bm25", "--max-usd", "1")
     assert done.returncode == 2
     assert done.stderr == (
-        "gen: --max-usd is about models behind an API: name one, as openai:text-embedding-3-small "
+        "gen: --max-usd: about models behind an API: name one, as openai:text-embedding-3-small "
         "or llm:PROVIDER:NAME\n"
     )

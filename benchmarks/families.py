@@ -1,0 +1,118 @@
+"""Speed of families: written, then read back and proven; haystacks against re-encoding.
+
+Each recipe is run in a process of its own, at a size that takes a minute or less, and the stages of
+its manifest are printed by the document. The naive way to make a haystack adds a sentence and
+encodes the text, until it has its length. It is even told which sentences fit, so that both ways
+make the same texts.
+
+    .venv/bin/python benchmarks/families.py [--scale 1.0] [--sample 7]
+"""
+
+from __future__ import annotations
+
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+from typing import Any
+
+import orjson
+from common import options, peak
+
+SIZES = {
+    "limit_dense": ("params.docs", 50_000),
+    "world_operators": ("params.documents", 20_000),
+    "world_twins": ("params.triples_per_cell", 10),
+    "multiconir_movies": ("params.ladders", 500),
+    "niah": ("params.places", 10),
+    "capretrieval_album": ("params.captions", 3_024),
+}
+
+
+def main() -> None:
+    given = options(__doc__, scale=1.0, recipes=list(SIZES), sample=7, rounds=3)
+    for recipe in given.recipes:
+        option, size = SIZES[recipe]
+        stages(recipe, option, max(2, round(size * given.scale)))
+    haystacks(given.sample, given.rounds)
+
+
+def stages(recipe: str, option: str, size: int) -> None:
+    """Run a recipe, and print what its stages took."""
+    with tempfile.TemporaryDirectory(dir=".") as name:
+        out = Path(name).resolve() / "run"
+        command = [sys.executable, "-m", "retgen.cli", "run", recipe, "--out", str(out), "-q"]
+        began = time.perf_counter()
+        subprocess.run([*command, "--set", f"{option}={size}"], check=True)
+        seconds = time.perf_counter() - began
+        manifest = orjson.loads((out / "manifest.json").read_bytes())
+    documents = manifest["counts"]["documents"]
+    shown = ", ".join(f"{stage} {took:.2f} s" for stage, took in manifest["timings"].items())
+    print(f"{recipe}: {documents:,} documents in {seconds:.1f} s, {documents / seconds:,.0f}/s")
+    print(f"    {shown}", flush=True)
+
+
+def haystacks(sample: int, rounds: int) -> None:
+    """All haystacks of the recipe `niah`, with the check of every length, against the naive way."""
+    from retgen.agents.models import ModelOptions
+    from retgen.generate import BLOCK, generate_with_agents
+    from retgen.generators.niah.books import read_material
+    from retgen.generators.niah.counting import load_counter
+    from retgen.generators.niah.haystacks import HaystackBuilder
+    from retgen.recipe import load_recipe
+    from retgen.work import Local
+
+    recipe, counter = load_recipe("niah"), load_counter("minilm")
+    with tempfile.TemporaryDirectory() as folder:
+        generate_with_agents(recipe, Path(folder), ModelOptions(), engine=Local(1))
+        job = recipe.at(Path(folder)).job
+        assert job.sources is not None
+        material = read_material(job.sources, job.params, job.seed)
+        every = HaystackBuilder(
+            job.params, job.seed, material.groups, material.cast, material.sentences, counter
+        )
+        each = every.count // len(job.params.lengths)
+        numbers = [
+            length * each + (i * each) // sample + i
+            for length in range(len(job.params.lengths))
+            for i in range(sample)
+        ]
+        wanted = list(every.at(numbers))
+        sentences = {one.text for one in material.sentences}
+        checked, ratios = [], []
+        for _ in range(rounds):
+            began = time.perf_counter()
+            records = recipe.family.generate(job)
+            for first in range(0, records.corpus.count, BLOCK):
+                records.corpus.jsonl(first, min(first + BLOCK, records.corpus.count))
+            checked.append(time.perf_counter() - began)
+            began = time.perf_counter()
+            for one in wanted:
+                naive(counter, one, sentences)
+            slow = (time.perf_counter() - began) * every.count / len(wanted)
+            ratios.append(slow / checked[-1])
+    ratios.sort()
+    print(f"{every.count:,} haystacks, every length re-encoded: {statistics.median(checked):.1f} s")
+    print(
+        f"  ratio to re-encoding until the length fits: {statistics.median(ratios):.0f} "
+        f"({ratios[0]:.0f} to {ratios[-1]:.0f})"
+    )
+    print(f"largest process: {peak():.0f} MB")
+
+
+def naive(counter: Any, one: Any, sentences: set[str]) -> None:
+    """Encode a haystack after each of its sentences, and check that it fits."""
+    text, words = "", list[str]()
+    start, stop = one.span
+    for word in (one.text[:start] + one.text[stop:]).split():
+        words.append(word)
+        if " ".join(words) in sentences:
+            text, words = f"{text} {' '.join(words)}".strip(), []
+            assert len(counter._tokenizer.encode(text)) <= one.key.length
+    assert not words
+
+
+if __name__ == "__main__":
+    main()
