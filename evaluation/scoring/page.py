@@ -15,7 +15,7 @@ from retgen.evaluation.scoring.panels import (
     seeds_panel,
 )
 from retgen.evaluation.scoring.scores import Score, in_order
-from retgen.evaluation.scoring.summary import sentences
+from retgen.evaluation.scoring.summary import cut_texts, sentences
 from retgen.results.measurements import write_measurements
 from retgen.results.page import Fold, Page, Section
 from retgen.results.pictures import Bars, Level, Line, Lines, Picture
@@ -145,26 +145,14 @@ def model_notes(scores: Iterable[Score]) -> list[str]:
 
 def _remarks(scores: Sequence[Score]) -> Iterable[str]:
     """What of the texts was cut, what happened on the way, and what cut dimensions mean."""
-    cut, trained = list[str](), list[str]()
-    for score in scores:
-        result = score.details.get("truncated")
-        if result and (result["documents"] or result["queries"]):
-            cut.append(
-                f"{score.model} reads {score.details['max_length']} tokens: "
-                f"{result['documents']:,} documents and {result['queries']:,} queries are cut"
-            )
-        if shortened := score.details.get("shortened"):
-            cut.append(
-                f"{score.model} was sent {shortened:,} texts in part: whole, they are too long"
-            )
-        if not score.details.get("full_dimension", True):
-            trained.append(
-                f"{score.model} (*) was trained to be cut to fewer dimensions"
-                if score.details.get("trained_for_truncation")
-                else f"{score.model} was not trained to be cut to fewer dimensions, as far as its "
-                "card says"
-            )
-    yield from dict.fromkeys([*cut, *model_notes(scores), *trained])
+    trained = [
+        f"{score.model} (*) was trained to be cut to fewer dimensions"
+        if score.details.get("trained_for_truncation")
+        else f"{score.model} was not trained to be cut to fewer dimensions, as far as its card says"
+        for score in scores
+        if not score.details.get("full_dimension", True)
+    ]
+    return dict.fromkeys([*cut_texts(scores), *model_notes(scores), *trained])
 
 
 def _pictures(scored: DatasetScores) -> Sequence[Picture]:

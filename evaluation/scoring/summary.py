@@ -6,7 +6,7 @@ Systems with several dimensions stand for their largest, since differences are t
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -168,7 +168,11 @@ def _leaders(ranked: Sequence[DatasetScores]) -> str:
 def missing(result: Evaluation) -> str:
     """What is incomplete, cut or failed; that nothing is, where nothing is."""
     several = len(result.datasets) > 1
-    message = [part for scored in result.datasets for part in _cut(scored, several)]
+    message = [
+        f"{scored.name}: {text}" if several else text
+        for scored in result.datasets
+        for text in cut_texts(scored.scores)
+    ]
     unjudged = [scored for scored in result.datasets if not scored.collection.complete]
     if unjudged:
         message.insert(0, _unjudged(unjudged, several))
@@ -192,12 +196,18 @@ def _unjudged(unjudged: Sequence[DatasetScores], several: bool) -> str:
     return f"Labels are incomplete: {name} of {first.label} is {first.judged[name]:.2f}"
 
 
-def _cut(scored: DatasetScores, several: bool) -> Iterator[str]:
-    of = f" of {scored.name}" if several else ""
-    for score in scored.scores:
+def cut_texts(scores: Iterable[Score]) -> list[str]:
+    """Which systems did not read all of the texts."""
+    result = []
+    for score in scores:
         cut = score.details.get("truncated")
         if cut and any(cut.values()):
-            yield (
-                f"{score.model} read no more than {score.details['max_length']} tokens and cut "
-                f"{cut['documents']:,} documents and {cut['queries']:,} queries{of}"
+            result.append(
+                f"{score.model} reads {score.details['max_length']} tokens: "
+                f"{cut['documents']:,} documents and {cut['queries']:,} queries are cut"
             )
+        if shortened := score.details.get("shortened"):
+            result.append(
+                f"{score.model} was sent {shortened:,} texts in part: whole, they are too long"
+            )
+    return list(dict.fromkeys(result))

@@ -98,7 +98,7 @@ def test_what_a_page_may_have() -> None:
         '<span class="counts">0 off</span></div>',
         '<div class="tile"><b>46</b><span>documents</span><small>of all</small></div>',
         '<div class="box fair"><h3>It shows</h3><ul>\n<li><b>A.</b> B.</li>',
-        '<a href="#part-5">One</a>',
+        '<a href="#part-1">One</a>',
         "<p>Run <code>gen x</code> ` now.</p>",
         "<pre>gen &lt;x&gt;</pre>",
         "<details><summary>All</summary>\n<pre>a: &lt;1&gt;</pre>",

@@ -143,19 +143,14 @@ def _facts_or_words(label: str, results: Results) -> Iterable[str]:
 
 def _measurements(systems: Systems) -> list[Measurement]:
     """Every measure of every system: over all, by wording, and by wording and another factor."""
-    result = []
-    for label, one in systems.items():
-        wordings = [{"wording": wording} for wording in _levels(one, "wording")]
-        levels: list[dict[str, str]] = [{}]
-        for at in wordings:
-            levels.append(at)
-            levels += [{**at, f: level} for f in _WORDS for level in _levels(one, f)]
-        result += [
-            Measurement.of(label, measure.name, one.mean(measure, **by), by)
-            for by in levels
-            for measure in MEASURES
-        ]
-    return result
+    groups: list[tuple[str, ...]] = [(), ("wording",), *(("wording", factor) for factor in _WORDS)]
+    return [
+        row
+        for label, one in systems.items()
+        for by in groups
+        for measure in MEASURES
+        for row in one.rows(label, measure, by)
+    ]
 
 
 def _panel(rows: Sequence[Measurement], systems: Systems, measure: Measure, factor: str) -> Panel:

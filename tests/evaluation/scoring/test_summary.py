@@ -107,8 +107,7 @@ def test_what_was_cut_or_failed_is_in_the_summary(limit_run: Path, tmp_path: Pat
         out=tmp_path / "out",
     )
     assert sentences(result)[-1] == (
-        "minilm read no more than 16 tokens and cut 15 documents and 0 queries. Not scored: "
-        "no/such-model."
+        "minilm reads 16 tokens: 15 documents and 0 queries are cut. Not scored: no/such-model."
     )
     assert scores_panel(result.datasets[0]).table().head[-2:] == ["docs cut", "queries cut"]
 
