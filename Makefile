@@ -11,7 +11,7 @@ INSTALL := UV_FIND_LINKS="$${PIP_FIND_LINKS:-}" $(BIN)/uv pip install --quiet --
 SPREAD := -n auto --dist worksteal --durations 20
 RECIPE ?= recipes/limit_dense.yaml
 
-.PHONY: run test slow proof goldens check size docs bench bench-agents bench-decontamination bench-multiconir bench-haystacks bench-intervals bench-models bench-own-documents bench-review bench-validate bench-large clean
+.PHONY: run test slow proof goldens check size docs bench bench-agents bench-families bench-models bench-own-documents bench-validate bench-large clean
 
 run: .venv/core  ## install the core and make the main data set
 	$(BIN)/gen run $(RECIPE)

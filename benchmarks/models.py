@@ -191,11 +191,11 @@ def bm25(count: int, rounds: int) -> None:
 
 def free_embeddings(dimension: int, count: int, starts: int, rounds: int) -> None:
     """The paper's protocol, ours and as a plain script, from the same vectors; on one thread."""
-    from retgen.evaluation.capacity import free
+    from retgen.evaluation.capacity import paper
 
     torch.set_num_threads(1)
     works = {
-        "ours": lambda: free.solve(dimension, count, range(starts)),
+        "ours": lambda: paper.solve(dimension, count, range(starts)),
         "plain": lambda: [plain_protocol(dimension, count, seed) for seed in range(starts)],
     }
     times = in_turn(works, rounds)
@@ -208,11 +208,11 @@ def free_embeddings(dimension: int, count: int, starts: int, rounds: int) -> Non
 
 def plain_protocol(dimension: int, count: int, seed: int) -> bool:
     """Autograd, Adam, unit vectors after each step, until all are solved or a plateau; solved?"""
-    from retgen.evaluation.capacity import free
+    from retgen.evaluation.capacity import paper
 
-    both = free.pairs(count).T
+    both = paper.pairs(count).T
     qrels = torch.zeros(len(both), count).scatter_(1, both, 1.0)
-    start = free.random_units(len(both) + count, dimension, seed)
+    start = paper.random_units(len(both) + count, dimension, seed)
     queries = start[: len(both)].clone().requires_grad_()
     vectors = start[len(both) :].clone().requires_grad_()
     optimiser = torch.optim.Adam([queries, vectors], lr=0.01)

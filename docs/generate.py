@@ -101,6 +101,7 @@ def recipes() -> str:
 def evaluation() -> str:
     """The page as it is, with the tables of hyper-parameters and retrievers between its marks."""
     from retgen.evaluation.retrievers import table
+    from retgen.evaluation.tasks.niah.measures import MEASURES
     from retgen.evaluation.training import PRESETS, TrainConfig
 
     def cell(value: object) -> str:
@@ -121,7 +122,10 @@ def evaluation() -> str:
     ]
     head = ["`--set`", "default", *(f"`{name}`" for name in PRESETS), "what"]
     text = _page("evaluation_reference.md", "hyper-parameters", _table(head, rows))
-    return _between(text, "retrievers", _table(["`--model`", "what"], systems))
+    text = _between(text, "retrievers", _table(["`--model`", "what"], systems))
+    measures = [[one.head or "", f"`{one.name}`", one.what, one.source] for one in MEASURES]
+    head = ["measure", "key", "what", "source"]
+    return _between(text, "measures of haystacks", _table(head, measures))
 
 
 def models() -> str:

@@ -6,9 +6,7 @@ import hashlib
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Generic, NamedTuple, TypeVar
 
-from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationInfo
-
-from retgen.errors import RecipeError
+from pydantic import AfterValidator, BaseModel, ConfigDict, ValidationInfo
 
 if TYPE_CHECKING:
     from retgen.world.domain import Domain
@@ -106,29 +104,10 @@ def _domain(value: Path | str, info: ValidationInfo) -> Path | str:
 
 
 DomainName = Annotated[Path | str, AfterValidator(_domain)]
-LexiconFile = Annotated[
-    InputFile | None,
-    Field(
-        description="phrases by which the proof reads a domain of your own: my_domain.lexicon.yaml "
-        "beside my_domain.yaml"
-    ),
-]
 
 
-def check_lexicon(domain: Path | str, named: Path | None, path: Path) -> None:
-    """Raise `RecipeError` where a lexicon is not that beside a domain, whose file is `path`, and
-    `UsageError` where the proof could not use it.
-    """
-    if named is not None and not isinstance(domain, Path):
-        raise RecipeError(f"params.lexicon: for a domain of your own, and {domain} is bundled")
-    lexicon = path.with_suffix(".lexicon.yaml")
-    if named is None and isinstance(domain, Path) and lexicon.is_file():
-        raise RecipeError(
-            f"params.lexicon: name {lexicon.name}, which stands beside the domain, so that a run "
-            "keeps a copy of both"
-        )
-    if named is not None and named.resolve() != lexicon:
-        raise RecipeError(f"params.lexicon: {named} is read only as {lexicon}, beside the domain")
+def check_readable(domain: Path | str, path: Path) -> None:
+    """Raise `UsageError` where the proof could not read texts of one's own domain."""
     if isinstance(domain, Path):
         # what reads texts is not needed for recipes of other families
         from retgen.validators.world.queries import domain_readers

@@ -29,7 +29,6 @@ from retgen.dataset_files import (
 )
 from retgen.errors import DatasetError, DatasetMissing
 from retgen.rows import (
-    NUMBER,
     Problem,
     RowPlace,
     check_header,
@@ -101,10 +100,6 @@ def lookup_caution(facts: Sequence[Mapping[str, Any]]) -> str:
         "their words: scores favour word match, so do not use them to choose between BM25 and "
         "embedders"
     )
-
-
-class TextScore(float):
-    """A relevance that stands as a string where a number belongs."""
 
 
 class Chunk(NamedTuple):
@@ -411,7 +406,7 @@ _SHORT = 16  # characters of a name
 
 
 def qrel_of(row: Any) -> Qrel | str:
-    """A row as a `Qrel`, or what is wrong with it. A string of digits is a `TextScore`."""
+    """A row as a `Qrel`, or what is wrong with it."""
     if type(row) is not dict:
         return str(row.reason)
     query_id, doc_id, score = row.get("query-id"), row.get("corpus-id"), row.get("score")
@@ -421,8 +416,6 @@ def qrel_of(row: Any) -> Qrel | str:
         query_id, doc_id = sys.intern(query_id), sys.intern(doc_id)  # of many rows one each
         if type(score) in (int, float):
             return Qrel(query_id, doc_id, score)
-        if type(score) is str and NUMBER.fullmatch(score):
-            return Qrel(query_id, doc_id, TextScore(score))
         return f"score {score!r} is not a number"
     return _what_is_missing(row, {"query-id": query_id, "corpus-id": doc_id}, also=("score",))
 
@@ -472,24 +465,36 @@ def open_dataset(path: Path | str, *, checked: bool = True) -> Dataset:
     return Dataset(root, run, tables["corpus"], tables["queries"], qrels, graded)
 
 
+def read_manifest(run: Path) -> dict[str, Any] | None:
+    """The manifest of a run, None where it has none. Raises `DatasetError` where it is damaged."""
+    path = run / "manifest.json"
+    try:
+        manifest: dict[str, Any] = orjson.loads(path.read_bytes())
+        for info in manifest["files"].values():
+            FileInfo(**info)
+        dict(manifest["word_lists"]), manifest["versions"]["retgen"]
+    except FileNotFoundError:
+        return None
+    except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
+        raise DatasetError(f"{path} is damaged; make the run again with --fresh") from error
+    return manifest
+
+
 def check_files(run: Path, *folders: str) -> None:
     """Raise `DatasetError` for a table in some folders of a finished run that was changed since.
 
     A manifest that is not there, or cannot be read, says nothing here.
     """
     try:
-        stated = orjson.loads((run / "manifest.json").read_bytes())["files"]
-        tables = {
-            name: FileInfo(**stated[name])
-            for name in stated
-            if name.startswith(folders) and name.endswith((".jsonl", ".parquet"))
-        }
-    except (OSError, ValueError, KeyError, TypeError, AttributeError):
+        stated = (read_manifest(run) or {"files": {}})["files"]
+    except DatasetError:
         return
-    for name, info in tables.items():
+    for name in stated:
+        if not name.startswith(folders) or not name.endswith((".jsonl", ".parquet")):
+            continue
         path = run / name
         try:
-            same = _info(path, path.stat().st_mtime_ns) == info
+            same = _info(path, path.stat().st_mtime_ns)._asdict() == stated[name]
         except OSError:
             same = False
         if not same:

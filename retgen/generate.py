@@ -11,11 +11,9 @@ from __future__ import annotations
 
 import contextlib
 import shutil
-import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
-from dataclasses import dataclass
-from functools import cached_property, partial
+from functools import partial
 from itertools import chain, islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -28,7 +26,7 @@ from retgen.data import GRADED
 from retgen.generators.records import Records, Rows
 from retgen.progress import Progress, no_progress
 from retgen.recipe import SOURCES, Recipe
-from retgen.rows import reads_as_times
+from retgen.rows import holds_times
 from retgen.work import Engine
 from retgen.write import (
     ArrowBuffer,
@@ -43,7 +41,8 @@ if TYPE_CHECKING:  # most runs ask no model
     from retgen.agents.report import CallReport
 
 _SHARD = 1_000_000  # documents in a corpus file, unless the recipe says otherwise
-BLOCK = 1024  # rows made and written at a time: small pieces stay in the cache
+BLOCK = 1024  # rows made and written at a time: small blocks stay in the cache
+PIECE = 4 * BLOCK  # rows of the corpus that a worker makes at a time
 
 
 def generate_with_agents(
@@ -105,7 +104,7 @@ def table_files(
 ) -> tuple[list[TableFile], list[TableFile]]:
     """All that a run's records become: the shards of the corpus, and the other tables.
 
-    Parquet, whatever the recipe says, where users' ids or texts would be read as times.
+    Parquet, whatever the recipe says, where an id or text of a user is a time.
     """
     suffix, features = suffix or recipe.file.output.format, records.features
     count, wanted = records.corpus.count, recipe.file.output.shards
@@ -129,14 +128,9 @@ def table_files(
     tables = [TableFile(name, rows, 0, rows.count, types) for name, rows, types in others]
     if suffix == "jsonl" and recipe.family.from_user(recipe.job) != "nothing":
         dataset = (one for one in (*corpus, *tables) if one.name.startswith("dataset/"))
-        if any(map(reads_as_times, map(_lines, dataset))):
+        if any(map(holds_times, chain.from_iterable(map(lines_of, dataset)))):
             return table_files(recipe, records, "parquet")
     return corpus, tables
-
-
-def _lines(table: TableFile) -> Iterator[bytes]:
-    for block in lines_of(table):
-        yield from block.splitlines(keepends=True)
 
 
 def write_dataset(
@@ -191,60 +185,36 @@ def lines_of(table: TableFile) -> Iterator[bytes]:
 def lines_by_table(
     recipe: Recipe, corpus: Sequence[TableFile], engine: Engine
 ) -> Iterator[tuple[TableFile, Iterator[bytes]]]:
-    """Files of the corpus with their lines, in order: made here or, where that pays, elsewhere.
+    """Files of the corpus with their lines, in order, made by an engine.
 
     The lines are whole blocks, but for the last ones of a file.
     """
-    pieces, seconds = _pieces_of(corpus)
-    if not engine.pays(seconds):
-        yield from ((one, lines_of(one)) for one in corpus)
-        return
-    tasks = ((f"{one[0]} {one[1]}", one) for one in chain.from_iterable(pieces))
-    with contextlib.closing(engine.map(_make_piece, _Corpus(recipe), tasks)) as made:
-        for table, own in zip(corpus, pieces, strict=True):
-            yield table, (data for _, data in islice(made, len(own)))
+    pieces = [
+        (one.name, at, min(at + PIECE, one.stop))
+        for one in corpus
+        for at in range(one.start, one.stop, PIECE)
+    ]
+    tasks = ((f"{one[0]} {one[1]}", one) for one in pieces)
+    with contextlib.closing(engine.map(_make_piece, _Corpus(recipe, corpus), tasks)) as made:
+        for table in corpus:
+            own = -(-(table.stop - table.start) // PIECE)
+            yield table, (data for _, data in islice(made, own))
 
 
-@dataclass
 class _Corpus:
-    """What makes rows of the corpus in any process: the records, made once in each."""
+    """The files of a corpus by name; a worker makes their rows anew, from the recipe."""
 
-    recipe: Recipe
-
-    @cached_property
-    def files(self) -> dict[str, TableFile]:
-        """By name."""
-        return {one.name: one for one in table_files(self.recipe, self.recipe.records())[0]}
+    def __init__(self, recipe: Recipe, files: Iterable[TableFile] | None = None) -> None:
+        self._recipe = recipe
+        files = table_files(recipe, recipe.records())[0] if files is None else files
+        self.files = {one.name: one for one in files}
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return _Corpus, (self.recipe,)
+        return _Corpus, (self._recipe,)
 
 
-LEAST, MOST = 1 << 20, 16 << 20  # bytes of a piece, more or less: a 64th of the corpus
-_Piece = tuple[str, int, int]  # rows start..stop-1 of the corpus, in a file of that name
-
-
-def _pieces_of(corpus: Sequence[TableFile]) -> tuple[list[list[_Piece]], float]:
-    """What each file is made of, in order, and the seconds that all takes in one process.
-
-    Judged by the first rows.
-    """
-    total = sum(one.stop - one.start for one in corpus)
-    if not total:
-        return [[] for _ in corpus], 0.0
-    start, some = corpus[0].start, min(2 * BLOCK, corpus[0].stop - corpus[0].start)
-    began = time.perf_counter()
-    row = len(corpus[0].rows.jsonl(start, start + some)) // some
-    seconds = (time.perf_counter() - began) * total / some
-    rows = max(BLOCK, min(max(LEAST, row * total // 64), MOST) // row // BLOCK * BLOCK)
-    pieces = [
-        [(one.name, at, min(at + rows, one.stop)) for at in range(one.start, one.stop, rows)]
-        for one in corpus
-    ]
-    return pieces, seconds
-
-
-def _make_piece(corpus: _Corpus, piece: _Piece) -> bytes:
+def _make_piece(corpus: _Corpus, piece: tuple[str, int, int]) -> bytes:
+    """Rows start..stop-1 of the corpus, in the file of that name."""
     name, start, stop = piece
     return b"".join(lines_of(corpus.files[name]._replace(start=start, stop=stop)))
 

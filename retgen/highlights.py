@@ -92,13 +92,20 @@ def changed_segments(before: str, after: str) -> list[Segment]:
     return [piece for piece in result if piece.text or piece.was]
 
 
-def both_sides(changed: Iterable[Segment]) -> tuple[list[Segment], list[Segment]]:
-    """The text before and the text after, of what `changed_segments` gave."""
-    before, after = [], []
-    for piece in changed:
-        before.append(Segment(piece.was if piece.kind else piece.text, piece.kind))
-        after.append(Segment(piece.text, piece.kind))
-    return before, after
+def both_sides(before: str, after: str) -> tuple[list[Segment], list[Segment]]:
+    """Both texts in pieces, each with its own white space; words that differ are marked.
+
+    White space at the end of a text is left out.
+    """
+    words = laid_out(before), laid_out(after)
+    sides: tuple[list[Segment], list[Segment]] = ([], [])
+    for kind, i, j, k, m in SequenceMatcher(None, *words, autojunk=False).get_opcodes():
+        for side, of, part in zip(sides, words, (slice(i, j), slice(k, m)), strict=True):
+            text = "".join(of[part])
+            space = len(text) - len(text.lstrip()) if kind != "equal" else 0
+            marked = Segment(text[space:], "" if kind == "equal" else "changed")
+            side += [piece for piece in (Segment(text[:space]), marked) if piece.text]
+    return sides
 
 
 def query_examples(samples: Mapping[str, Any]) -> dict[str, Any]:

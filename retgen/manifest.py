@@ -11,9 +11,9 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import orjson
 
 from retgen.agents.models import model_description
+from retgen.data import read_manifest
 from retgen.errors import OutputError, RunDirectoryError
 from retgen.generators.records import Records
 from retgen.recipe import Recipe, compare, load_recipe, written_out
@@ -45,7 +45,6 @@ _OWN = (
     "report.html",
     "report.json",
     "run.log",
-    ".tables.json",
     "inputs",
     "sources",
     ".pilot",
@@ -105,18 +104,10 @@ def open_or_resume(folder: Path, recipe: Recipe) -> dict[str, Any] | None:
             f"{folder} belongs to another recipe; it differs in {', '.join(keys)}. "
             "Choose another --out, or throw away what is there with --fresh."
         )
-    try:
-        manifest: dict[str, Any] = orjson.loads((folder / "manifest.json").read_bytes())
-        stated = {name: int(info["bytes"]) for name, info in manifest["files"].items()}
-    except FileNotFoundError:
-        return None
-    except (ValueError, KeyError, TypeError, AttributeError) as error:
-        raise RunDirectoryError(
-            f"{folder / 'manifest.json'} is damaged; make the run again with --fresh"
-        ) from error
-    for name, size in stated.items():
+    manifest = read_manifest(folder)
+    for name, info in manifest["files"].items() if manifest else ():
         file = folder / name
-        if not file.is_file() or file.stat().st_size != size:
+        if not file.is_file() or file.stat().st_size != info["bytes"]:
             raise RunDirectoryError(
                 f"{folder} is a finished run, but {name} was changed or removed since; "
                 "make it again with --fresh"
@@ -152,22 +143,6 @@ def check_space(folder: Path, needed: int) -> None:
         )
 
 
-def figures_of_tables(recipe: Recipe, result: Validation) -> dict[str, Any]:
-    """What a manifest says of its tables in any version of retgen."""
-    return {
-        "name": recipe.name,
-        "family": recipe.family.name,
-        "seed": recipe.file.seed,
-        "counts": {name: result.statistics[name] for name in ("documents", "queries", "qrels")},
-        "evidence": {
-            "structural": result.proven,
-            "judged": result.judged,
-            "human": result.human,
-            **({"edited": result.edited} if result.reviewed else {}),
-        },
-    }
-
-
 def manifest_of(
     recipe: Recipe,
     result: Validation,
@@ -181,12 +156,20 @@ def manifest_of(
     `files`: by path below the run; `records.rejected`: of agents and tables; `timings`: seconds by
     stage; `costs`: tokens and dollars are of all attempts at this run.
     """
-    figures, family = figures_of_tables(recipe, result), recipe.family
-    figures["counts"]["rejected"] = len(records.rejected)
+    family = recipe.family
+    counts = {name: result.statistics[name] for name in ("documents", "queries", "qrels")}
     models, prompts = models_and_prompts(recipe)
     return {
         "format_version": FORMAT_VERSION,
-        **figures,
+        "name": recipe.name,
+        "family": family.name,
+        "seed": recipe.file.seed,
+        "counts": counts | {"rejected": len(records.rejected)},
+        "evidence": {
+            "structural": result.proven,
+            "judged": result.judged,
+            "human": result.human,
+        },
         "created": datetime.now(UTC).isoformat(timespec="seconds"),
         "versions": {
             "retgen": __version__,

@@ -1,17 +1,20 @@
-"""Errors of a recipe in words: where it stands, what is allowed, the nearest spelling."""
+"""Errors in words: where a value stands, what is allowed, the nearest spelling, what differs."""
 
 from __future__ import annotations
 
 import contextlib
+import math
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import orjson
 from pydantic import ValidationError
 
 MOST = 50  # errors of one recipe that are listed
+_LONG = 100  # characters of a value that is quoted
 
 
 @dataclass(frozen=True)
@@ -164,3 +167,43 @@ def _object(schema: Any, node: Any, value: Any) -> Any:
             node = next((one for one in branches if ("$ref" in one) == wanted), branches[0])
         else:
             return node
+
+
+# --- two values ---------------------------------------------------------------------------------
+
+
+def differences(stated: Any, right: Any, key: str = "") -> Iterator[tuple[str, str]]:
+    """Where `stated` is not `right`. Floats may differ in their last bits, as machines do.
+
+    Each: (key, dotted and with places in lists: "example.rows[3][1]", the rest of a sentence).
+    """
+    if isinstance(stated, dict) and isinstance(right, dict):
+        for name in dict.fromkeys([*right, *stated]):
+            inner = f"{key}.{name}" if key else str(name)
+            if name not in stated:
+                yield inner, f"is missing; must be {quote(right[name])}"
+            elif name not in right:
+                yield inner, f"is {quote(stated[name])}; must not be there"
+            else:
+                yield from differences(stated[name], right[name], inner)
+    elif isinstance(stated, list) and isinstance(right, list) and len(stated) == len(right):
+        for place, both in enumerate(zip(stated, right, strict=True)):
+            yield from differences(*both, f"{key}[{place}]")
+    elif not _same(stated, right):
+        yield key or "value", f"is {quote(stated, right)}, must be {quote(right, stated)}"
+
+
+def _same(stated: Any, right: Any) -> bool:
+    if isinstance(right, float) and type(stated) in (int, float):
+        return math.isclose(stated, right, rel_tol=1e-9, abs_tol=1e-12)
+    return type(stated) is type(right) and bool(stated == right)
+
+
+def quote(value: Any, other: Any = None) -> str:
+    """A value as JSON; of a long one the part in which it differs from `other`."""
+    text, second = (orjson.dumps(one, default=str).decode() for one in (value, other))
+    pairs = enumerate(zip(text, second, strict=False))
+    at = next((place for place, (a, b) in pairs if a != b), 0) if len(text) > _LONG else 0
+    start = max(0, at - _LONG // 3)
+    text = ("..." if start else "") + text[start:]
+    return text if len(text) <= _LONG else f"{text[: _LONG - 3]}..."

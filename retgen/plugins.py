@@ -5,8 +5,8 @@ from __future__ import annotations
 import importlib
 import pkgutil
 import sys
-from collections.abc import Iterable
-from functools import cache
+from collections.abc import Callable, Iterable
+from functools import cache, partial
 from importlib.metadata import EntryPoint, entry_points
 from importlib.util import find_spec
 from typing import Any
@@ -30,28 +30,41 @@ def _all(path: tuple[str, ...]) -> Any:
     return entry_points()
 
 
+def _loaders(
+    package: str, path: Iterable[str], group: str, *, packages: bool = False
+) -> dict[str, Callable[[], Any]]:
+    """How each part is loaded, by name: a module of the package's `path`, or an entry point.
+
+    `packages`: of the package only its packages.
+    """
+    result: dict[str, Callable[[], Any]] = {one.name: one.load for one in installed_plugins(group)}
+    for module in pkgutil.iter_modules(path):
+        if module.ispkg or not packages:
+            result[module.name] = partial(importlib.import_module, f"{package}.{module.name}")
+    return dict(sorted(result.items()))
+
+
 def plugin_names(path: Iterable[str], group: str, *, packages: bool = False) -> tuple[str, ...]:
     """Names of the modules of a package's `path` and of the entry points of `group`, sorted.
 
     `packages`: only of its packages.
     """
-    result = pkgutil.iter_modules(path)
-    bundled = {module.name for module in result if module.ispkg or not packages}
-    return tuple(sorted(bundled | {entry.name for entry in installed_plugins(group)}))
+    return tuple(_loaders("", path, group, packages=packages))
 
 
 def load_plugin(package: str, path: Iterable[str], base: type[Any], group: str, name: str) -> Any:
     """The subclass of `base` that a module of the package, or an entry point, exports.
 
-    Raises KeyError for a name that is not among `names`, TypeError for none or several classes.
+    Raises KeyError for a name that is not among `plugin_names`, TypeError for none or several
+    classes.
     """
-    if any(module.name == name for module in pkgutil.iter_modules(path)):
-        return _single_class(importlib.import_module(f"{package}.{name}"), base)
-    for entry in installed_plugins(group):
-        if entry.name == name:
-            loaded = entry.load()
-            return loaded if isinstance(loaded, type) else _single_class(loaded, base)
-    raise KeyError(name)
+    loaded = _loaders(package, path, group)[name]()
+    result = _classes(loaded, base)
+    if len(result) != 1:
+        raise TypeError(
+            f"{loaded.__name__} must export one {base.__name__}, it exports {len(result)}"
+        )
+    return result[0]
 
 
 def load_all(
@@ -71,40 +84,24 @@ def classes(
     By the name of the module, and within one as they stand there. Raises TypeError for a module
     that defines none.
     """
-    bundled = sorted(module.name for module in pkgutil.iter_modules(path))
-    loaded = [importlib.import_module(f"{package}.{name}") for name in bundled]
-    loaded += [entry.load() for entry in installed_plugins(group)]
     result: dict[type[Any], None] = {}
-    for one in loaded:
-        own = [one] if isinstance(one, type) else _own_classes(one, base)
-        if not own:
-            raise TypeError(f"{one.__name__} must define a {base.__name__}")
+    for load in _loaders(package, path, group).values():
+        loaded = load()
+        if not (own := _classes(loaded, base)):
+            raise TypeError(f"{loaded.__name__} must define a {base.__name__}")
         result.update(dict.fromkeys(own))
     return tuple(result)
 
 
-def _own_classes(module: Any, base: type[Any]) -> list[type[Any]]:
-    """What a module, or one below it, defines; what it imports from elsewhere is not its own."""
-    inside = f"{module.__name__}."
-    return [one for one in _concrete(module, base) if f"{one.__module__}.".startswith(inside)]
-
-
-def _concrete(module: Any, base: type[Any]) -> list[type[Any]]:
-    """Classes of a kind that a module has names for, each once."""
-    result = [one for one in vars(module).values() if isinstance(one, type)]
+def _classes(loaded: Any, base: type[Any]) -> list[type[Any]]:
+    """The class that was loaded, or those of its kind that a module, or one below it, defines."""
+    if isinstance(loaded, type):
+        return [loaded]
     return [
         one
-        for one in dict.fromkeys(result)
+        for one in dict.fromkeys(one for one in vars(loaded).values() if isinstance(one, type))
         if issubclass(one, base)
         and one is not base
         and not getattr(one, "__abstractmethods__", None)
+        and f"{one.__module__}.".startswith(f"{loaded.__name__}.")
     ]
-
-
-def _single_class(module: Any, base: type[Any]) -> Any:
-    result = _concrete(module, base)
-    if len(result) != 1:
-        raise TypeError(
-            f"{module.__name__} must export one {base.__name__}, it exports {len(result)}"
-        )
-    return result[0]

@@ -14,6 +14,7 @@ from retgen.agents.models import FLOW, ModelSettings, settings_of
 from retgen.generators import Family, family
 from retgen.generators.params import Job
 from retgen.generators.records import Records
+from retgen.messages import differences
 from retgen.recipe_file import RecipeFile, read_recipe, seed_number
 from retgen.reviewed.apply import ReviewedRecords, apply_decisions
 from retgen.reviewed.decisions import read_decisions
@@ -116,14 +117,10 @@ def written_out(recipe: Recipe) -> tuple[dict[str, Any], dict[str, Path]]:
     return plain(tree), copies
 
 
-def compare(old: Any, new: Any, key: str = "") -> list[str]:
+def compare(old: Any, new: Any) -> list[str]:
     """The dotted keys in which two resolved recipes differ, but for how fast models are asked."""
-    if isinstance(old, Mapping) and isinstance(new, Mapping):
-        return [
-            different
-            for name in dict.fromkeys([*old, *new])
-            for different in compare(old.get(name), new.get(name), f"{key}.{name}" if key else name)
-        ]
-    first, _, last = key.rpartition(".")
-    flow = last in FLOW and first.partition(".")[0] in ("model", "models")
-    return [] if old == new or flow else [key]
+    return [
+        key
+        for key, _ in differences(old, new)
+        if not (key.partition(".")[0] in ("model", "models") and key.rpartition(".")[2] in FLOW)
+    ]

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from codecs import BOM_UTF16_BE, BOM_UTF16_LE
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from itertools import chain
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -24,8 +24,7 @@ NUMBER = re.compile(r"\s*[+-]?([0-9]+(\.[0-9]*)?|\.[0-9]+)([eE][+-]?[0-9]+)?\s*"
 NOT_UTF8 = "is not UTF-8: convert the file (from Latin-1: iconv -f LATIN1 -t UTF-8)"
 QREL_COLUMNS = ("query-id", "corpus-id", "score")
 _PIECE = 1 << 20  # bytes read at a time where lines are counted
-_BATCH = 10 << 20  # bytes, and the rest of a line: what `load_dataset` reads at a time
-_DATE = re.compile(rb'"[0-9]{4}-[0-9]{2}-[0-9]{2}')  # how a time begins in ISO 8601
+_TIME = re.compile(rb'"[0-9]{4}-[0-9]{2}-[0-9]{2}([T ][0-9:.]+(Z|[+-][0-9:]+)?)?"')  # ISO 8601
 
 
 class Problem(NamedTuple):
@@ -70,39 +69,13 @@ def _json_row(number: int, line: bytes) -> Any:
     return row if levels <= DEEPEST else Problem(number, _TOO_DEEP)
 
 
-def reads_as_times(lines: Iterable[bytes]) -> bool:
-    """Whether a column of JSON Lines has only texts that `load_dataset` would take for times.
+def holds_times(lines: bytes) -> bool:
+    """Whether a text in lines of JSON is a time.
 
-    Arrow guesses the types of each batch anew, whatever a card declares: 2023-01-01 comes back as a
-    datetime, or as the text 2023-01-01 00:00:00.
+    Arrow guesses the types of each batch that `load_dataset` reads, whatever a card declares: in a
+    column with no other text, 2023-01-01 comes back as a datetime.
     """
-    batch = bytearray()
-    for line in lines:
-        batch += line
-        if len(batch) > _BATCH:
-            if _guessed_times(bytes(batch)):
-                return True
-            batch.clear()
-    return _guessed_times(bytes(batch))
-
-
-def _guessed_times(batch: bytes) -> bool:
-    if not _DATE.search(batch):
-        return False
-    import pyarrow as pa
-    import pyarrow.json as pj
-
-    try:
-        options = pj.ReadOptions(block_size=len(batch))
-        types = pj.read_json(pa.BufferReader(batch), options).schema.types
-    except pa.ArrowInvalid:  # a column of several kinds, which is read as text: not so the others
-        rows = [orjson.loads(line) for line in batch.splitlines()]
-        columns = dict.fromkeys(chain.from_iterable(rows))
-        single = ([{key: row[key]} for row in rows if key in row] for key in columns)
-        return len(columns) > 1 and any(
-            _guessed_times(b"\n".join(map(orjson.dumps, column))) for column in single
-        )
-    return "timestamp[" in str(types)
+    return bool(_TIME.search(lines))
 
 
 def tsv_row(number: int, line: bytes, header: list[str]) -> Any:

@@ -18,6 +18,7 @@ import orjson
 
 from retgen.agents.models import DEFAULT_OPTIONS, ModelOptions
 from retgen.agents.report import CallReport, Rejection, Rejections, write_rejections
+from retgen.data import read_manifest
 from retgen.errors import ChecksFailed, SourceRefused, UsageError
 from retgen.generate import generate_with_agents, write_dataset
 from retgen.generators.family import Plan
@@ -110,8 +111,8 @@ def run_upon(
         finished = open_or_resume(folder, recipe)
         if finished is not None:
             return RunResult(folder, finished, repeated=True)
-        before = orjson.loads((parent / "manifest.json").read_bytes())
-        check_space(folder, sum(int(info["bytes"]) for info in before["files"].values()))
+        before = read_manifest(parent) or {"files": {}}
+        check_space(folder, sum(info["bytes"] for info in before["files"].values()))
         for path in sorted((parent / SOURCES).glob("*")):
             make_folder(folder / SOURCES)
             write_file(folder / SOURCES / path.name, path.read_bytes())

@@ -114,7 +114,6 @@ def test_a_bundled_recipe_is_proven_and_what_it_was(
     scan: Any = sys.modules["retgen.validation.scan"]
     # reason: of every family's proof, parts have to give what the whole does
     monkeypatch.setattr(scan, "MOST", 2_000_000)
-    monkeypatch.setattr(scan, "BRIEF", -1.0)
     changes = REDUCED.get(name, {})
     if (
         "params.docs" not in changes

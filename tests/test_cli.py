@@ -18,7 +18,6 @@ import retgen
 from retgen.cli import app
 from retgen.cli.base import command, report_errors
 from retgen.cli.options import Spending
-from retgen.cli.train import training_settings
 from tests.conftest import Gen
 
 COMMANDS = list(typer.main.get_command(app).commands)  # type: ignore[attr-defined]
@@ -212,13 +211,3 @@ def test_the_main_job_imports_nothing_heavy(small: Path, tmp_path: Path) -> None
         [sys.executable, "-c", code], capture_output=True, text=True, check=True
     )
     assert result.stdout == "[]\n"
-
-
-def test_a_prompt_that_ends_in_a_colon() -> None:
-    settings = ["query_prompt=search: ", "epochs=3", "document_prompt=", 'lora={"r": 4}']
-    assert training_settings(settings) == {
-        "query_prompt": "search: ",
-        "epochs": 3,
-        "document_prompt": None,
-        "lora": {"r": 4},
-    }

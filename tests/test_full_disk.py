@@ -26,13 +26,13 @@ params: {pattern: dense, docs: 5000, queries: 100, k: 2, attributes_per_doc: 20}
 # two processes from the first document on, and a proof in parts, which pay from seconds of work on
 COMMAND = """
 import sys
-import retgen.work.engine, retgen.validation.scan
+import retgen.work.local, retgen.validation.scan
 from retgen.cli import main
 
 if __name__ == "__main__":
-    retgen.work.engine.START = 0.0
+    retgen.work.local.START = 0.0
     scan = sys.modules["retgen.validation.scan"]
-    scan.MOST, scan.BRIEF = 400_000, -1.0
+    scan.MOST = 400_000
     main()
 """
 # mounts a small disk, runs, makes it larger, runs again, and saves what is there

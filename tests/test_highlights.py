@@ -4,7 +4,13 @@ from __future__ import annotations
 
 import pytest
 
-from retgen.highlights import Segment, changed_segments, highlight_segments, query_word_spans
+from retgen.highlights import (
+    Segment,
+    both_sides,
+    changed_segments,
+    highlight_segments,
+    query_word_spans,
+)
 
 
 def test_a_text_is_cut_at_spans_and_nothing_is_lost() -> None:
@@ -57,3 +63,16 @@ def test_changed_words_stand_with_what_was_there() -> None:
         Segment(before[:0] + piece.text) for piece in changed_segments(before, before)
     ]
     assert changed_segments("a b", "a") == [Segment("a"), Segment(" "), Segment("", "changed", "b")]
+
+
+def test_both_sides_keep_their_own_white_space() -> None:
+    before, after = "It came  out\nin 2006. End", "It came out in  2015. End"
+    sides = both_sides(before, after)
+    assert ["".join(piece.text for piece in side) for side in sides] == [before, after]
+    marked = [[piece.text for piece in side if piece.kind] for side in sides]
+    assert marked == [["out\nin 2006."], ["out in  2015."]]
+    assert both_sides("", "a b") == ([], [Segment("a b", "changed")])
+    assert both_sides("a b", "a") == (
+        [Segment("a"), Segment(" "), Segment("b", "changed")],
+        [Segment("a")],
+    )

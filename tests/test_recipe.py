@@ -23,8 +23,8 @@ HEAD = "name: x\nfamily: limit\n"
     [
         (
             HEAD + "params: {pattern: dense, dosc: 5}\n",
-            "{path}, line 3, params.dosc: unknown key; did you mean docs? Allowed: docs, "
-            "attributes_per_doc, form, catalogue, names, templates, queries, k, pattern",
+            "{path}, line 3, params.dosc: unknown key; did you mean docs? Allowed: pattern, docs, "
+            "attributes_per_doc, form, catalogue, queries, k",
         ),
         (
             HEAD + "sed: 7\nparams:\n  pattern: dense\n  docs: many\n",
@@ -36,12 +36,12 @@ HEAD = "name: x\nfamily: limit\n"
         (
             HEAD + "params: {docs: 5}\n",
             "{path}, line 3, params: needs pattern, one of cycle, dense, disjoint, "
-            "factorial, file, hadamard, power_law, projective, random, regular",
+            "factorial, hadamard, projective, random, regular",
         ),
         (
             HEAD + "params: {pattern: dens}\n",
             "{path}, line 3, params: there is no pattern 'dens'; did you mean dense? Possible: "
-            "dense, random, regular, cycle, disjoint, power_law, file, hadamard, projective, factorial",
+            "dense, random, cycle, disjoint, regular, hadamard, projective, factorial",
         ),
         (
             HEAD + "params: {pattern: dense, k: 0, docs: true, queries: 1.5}\n",
@@ -51,8 +51,8 @@ HEAD = "name: x\nfamily: limit\n"
         ),
         (
             HEAD + "params: {pattern: hadamard, queries: 10}\n",
-            "{path}, line 3, params.queries: unknown key. Allowed: docs, attributes_per_doc, form, "
-            "catalogue, names, templates, pattern, n",
+            "{path}, line 3, params.queries: unknown key. Allowed: pattern, docs, attributes_per_doc, form, "
+            "catalogue, n",
         ),
         (
             "name: x\nfamily: limits\nparams: {}\n",
@@ -75,19 +75,8 @@ HEAD = "name: x\nfamily: limit\n"
             "{path}, line 1, name: a name is lower-case letters, digits, '_', '-' and '.'",
         ),
         (
-            HEAD + "params:\n  pattern: dense\n  templates: {document: ['likes {attributes}']}\n",
-            "{path}, line 5, params.templates.document.0: a document template holds {{name}} once "
-            "and {{attributes}} once",
-        ),
-        (
-            HEAD + "params:\n  pattern: file\n  path: mine.tsv\n",
-            "{path}, line 5, params.path: there is no file {folder}/mine.tsv",
-        ),
-        (
-            HEAD + "params: {pattern: dense, names: {locales: [en_US, xx_XX]}}\n",
-            "{path}, line 3, params.names.locales.1: must be 'cs_CZ', 'da_DK', 'de_DE', 'en_GB', "
-            "'en_US', 'es_ES', 'es_MX', 'fi_FI', 'fr_FR', 'hr_HR', 'hu_HU', 'it_IT', 'nl_NL', "
-            "'no_NO', 'pl_PL', 'pt_BR', 'ro_RO' or 'sv_SE', not 'xx_XX'",
+            "name: x\nfamily: niah\nparams:\n  table: mine.yaml\n",
+            "{path}, line 4, params.table: there is no file {folder}/mine.yaml",
         ),
         (
             HEAD + "params: {pattern: dense}\noutput: {format: csv}\n",
@@ -139,8 +128,8 @@ def test_unknown_recipe() -> None:
         (
             "params.kk",
             2,
-            "--set params.kk: unknown key; did you mean k? Allowed: docs, "
-            "attributes_per_doc, form, catalogue, names, templates, queries, k, pattern",
+            "--set params.kk: unknown key; did you mean k? Allowed: pattern, docs, "
+            "attributes_per_doc, form, catalogue, queries, k",
         ),
         ("seed", -1, "--set seed: must be greater than or equal to 0, not -1"),
     ],

@@ -12,7 +12,7 @@ import pytest
 
 from retgen.data import TableFiles, open_dataset
 from retgen.errors import DatasetError
-from retgen.rows import Problem, json_rows, places, reads_as_times
+from retgen.rows import Problem, holds_times, json_rows, places
 from retgen.search.collection import load
 from retgen.validation.validate import validate
 from tests.conftest import Gen
@@ -323,34 +323,9 @@ def test_what_arrow_takes_for_a_time() -> None:
     for text in [*TIMES, "2023-01-01 10:00", *NO_TIMES]:
         line = json.dumps({"a": text}).encode()
         guessed = pa.types.is_timestamp(pj.read_json(io.BytesIO(line)).schema.field("a").type)
-        assert (text, reads_as_times([line])) == (text, guessed)
+        assert (text, holds_times(line)) == (text, guessed)
 
 
-@pytest.mark.parametrize(
-    ("rows", "guessed"),
-    [
-        ([], False),
-        ([{"a": "2023-01-01"}, {"a": "2023-01-02"}], True),
-        ([{"a": "2023-01-01"}, {"a": "x"}], False),
-        ([{"a": "x"}, {"a": "2023-01-01"}, {"b": "2023-01-01"}], True),
-        ([{"a": "2023-01-01"}, {"a": None}, {}], True),
-        ([{"a": 'see "2023-01-01"'}, {"a": 2023}], False),
-        ([{"a": {"day": "2023-01-01"}, "b": "x"}, {"a": {"day": "y"}, "b": "x"}], False),
-        ([{"a/day": "2023-01-01", "a": {"day": "y"}}], True),
-        ([{"a": [{"day": "2023-01-01"}, {"day": "2023-01-02"}]}], True),
-        ([{"a": ["2023-01-01", "x"]}, {"a": ["2023-01-01"]}], False),
-        ([{"a": "2023-01-01", "b": 1}, {"a": "2023-01-02", "b": "x"}], True),
-        ([{"a": "2023-01-01", "b": 1}, {"a": "y", "b": "x"}], False),
-        ([{"b": 1, "c": "2023-01-01"}, {"b": "2023-01-01"}], True),
-        ([{"b": 1}, {"b": "2023-01-01"}], False),
-    ],
-)
-def test_a_column_that_reads_as_times(rows: list[dict[str, Any]], guessed: bool) -> None:
-    assert reads_as_times(line.encode() for line in lines(rows).splitlines(True)) is guessed
-
-
-@pytest.mark.parametrize(("before", "guessed"), [(0, False), (10 << 20, True)])
-def test_types_are_guessed_in_batches(before: int, guessed: bool) -> None:
-    """A batch without another text is read as times, whatever stands in the others."""
-    texts = ["a", "b" * before, "2023-01-01"]
-    assert reads_as_times(json.dumps({"a": one}).encode() for one in texts) is guessed
+def test_a_time_inside_a_text_is_none() -> None:
+    assert not holds_times(json.dumps({"a": 'see "2023-01-01"', "b": 2023}).encode())
+    assert holds_times(json.dumps({"a": [{"day": "2023-01-01"}, "x"]}).encode())

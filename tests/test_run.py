@@ -19,7 +19,14 @@ import numpy as np
 import pytest
 
 from retgen import run
-from retgen.errors import ChecksFailed, OutputError, RecipeError, RunDirectoryError, UsageError
+from retgen.errors import (
+    ChecksFailed,
+    DatasetError,
+    OutputError,
+    RecipeError,
+    RunDirectoryError,
+    UsageError,
+)
 from retgen.generators.limit.tables import DocumentTable
 from retgen.run import check_space
 from tests.conftest import SMALL, read_jsonl
@@ -179,7 +186,7 @@ def test_a_link_at_a_temporary_name_is_not_followed(small: Path, out: Path, tmp_
 @pytest.mark.parametrize("text", ["[]", "{}", '{"files": []}', "not json"])
 def test_a_damaged_manifest(small: Path, out: Path, text: str) -> None:
     (out / "manifest.json").write_text(text)
-    with pytest.raises(RunDirectoryError, match="is damaged; make the run again with --fresh"):
+    with pytest.raises(DatasetError, match="is damaged; make the run again with --fresh"):
         run(small, out=out)
 
 
@@ -331,11 +338,11 @@ def test_workers_change_no_byte(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, small: Path
 ) -> None:
     """Two processes from the first document on: the same bytes, the same findings."""
-    import retgen.work.engine
+    import retgen.work.local
 
     run(small, out=tmp_path / "one", workers=1, overrides={"output.shards": 5})
     # reason: starting processes pays from seconds of work on; the threshold is no behaviour
-    monkeypatch.setattr(retgen.work.engine, "START", 0.0)
+    monkeypatch.setattr(retgen.work.local, "START", 0.0)
     run(small, out=tmp_path / "two", workers=2, overrides={"output.shards": 5})
     assert digests(tmp_path / "one") == digests(tmp_path / "two")
     one, two = (json.loads((tmp_path / n / "report.json").read_text()) for n in ("one", "two"))

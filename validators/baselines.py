@@ -33,7 +33,6 @@ CUTOFFS = (2, 10, 20, 100)
 HIGH = 0.5  # recall of a random order from which on a cutoff shows nothing
 _SPARSE = 1 << 16  # terms; of a larger vocabulary a part holds few, and those are kept
 GROUP = 16 << 20  # bytes of terms that are scored at a time
-_PER_SECOND = 40 << 20  # bytes of terms that one process scores
 
 
 class SpooledBatch(NamedTuple):
@@ -113,13 +112,12 @@ class TermRule(CorpusRule):
         terms: NDArray[np.uint32] | NDArray[np.uint16],
         *,
         distinct: bool = False,
-        lengths: NDArray[np.int64] | None = None,
         words: NDArray[np.int64] | None = None,
     ) -> None:
         """Keep the terms of a batch: `counts` (documents,), `terms` (sum of counts,).
 
-        `distinct`: no document repeats a term, which saves a sort. `lengths`, `words`: characters
-        and words of each text, where the rule knows them.
+        `distinct`: no document repeats a term, which saves a sort. `words`: of each text, where the
+        rule knows them.
         """
         state = self.state
         once = terms if distinct else self._once(counts, terms)
@@ -131,12 +129,11 @@ class TermRule(CorpusRule):
         if words is None:
             words = np.array([length(text) for text in batch.texts])
         state.words = _add_histograms(state.words, np.bincount(words))
-        if lengths is None:
-            lengths = np.array([len(text) for text in batch.texts])
+        lengths = np.fromiter(map(len, batch.texts), np.uint32, len(batch))
         if self.vocabulary <= 1 << 16:
             terms = terms.astype(np.uint16)  # half the size on disk
         ids = pack_ids(batch.ids)
-        state.batches.append(SpooledBatch(*ids, counts, terms, lengths.astype(np.uint32)))
+        state.batches.append(SpooledBatch(*ids, counts, terms, lengths))
 
     def _once(
         self, counts: NDArray[np.uint32], terms: NDArray[np.uint32] | NDArray[np.uint16]
@@ -282,12 +279,9 @@ def query_blind_rankings(
     engine: Engine | None = None,
 ) -> dict[str, list[str]]:
     """The ids of the first `depth` documents of each ranking, best first. `engine`: who scores."""
-    engine = engine or Local(1)
-    if not engine.pays(sum(one.bytes for one in spool.batches) / _PER_SECOND):
-        engine = Local(1)
     tops: dict[str, _Top] = {}
     groups = ((str(number), group) for number, group in enumerate(_groups(spool.batches)))
-    for _, result in engine.map(_tops, (_Scores(spool, queries), depth), groups):
+    for _, result in (engine or Local(1)).map(_tops, (_Scores(spool, queries), depth), groups):
         for name, top in pickle.loads(result).items():
             tops[name] = heapq.nlargest(depth, [*tops.get(name, []), *top])
     return {name: [doc_id for _, doc_id in top] for name, top in tops.items()}

@@ -32,7 +32,6 @@ LEAST = 8
 
 ROWS, COLUMNS = 256, 4096  # texts that are compared with others in a step
 PART = 8192  # texts that a process compares at a time: it cuts all others each time
-_A_PAIR = 2.5e-8  # seconds
 _GRAM = 8  # tokens that are looked up: no more than the shortest of LEAST words has
 _SLACK = 1e-6  # beyond any rounding of F1, and below what one token more or less changes
 BITS_A_TOKEN, _MOST_BITS = 8, 4096  # of parities; fewer let more pairs through
@@ -105,14 +104,11 @@ def drop_overlapping(
             )
         left = [name for name in texts if name not in drops]
         held = [one[2] for one in others], threshold
-        by, step = engine or Local(1), PART
-        if not by.pays(len(left) * len(others) * _A_PAIR):
-            by, step = Local(1), max(1, len(left))
         parts = (
-            (str(i), [texts[name] for name in left[i : i + step]])
-            for i in range(0, len(left), step)
+            (str(i), [texts[name] for name in left[i : i + PART]])
+            for i in range(0, len(left), PART)
         )
-        for first, pairs in by.map(_overlapping, held, parts):
+        for first, pairs in (engine or Local(1)).map(_overlapping, held, parts):
             for text, (other, f1) in pickle.loads(pairs).items():
                 name = left[int(first) + text]
                 drops[name] = Drop(test_set.name, others[other][0], others[other][1], f1)

@@ -18,9 +18,8 @@ class Validation:
     well positives are told from hard negatives without the query, {} without any. `proven`: qrels
     whose labels were proven, 0 without a proof, and `proof` what was shown of each; `judged`: whose
     labels rest on a judge, all else being proven; `judges`: how good these were found to be.
-    `reviewed`: people looked: `human` labels are theirs, `edited` other labels of texts that they
-    changed, for which nothing vouches. `splits`: that under test, then the
-    others.
+    `reviewed`: people reviewed the set, and `human` labels are theirs. `splits`: that under test,
+    then the others.
     """
 
     findings: list[Finding]
@@ -32,7 +31,6 @@ class Validation:
     proof: str = ""
     judged: int = 0
     human: int = 0
-    edited: int = 0
     reviewed: bool = False
     judges: dict[str, Any] = field(default_factory=dict)
     samples: dict[str, Any] = field(default_factory=dict)
@@ -65,7 +63,7 @@ class Validation:
             "split": self.splits[0] if self.splits else None,
             "proven_qrels": self.proven,
             "judged_qrels": self.judged,
-            **({"human_qrels": self.human, "edited_qrels": self.edited} if self.reviewed else {}),
+            **({"human_qrels": self.human} if self.reviewed else {}),
             "statistics": self.statistics,
             "floors": self.baselines,
             "certificate": self.certificate,

@@ -8,6 +8,7 @@ from functools import cached_property
 from itertools import chain
 
 import numpy as np
+import xxhash
 from numpy.typing import NDArray
 
 from retgen.data import Query
@@ -22,6 +23,7 @@ WORD_BITS = 52  # bits of a word's hash: two words of a pair of texts meet once 
 # texts of a step, which stays in the processor's cache; a sort takes along the numbers of 4096
 _ROWS, _WORDS = 1024, 1 << 16
 _ODD, _OTHER = np.uint64(0x9E3779B97F4A7C15), np.uint64(0xD6E8FEB86659FD93)
+_LONG = 1024  # bytes of a word that are hashed eight by eight
 _HIGH, _LOW = np.uint64(32), np.uint64(29)
 
 
@@ -168,13 +170,16 @@ def _hashes(texts: Sequence[Sequence[str]], count: int) -> NDArray[np.uint64]:
     hashes = (ends - starts).astype(np.uint64) * _OTHER
     first = 0
     left = np.arange(count)
-    while len(left):
+    while len(left) and first < _LONG:
         rest = ends[left] - starts[left] - first  # bytes of these words from here on
         piece = eight[starts[left] + first]
         piece <<= (8 * np.maximum(8 - rest, 0)).view(np.uint64)
         hashes[left] = _mix(hashes[left] ^ piece)
         first += 8
         left = left[rest > 8]
+    for i in left.tolist():  # a step for every eight bytes of a long word would take too long
+        rest_of_word = data[starts[i] + first : ends[i]].tobytes()
+        hashes[i] ^= np.uint64(xxhash.xxh3_64_intdigest(rest_of_word))
     return hashes
 
 

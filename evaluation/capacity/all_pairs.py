@@ -10,198 +10,70 @@ Three things that are easily taken for one another, each in a file of its own, k
 from __future__ import annotations
 
 import math
-import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, TypeVar
 
-import torch
-from torch import Tensor
-from torch.nn.functional import normalize
+import orjson
 
-from retgen.errors import UsageError
-from retgen.evaluation.capacity import HIGHEST, construct, free
-from retgen.evaluation.capacity.all_pairs_page import (
-    Capacity,
-    carried_before,
-    keep,
-    kept,
-    write_page,
-)
-from retgen.evaluation.capacity.embedding import Schedule, SphereAdam
-from retgen.evaluation.capacity.free import Critical, margins, pairs
+from retgen.errors import OutputError, UsageError
+from retgen.evaluation.capacity import best, construct, paper
+from retgen.evaluation.capacity.construct import PRECISIONS, FormatCapacity
+from retgen.evaluation.capacity.paper import TABLE_6, Critical, Fit, cubic_fit
 from retgen.progress import Progress, no_progress
+from retgen.results.page import Page, Section
+from retgen.results.pictures import Line, Lines
+from retgen.results.tables import TableView
 from retgen.search.embedders.devices import choose_device
 from retgen.write import dump_json, make_folder, write_file
 
-CHECK_EVERY = 25  # steps
-START = 4  # documents per dimension of a random start
-GROWTH = 0.25  # of the documents, added at once at most
-MISSES = 8  # failures in a row to add a single document that end a seed
-NOISE = 0.2  # of the distance to the nearest neighbour
-
-
-_FROM_RANDOM = Schedule(4_000, (0.1, 5e-4), (0.02, 1e-3))
-_AFTER_GROWTH = Schedule(2_000, (0.02, 1e-5), (0.02, 5e-4))
-
-
-class _Solved(NamedTuple):
-    """Queries in the order of `pairs`, documents, the margin in float64, steps spent so far."""
-
-    queries: Tensor
-    documents: Tensor
-    margin: float
-    steps: int
-
-
-def critical(
-    dimensions: Iterable[int],
-    *,
-    seeds: int = 4,
-    deadline: float | None = None,
-    device: str = "cpu",
-    progress: Progress = no_progress,
-) -> Iterator[Critical]:
-    """The largest n that each dimension was grown to, yielded as it is found.
-
-    Seeds are grown one after the other. What is left of `deadline` (seconds for all together) is
-    shared evenly among the dimensions still to come; seeds that it leaves no time for are absent
-    from `by_seed`, and `complete` is False when not even the first came to its end. Without a
-    deadline dimensions from about 6 on run for hours.
-    """
-    wanted = list(dimensions)
-    end = math.inf if deadline is None else time.monotonic() + deadline
-    for place, dimension in enumerate(wanted):
-        began = time.monotonic()
-        until = began + (end - began) / (len(wanted) - place)
-        by_seed: list[int] = []
-        margin = math.inf
-        complete = False
-        for seed in range(seeds):
-            if time.monotonic() >= until:
-                break
-            reached = 2  # two documents are the top 2 of any query
-            for result in lineage(dimension, seed, device, until):
-                reached = len(result.documents)
-                progress(f"d={dimension}: documents", reached, reached)
-                if reached > max(by_seed, default=2):
-                    margin = result.margin
-            by_seed.append(reached)
-            complete = complete or time.monotonic() < until
-        seconds = time.monotonic() - began
-        best = max(by_seed, default=2)
-        yield Critical(dimension, best, tuple(by_seed), complete, seconds, margin)
-
-
-def lineage(dimension: int, seed: int, device: str, until: float) -> Iterator[_Solved]:
-    """Ever larger solved sets of one seed, until it fails or `until` (monotonic seconds)."""
-    generator = torch.Generator().manual_seed(seed * 1_000_003 + dimension)
-    size, steps = START * dimension, 0
-    result = None
-    while result is None:
-        start = normalize(torch.randn(size, dimension, generator=generator), dim=-1).to(device)
-        first, second = pairs(size, device)
-        queries = normalize(start[first] + start[second], dim=-1)
-        result = _anneal(queries, start, _FROM_RANDOM, steps, until)
-        steps += _FROM_RANDOM.steps
-        if result is None and (size == 3 or time.monotonic() >= until):
-            return
-        size = max(3, size * 3 // 4)
-    fraction, misses = GROWTH, 0
-    while True:
-        yield result
-        size = len(result.documents)
-        grown, steps = None, result.steps
-        while grown is None:
-            more = max(1, int(size * fraction))
-            grown = _anneal(*_insert(result, more, generator), _AFTER_GROWTH, steps, until)
-            if grown is None:
-                steps += _AFTER_GROWTH.steps
-                fraction /= 2
-                misses += more == 1
-                if misses == MISSES or time.monotonic() >= until:
-                    return
-        result, fraction, misses = grown, min(GROWTH, fraction * 1.5), 0
-
-
-def _insert(result: _Solved, more: int, generator: torch.Generator) -> tuple[Tensor, Tensor]:
-    """Queries and documents with up to `more` documents put half-way to a nearest neighbour."""
-    old, device = result.documents, result.documents.device
-    size, dimension = old.shape
-    chosen = torch.randperm(size, generator=generator)[:more].to(device)
-    noise = torch.randn(len(chosen), dimension, generator=generator).to(device)
-    nearest = (old @ old.T).fill_diagonal_(-math.inf).argmax(1)[chosen]
-    distance = (old[chosen] - old[nearest]).norm(dim=-1, keepdim=True)
-    new = normalize(old[chosen] + old[nearest] + NOISE * distance * noise, dim=-1)
-    documents = torch.cat((old, new))
-    first, second = pairs(len(documents), device)
-    parent = torch.cat((torch.arange(size, device=device), chosen))
-    one, other = parent[first], parent[second]
-    small, large = torch.minimum(one, other), torch.maximum(one, other)
-    row = (large * (large - 1) // 2 + small).clamp_(max=len(result.queries) - 1)
-    between = normalize(documents[first] + documents[second], dim=-1)
-    queries = torch.where((one == other)[:, None], between, result.queries[row])
-    return queries, documents
-
-
-def _anneal(
-    queries: Tensor, documents: Tensor, schedule: Schedule, steps: int, until: float
-) -> _Solved | None:
-    """Adam with projection on the margin loss from this start; None when it does not succeed.
-
-    `steps` have been spent before. The loss of a query with relevant scores a, b and irrelevant
-    ones c is log(1 + (sum_c exp c/t)(exp -a/t + exp -b/t)).
-    """
-    rows, size = len(queries), len(documents)
-    flat = torch.arange(rows, device=queries.device) * size + pairs(size, queries.device)
-    flat = flat.reshape(-1)
-    units = torch.cat((queries, documents))
-    queries, documents = units[:rows], units[rows:]
-    adam = SphereAdam(units)
-    by_query, by_document = adam.gradient[:rows], adam.gradient[rows:]
-    scores = torch.empty(rows, size, device=units.device)
-    cells, documents_t, scores_t = scores.view(-1), documents.T, scores.T
-    for step in range(1, schedule.steps + 1):
-        done = (step - 1) / (schedule.steps - 1)
-        temperature = _between(schedule.temperature, done)
-        torch.mm(queries, documents_t, out=scores)
-        relevant = cells.index_select(0, flat).view(2, rows)
-        worse = relevant.amin(0)
-        scores.sub_(worse[:, None])
-        if step % CHECK_EVERY == 0:
-            cells.index_fill_(0, flat, -math.inf)
-            if bool((scores.amax() < 0).item()):
-                single, double = margins(queries, documents)
-                if single > 0 and double > 0:
-                    return _Solved(queries.clone(), documents.clone(), double, steps + step)
-            if time.monotonic() >= until:
-                return None
-        # Exponents are relative to the worse relevant score. Above 80 only overflow is new; below
-        # -35 a document has no say, and results near the smallest floats take 20 times as long.
-        scores.mul_(1 / temperature).clamp_(-35.0, 80.0).exp_()
-        cells.index_fill_(0, flat, 0.0)
-        total = scores.sum(1)
-        relevant.sub_(worse).mul_(-1 / temperature).clamp_(min=-35.0).exp_()
-        both = relevant.sum(0)
-        # a row's gradient by its scores is `weight` times the row after this
-        weight = (both / (1 + total * both))[:, None]
-        cells.index_copy_(0, flat, relevant.mul_(-total / both).view(-1))
-        torch.mm(scores, documents, out=by_query).mul_(weight)
-        torch.mm(scores_t, queries * weight, out=by_document)
-        adam.step(_between(schedule.rate, done), eps=1e-12)
-    return None
-
-
-def _between(ends: tuple[float, float], done: float) -> float:
-    """The geometric course from the first to the second."""
-    return ends[0] * math.exp(math.log(ends[1] / ends[0]) * done)
-
-
 DIMENSIONS = {"paper": range(4, 46), "best": range(4, 9), "construct": (4, 6, 8, 16, 32, 64)}
-_CLIMB: dict[str, Callable[..., Iterator[Critical]]] = {
-    "paper": free.critical,
-    "best": critical,
+HIGHEST = 4096  # dimensions; beyond, nothing here ends within a day
+_PROTOCOLS: dict[str, Callable[..., Iterator[Critical]]] = {
+    "paper": paper.critical,
+    "best": best.critical,
 }
+_FIT = 8  # dimensions; a cubic through fewer says nothing
+_WHAT = (
+    "A query asks for two of n documents, and every pair is asked for: how large may n be in d "
+    "dimensions? From four dimensions on there is no limit. The closed form puts any number of "
+    "documents on a curve in four dimensions and has a query for each pair that ranks it first; "
+    "what shrinks is the margin, and so how many of them a number format can tell apart.",
+    "What Table 6 of the paper measures is a loss and an optimiser: the largest n at which "
+    "InfoNCE, started at random, puts every pair in order. It says how much such training "
+    "finds, not how much can be embedded. A better optimiser finds several times as many.",
+)
+Row = TypeVar("Row", Critical, FormatCapacity)
+
+
+@dataclass(frozen=True)
+class Capacity:
+    """Everything that the folder holds: critical n by protocol and dimension, the closed form."""
+
+    folder: Path
+    critical: dict[str, dict[int, Critical]]
+    carried: list[FormatCapacity]
+    command: str
+
+    def fit(self, protocol: str) -> Fit | None:
+        """The cubic through the complete dimensions, where there are enough."""
+        points = {d: c.documents for d, c in self.critical[protocol].items() if c.complete}
+        return cubic_fit(points) if len(points) >= _FIT else None
+
+    def to_json(self) -> dict[str, Any]:
+        """What `gen capacity --json` prints."""
+        fits = {"table_6": cubic_fit(TABLE_6)}
+        fits |= {name: fit for name in self.critical if (fit := self.fit(name)) is not None}
+        return {
+            "protocols": {
+                name: [_as_json(one) for one in found.values()]
+                for name, found in self.critical.items()
+            },
+            "construct": [_as_json(one) for one in self.carried],
+            "table_6": {str(d): n for d, n in TABLE_6.items()},
+            "cubic_fit": {name: fit._asdict() for name, fit in fits.items()},
+        }
 
 
 def capacity(
@@ -223,82 +95,204 @@ def capacity(
     sense, OutputError where `out` holds something else.
     """
     for name in protocols:
-        if name not in _CLIMB:
-            raise UsageError(f"--protocol {name}: is none of {', '.join(_CLIMB)}")
+        if name not in _PROTOCOLS:
+            raise UsageError(f"--protocol {name}: is none of {', '.join(_PROTOCOLS)}")
     if not minutes > 0:
         raise UsageError("--minutes: give a positive number")
     if seeds < 1:
         raise UsageError("--seeds: at least 1")
-    wanted = {
-        name: sorted(set(dims or DIMENSIONS[name]))
-        for name in (*protocols, *(["construct"] if closed_form else []))
-    }
-    if protocols and closed_form:  # of dimensions given for both, the closed form has the even ones
-        even = [d for d in wanted["construct"] if d % 2 == 0 and d >= 4]
-        wanted["construct"] = even or wanted["construct"]
-    if any(d > HIGHEST for of in wanted.values() for d in of):
+    if any(d > HIGHEST for d in dims):
         raise UsageError(f"--dims: at most {HIGHEST:,} dimensions")
-    for d in wanted.get("construct", ()):
+    even = [d for d in dims if d % 2 == 0 and d >= 4]
+    # of dimensions given for a protocol too, the closed form has the even ones
+    carried = sorted({*(even if protocols and even else dims or DIMENSIONS["construct"])})
+    for d in carried if closed_form else ():
         construct.documents(d, 3)
-    for name in protocols:
-        for d in wanted[name]:
-            free.require(d, 3)
+    for d in dims if protocols else ():
+        paper.require(d, 3)
     folder = Path(out) if out is not None else Path("outputs") / "capacity"
-    place = choose_device(device)
+    options = {"seeds": seeds, "device": choose_device(device), "progress": progress}
     make_folder(folder)
+    critical = {
+        name: {r.dimension: r for r in _read(folder, name, Critical)} for name in _PROTOCOLS
+    }
     for name in protocols:
-        _climb(folder / f"{name}.jsonl", name, wanted[name], seeds, 60 * minutes, place, progress)
-    if closed_form:
-        _carried(folder / "construct.jsonl", wanted["construct"], progress)
-    result = Capacity(
-        folder, {name: kept(folder, name) for name in _CLIMB}, carried_before(folder), command
-    )
+        known = critical[name]
+        wanted = sorted({*(dims or DIMENSIONS[name])})
+        missing = [d for d in wanted if d not in known or not _finished(known[d], seeds)]
+        for one in _PROTOCOLS[name](missing, deadline=60 * minutes, **options):
+            before = known.get(one.dimension)
+            # a call with less time takes nothing back
+            if one.complete or before is None or _beats(one, before):
+                known[one.dimension] = one
+            _write(folder, name, (known[d] for d in sorted(known)))
+    formats = {(r.dimension, r.precision): r for r in _read(folder, "construct", FormatCapacity)}
+    for d in carried if closed_form else ():
+        for precision in PRECISIONS:
+            if (d, precision) not in formats:
+                formats[d, precision] = construct.largest(d, precision, progress=progress)
+                _write(folder, "construct", sorted(formats.values(), key=lambda r: r.dimension))
+    result = Capacity(folder, critical, list(formats.values()), command)
     write_file(folder / "capacity.json", dump_json(result.to_json()))
-    write_page(result)
+    _page(result).write(folder, "capacity")
     return result
-
-
-def _climb(
-    path: Path,
-    name: str,
-    dims: Sequence[int],
-    seeds: int,
-    seconds: float,
-    device: str,
-    progress: Progress,
-) -> None:
-    """Dimensions that are not there yet, each written as soon as it is found."""
-    known = kept(path.parent, name)
-    missing = [d for d in dims if d not in known or not _finished(known[d], seeds)]
-    if name == "best":  # begins anew, so no more comes of no more time
-        share = seconds / max(len(missing), 1)
-        missing = [d for d in missing if d not in known or known[d].seconds * 1.1 < share]
-    if not missing:
-        return
-    end = time.monotonic() + seconds
-    for one in _CLIMB[name](
-        missing,
-        seeds=seeds,
-        deadline=end - time.monotonic(),
-        device=device,
-        progress=progress,
-    ):
-        before = known.get(one.dimension)
-        # a call with less time takes nothing back
-        longer = before is None or (not before.complete and one.documents >= before.documents)
-        if one.complete or longer:
-            known[one.dimension] = one
-        keep(path, (known[d] for d in sorted(known)))
 
 
 def _finished(result: Critical, seeds: int) -> bool:
     return result.complete and len(result.by_seed) >= seeds
 
 
-def _carried(path: Path, dims: Sequence[int], progress: Progress) -> None:
-    known = {(one.dimension, one.precision): one for one in carried_before(path.parent)}
-    for d in dims:
-        for precision in construct.PRECISIONS:
-            if (d, precision) not in known:
-                known[d, precision] = construct.largest(d, precision, progress=progress)
-                keep(path, sorted(known.values(), key=lambda one: one.dimension))
+def _beats(one: Critical, before: Critical) -> bool:
+    return not before.complete and one.documents >= before.documents
+
+
+def _as_json(row: Critical | FormatCapacity) -> dict[str, Any]:
+    # JSON has no infinity
+    return row._asdict() | {"margin": None if row.margin == math.inf else row.margin}
+
+
+def _write(folder: Path, name: str, rows: Iterable[Critical | FormatCapacity]) -> None:
+    lines = (orjson.dumps(_as_json(row)) + b"\n" for row in rows)
+    write_file(folder / f"{name}.jsonl", b"".join(lines))
+
+
+def _read(folder: Path, name: str, kind: type[Row]) -> list[Row]:
+    """The rows of a file that `_write` wrote."""
+    path = folder / f"{name}.jsonl"
+    if not path.is_file():
+        return []
+    try:
+        rows = []
+        for row in map(orjson.loads, path.read_bytes().splitlines()):
+            margin = math.inf if row["margin"] is None else float(row["margin"])
+            rows.append(kind(**{**{f: row[f] for f in kind._fields}, "margin": margin}))
+            if isinstance(rows[-1], Critical):
+                rows[-1] = rows[-1]._replace(by_seed=tuple(map(int, row["by_seed"])))
+    except (ValueError, KeyError, TypeError) as error:
+        raise OutputError(
+            f"{path}: not written by gen capacity. Give another --out, or move the file away."
+        ) from error
+    return rows
+
+
+# --- what is shown ---
+
+_NAMES = {"paper": "paper's protocol", "best": "best optimiser"}
+
+
+def text(result: Capacity) -> str:
+    """For a terminal."""
+    return _page(result).terminal(result.folder / "capacity.html", list(_fits(result)))
+
+
+def _page(result: Capacity) -> Page:
+    """capacity.html and capacity.md."""
+    sections = []
+    if any(result.critical.values()):
+        sections.append(_critical_section(result))
+    if result.carried:
+        sections.append(_carried_section(result))
+    sections.append(Section("What is measured, and what is known", _WHAT))
+    lede = "Documents that fit in d dimensions when all pairs of them are asked for."
+    message = [*_sentences(result)]
+    return Page("All pairs", "retgen capacity", lede, message, sections, result.command)
+
+
+def _sentences(result: Capacity) -> Iterator[str]:
+    """How far each method came in the largest dimension that it tried."""
+    for protocol, of in result.critical.items():
+        if of:
+            d = max(of)
+            end = "" if of[d].complete else " before it was cut short"
+            of_paper = f" (Table 6 has {TABLE_6[d]:,})" if d in TABLE_6 else ""
+            yield (
+                f"The {_NAMES[protocol]} puts all pairs of {of[d].documents:,} documents in order "
+                f"in {d} dimensions{end}{of_paper}."
+            )
+    if result.carried:
+        widest = max(result.carried, key=lambda one: (one.single, -one.dimension))
+        yield (
+            f"The closed form carries all pairs of {widest.single:,} documents in "
+            f"{widest.dimension} dimensions in {widest.precision}"
+            f"{', the largest number tried' if widest.single >= widest.limit else ''}."
+        )
+    yield (
+        "From four dimensions on any number of documents can be embedded: where a method ends "
+        "tells of its loss, its optimiser or its number format, not of a limit of vectors."
+    )
+
+
+def _critical_section(result: Capacity) -> Section:
+    measured = {name: of for name, of in result.critical.items() if of}
+    dims = sorted({d for of in measured.values() for d in of})
+    heads, rows = ["d", "Table 6"], [[str(d), str(TABLE_6.get(d, ""))] for d in dims]
+    curves = []
+    for name, of in measured.items():
+        heads += [_NAMES[name], "by seed", "seconds"]
+        for d, row in zip(dims, rows, strict=True):
+            row += _cells(of[d]) if d in of else ["", "", ""]
+        cut = [i for i, d in enumerate(sorted(of)) if not of[d].complete]
+        found = [float(of[d].documents) for d in sorted(of)]
+        curves.append(Line(_NAMES[name], [*map(float, sorted(of))], found, hollow=cut))
+    shown = {d: n for d, n in TABLE_6.items() if d <= max(*dims, 12)}
+    x, y = map(float, shown), map(float, shown.values())
+    curves.append(Line("Table 6 of the paper", [*x], [*y], dashed=True))
+    picture = Lines(
+        file="critical_n",
+        title="Critical n by dimension",
+        curves=curves,
+        x="dimensions",
+        y="documents, all pairs of which are solved",
+        log_y=True,
+        caption="Documents at which each method ends; hollow points were cut short.",
+    )
+    notes = [
+        "a number with ≥ was cut short by --minutes; the others ended by failing",
+        "an n counts when every query ranks its two documents strictly first, in float32 and "
+        "again in float64",
+        *_fits(result),
+    ]
+    return Section("Critical n", [], [TableView(heads, rows, names=0)], [picture], notes)
+
+
+def _cells(one: Critical) -> list[str]:
+    number = f"{one.documents:,}" if one.complete else f"≥ {one.documents:,}"
+    return [number, " ".join(map(str, one.by_seed)), f"{one.seconds:.1f}"]
+
+
+def _fits(result: Capacity) -> Iterator[str]:
+    fits = {"Table 6": cubic_fit(TABLE_6), "the paper's protocol here": result.fit("paper")}
+    for name, fit in fits.items():
+        if fit is not None:
+            constant, linear, square, cube = fit.coefficients
+            yield (
+                f"cubic through {name}: {constant:.4f} {linear:+.4f} d {square:+.4f} d² "
+                f"{cube:+.4f} d³, r² {fit.r2:.4f}"
+            )
+
+
+def _carried_section(result: Capacity) -> Section:
+    cell = {(one.dimension, one.precision): one for one in result.carried}
+    rows = []
+    for d in sorted({one.dimension for one in result.carried}):
+        row = [str(d)]
+        for precision in PRECISIONS:
+            if (one := cell.get((d, precision))) is None:
+                row += ["", ""]
+                continue
+            row.append(f"{'≥ ' if one.documents >= one.scanned_to else ''}{one.documents:,}")
+            row.append(f"{'≥ ' if one.single >= one.limit else ''}{one.single:,}")
+        rows.append(row)
+    heads = ["d", *(name for p in PRECISIONS for name in (f"{p}: every n to", "one n"))]
+    return Section(
+        "The closed form in number formats",
+        [
+            "Checked by brute force: every pair against every document, after rounding. Every "
+            f"number of documents up to the first column is carried (tried one by one to "
+            f"{max(one.scanned_to for one in result.carried):,}); the second is the largest single "
+            "number found, as rounding is kinder to some than to others.",
+        ],
+        [TableView(heads, rows, names=0)],
+        notes=[f"{name}: {what}" for name, what in PRECISIONS.items()]
+        + ["these vectors come from a formula; they are not a result of optimisation"],
+    )

@@ -31,7 +31,7 @@ import torch
 from torch import Tensor
 
 from retgen.errors import UsageError
-from retgen.evaluation.capacity.free import pairs
+from retgen.evaluation.capacity.paper import pairs
 from retgen.progress import Progress, no_progress
 
 PRECISIONS = {

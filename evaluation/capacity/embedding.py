@@ -1,14 +1,11 @@
-"""A free embedding of any qrel matrix: an upper bound that can be checked, and the widest margin.
+"""A free embedding of any qrel matrix: an upper bound that can be checked.
 
 Vectors of queries and documents are optimised directly, from random starts, as in section 4 of
 "On the Theoretical Limitations of Embedding-Based Retrieval" (arXiv 2508.21038), for queries with
 any numbers of relevant documents. With scores s of a query, R its relevant documents and N all
-others, z = log(sum_N exp(s/t)) + log(sum_R exp(-s/t)) is a smooth form of -margin/t. Two losses of
-it, both with a temperature t that falls while the optimiser runs:
-
-- `smallest`: the sum of log(1 + exp(z)), which is nothing once a query is in order: feasibility;
-- `widen_margin`: the log of the sum of exp(z) over the queries, to which only the worst matter:
-  the largest margin for unit vectors.
+others, z = log(sum_N exp(s/t)) + log(sum_R exp(-s/t)) is a smooth form of -margin/t. The loss is
+the sum of log(1 + exp(z)), which is nothing once a query is in order, with a temperature t that
+falls while the optimiser runs.
 
 Not finding an embedding proves nothing. A found one is scaled and rounded to whole numbers so small
 that every score, a sum of products, is exact in 64 bits. In row order the length of a vector does
@@ -43,6 +40,11 @@ class Schedule(NamedTuple):
     steps: int
     temperature: tuple[float, float]
     rate: tuple[float, float]
+
+
+def falling(ends: tuple[float, float], done: float) -> float:
+    """The geometric course from the first to the second."""
+    return float(ends[0] * (ends[1] / ends[0]) ** done)
 
 
 class SphereAdam:
@@ -91,7 +93,6 @@ class SphereAdam:
 
 _SOLVE = Schedule(3_000, (0.1, 1e-3), (0.03, 1e-3))
 _DESCEND = Schedule(4_000, (0.1, 1e-4), (0.02, 3e-4))
-_WIDEN = Schedule(1_500, (0.1, 1e-3), (0.1, 1e-3))
 
 
 class Embedding(NamedTuple):
@@ -101,60 +102,6 @@ class Embedding(NamedTuple):
     queries: NDArray[np.int64]
     documents: NDArray[np.int64]
     gap: int
-
-
-class Widest(NamedTuple):
-    """Unit vectors, float64 (queries, d) and (documents, d), and their smallest margin."""
-
-    dimension: int
-    margin: float
-    queries: NDArray[np.float64]
-    documents: NDArray[np.float64]
-
-
-def widen_margin(
-    matrix: QrelMatrix,
-    dimension: int,
-    start: Widest | None = None,
-    *,
-    seed: int = 0,
-    until: float = math.inf,
-    device: str = "cpu",
-) -> Widest:
-    """Unit vectors with the largest smallest margin found (negative where a query stays wrong).
-
-    From a random start, and from `start`, an embedding of no more dimensions, if there is one: so
-    margins do not fall as dimensions are added. Every row must have a relevant document and
-    another one.
-    """
-    relevant = _relevant(matrix, device)
-    starts = [_random(matrix, dimension, seed)]
-    if start is not None:
-        known = np.concatenate((start.queries, start.documents))
-        padded = torch.zeros_like(starts[0])
-        padded[:, : start.dimension] = torch.from_numpy(known).float()
-        starts.append(normalize(padded + 0.02 * starts[0], dim=-1))
-    best: Widest | None = None
-    if start is not None:
-        wider = [
-            np.pad(v, ((0, 0), (0, dimension - start.dimension)))
-            for v in (start.queries, start.documents)
-        ]
-        best = Widest(dimension, start.margin, *wider)
-    for units in starts:
-        units = units.to(device)
-        _optimise(relevant, units, _WIDEN, until, wide=True)
-        result = _measured(matrix, dimension, units)
-        if best is None or result.margin > best.margin:
-            best = result
-    assert best is not None
-    return best
-
-
-def as_widest(matrix: QrelMatrix, result: Embedding) -> Widest:
-    """An embedding scaled to unit vectors, with its margin."""
-    units = torch.from_numpy(np.concatenate((result.queries, result.documents)).astype(np.float64))
-    return _measured(matrix, result.dimension, units)
 
 
 def smallest(
@@ -171,14 +118,14 @@ def smallest(
 
     The first is sought at `highest` from random starts. Then the directions in which its vectors
     vary least are dropped, and the rest optimised again: a quarter of them at first, half as many
-    after each failure, until dropping a single one has failed for every seed. Rows: as in
-    `widen_margin`.
+    after each failure, until dropping a single one has failed for every seed. Every row must
+    have a relevant document and another one.
     """
     relevant = _relevant(matrix, device)
     units = best = None
     for seed in range(seeds):
         units = _random(matrix, highest, seed).to(device)
-        if _optimise(relevant, units, _SOLVE, until, wide=False):
+        if _optimise(relevant, units, _SOLVE, until):
             best = _exact(matrix, units)
             break
     d, fraction, misses = highest, _DROP, 0
@@ -186,7 +133,7 @@ def smallest(
         progress("dimensions", highest - d, highest - lowest)
         less = min(d - lowest, max(1, int(d * fraction)))
         fewer = _dropped(units, d - less, misses)
-        solved = _optimise(relevant, fewer, _DESCEND, until, wide=False)
+        solved = _optimise(relevant, fewer, _DESCEND, until)
         result = _exact(matrix, fewer) if solved else None
         if result is not None:
             best, units, d, misses = result, fewer, d - less, 0
@@ -230,33 +177,20 @@ def _random(matrix: QrelMatrix, dimension: int, seed: int) -> Tensor:
     return torch.cat((queries, documents))
 
 
-def _measured(matrix: QrelMatrix, dimension: int, units: Tensor) -> Widest:
-    vectors = units.double().cpu()
-    vectors = normalize(vectors, dim=-1)
-    queries, documents = vectors[: matrix.queries], vectors[matrix.queries :]
-    relevant = _relevant(matrix, "cpu")
-    scores = queries @ documents.T
-    worst = scores.masked_fill(~relevant, math.inf).amin(1)
-    other = scores.masked_fill(relevant, -math.inf).amax(1)
-    return Widest(dimension, float((worst - other).amin()), queries.numpy(), documents.numpy())
-
-
-def _optimise(
-    relevant: Tensor, units: Tensor, schedule: Schedule, until: float, *, wide: bool
-) -> bool:
-    """Adam with projection, in place. Without `wide` it ends, True, once every query is right."""
+def _optimise(relevant: Tensor, units: Tensor, schedule: Schedule, until: float) -> bool:
+    """Adam with projection, in place; it ends, True, once every query is right."""
     rows = len(relevant)
     adam = SphereAdam(units)
     queries, documents = units[:rows], units[rows:]
     by_query, by_document = adam.gradient[:rows], adam.gradient[rows:]
     for step in range(1, schedule.steps + 1):
         done = (step - 1) / (schedule.steps - 1)
-        t = schedule.temperature[0] * (schedule.temperature[1] / schedule.temperature[0]) ** done
+        t = falling(schedule.temperature, done)
         scores = queries @ documents.T
         worst = scores.masked_fill(~relevant, math.inf).amin(1, True)
         other = scores.masked_fill(relevant, -math.inf).amax(1, True)
         if step % CHECK_EVERY == 0:
-            if not wide and bool((worst > other).all()):
+            if bool((worst > other).all()):
                 return True
             if time.monotonic() >= until:
                 break
@@ -266,14 +200,13 @@ def _optimise(
         high = ((scores - other) / t).clamp_(-35.0, 0.0).exp_().masked_fill_(relevant, 0.0)
         in_low, in_high = low.sum(1, True), high.sum(1, True)
         z = (other - worst) / t + in_low.log() + in_high.log()
-        weight = torch.softmax(z, 0) if wide else torch.sigmoid(z)
-        weight = weight.clamp_(min=1e-15)
+        weight = torch.sigmoid(z).clamp_(min=1e-15)
         gradient = high / in_high - low / in_low
         # a query moves by its own margin alone, so its weight is only for the documents
         torch.mm(gradient, documents, out=by_query)
         gradient.mul_(weight)
         torch.mm(gradient.T, queries, out=by_document)
-        adam.step(schedule.rate[0] * (schedule.rate[1] / schedule.rate[0]) ** done, eps=1e-12)
+        adam.step(falling(schedule.rate, done), eps=1e-12)
     return False
 
 

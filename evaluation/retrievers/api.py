@@ -25,7 +25,7 @@ class Api(RetrieverType):
         return [EmbedderSettings.named(name)]
 
     def load(self, name: str, options: Options) -> Retriever:
-        from retgen.evaluation.search.api import ApiRetriever
+        from retgen.search.dense import DenseRetriever
         from retgen.search.embedders.api import ApiEmbedder
 
-        return ApiRetriever(name, ApiEmbedder(name, options), options)
+        return DenseRetriever(name, ApiEmbedder(name, options), options)

@@ -37,20 +37,3 @@ class MinMax(Hybrid):
     form = "minmax:A+B"
     about = "fusion of scores that are scaled to 0..1 for each query, the same weight each"
     by_score = True
-
-
-class Tuned(Hybrid):
-    prefix = "tuned"
-    form = "tuned:A+B"
-    about = "the same of two, with the weights that rank best on the set's split dev, else train"
-
-    def check(self, name: str) -> None:
-        super().check(name)
-        if name.count("+") > 1:
-            raise UsageError(f"--model {name}: tunes the weights of two; write tuned:bm25+minilm")
-
-    def load(self, name: str, options: Options) -> Retriever:
-        from retgen.evaluation.search.fusion import TunedRetriever
-
-        parts = [retrievers.retriever(part, options) for part in name.partition(":")[2].split("+")]
-        return TunedRetriever(name, parts)

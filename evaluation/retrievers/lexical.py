@@ -25,7 +25,7 @@ class Lexical(RetrieverType):
         from retgen.search import lexical
 
         if name.startswith(_CAPRETRIEVAL):
-            return capretrieval.CapRetrievalBM25(name)
+            return capretrieval.capretrieval_bm25(name)
         return lexical.word_retriever(name)
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from retgen.agents.models import ModelSettings, settings_of
 from retgen.errors import UsageError
@@ -38,26 +38,15 @@ class Chat(RetrieverType):
     def load(self, name: str, options: Options) -> None:
         return None
 
-    def scorer(
-        self, name: str, model: str, calls: ModelCalls, folder: Path
-    ) -> ChatScorer[Any, Any]:
+    def scorer(self, name: str, model: str, calls: ModelCalls, folder: Path) -> ChatScorer:
         """What asks `model`, a name of this type; results and messages name it `name`."""
-        from retgen.evaluation.search.chat import ListwiseScorer, PointwiseScorer
+        from retgen.evaluation.search.chat import ChatScorer
 
         (settings,) = self.asked(model)
-        scorer = PointwiseScorer if isinstance(self, PointwiseChat) else ListwiseScorer
-        return scorer(name, settings, calls, folder)
+        return ChatScorer(name, settings, calls, folder)
 
 
 def _is_complete(name: str) -> bool:
     """Whether provider and model stand behind the prefix."""
     provider, _, model = name.partition(":")[2].partition(":")
     return bool(provider and model)
-
-
-class PointwiseChat(Chat):
-    """One request a query and document."""
-
-    prefix = "llm-pointwise"
-    form = "llm-pointwise:PROVIDER:NAME"
-    about = "a chat model grades each document of a candidate set by itself, from 0 to 10"

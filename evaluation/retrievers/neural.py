@@ -84,9 +84,8 @@ class Rerank(RetrieverType):
     prefix = "rerank"
     form = "rerank:FIRST+CROSSENCODER"
     about = (
-        "the first stage's best documents, scored by a cross-encoder; or ordered by a chat model, "
-        "as `rerank:bm25+llm:PROVIDER:NAME`, all in one request a query, or graded one by one, as "
-        "`rerank:bm25+llm-pointwise:PROVIDER:NAME`; of equal grades the first stage's order stays"
+        "the first stage's best documents, scored by a cross-encoder; or ordered by a chat model "
+        "in one request a query, as `rerank:bm25+llm:PROVIDER:NAME`"
     )
     needs = ("torch", "sentence-transformers")
 
@@ -128,12 +127,6 @@ class Cross(RetrieverType):
     needs = ("torch", "sentence-transformers")
     trainable = True
     ranks = False
-
-    def check(self, name: str) -> None:
-        if not name.partition(":")[2]:
-            raise UsageError(
-                f"--model {name}: name a cross-encoder after cross:, as cross:owner/name"
-            )
 
     def load(self, name: str, options: Options) -> None:
         return None

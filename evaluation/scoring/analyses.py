@@ -11,7 +11,7 @@ from retgen.evaluation.scoring import by_type
 from retgen.evaluation.scoring.by_type import break_down
 from retgen.evaluation.scoring.columns import values_of
 from retgen.evaluation.scoring.failures import DEPTH, Top, failures
-from retgen.evaluation.scoring.result import AnalysisResult
+from retgen.evaluation.scoring.result import Part
 from retgen.evaluation.scoring.scores import Score, primary_of
 from retgen.search.base import SystemRanks
 from retgen.search.collection import Collection
@@ -62,23 +62,24 @@ class Analysis:
             if shares is not None:
                 self._negatives[score.label] = shares
 
-    def finish(self, scores: Sequence[Score], units: Units) -> list[AnalysisResult]:
-        """All that came out."""
-        parts = []
-        by = {}
-        for column, values in self._columns().items() if scores else ():
-            measure = primary_of(scores[0].names, self.collection)
-            by[column] = break_down(
+    def finish(self, scores: Sequence[Score], units: Units) -> list[Part]:
+        """Keys of eval.json, and sections of the page and the terminal."""
+        if not scores:
+            return []
+        measure = primary_of(scores[0].names, self.collection)
+        by = {
+            column: break_down(
                 column, values, self.collection, scores, units, measure, self._negatives
             )
+            for column, values in self._columns().items()
+        }
+        parts: list[Part] = []
         if by:
-            keys = {column: one.to_json() for column, one in by.items()}
-            name = self.collection.name
-            parts.append(AnalysisResult({"by": keys}, [one.section(name) for one in by.values()]))
+            keys = {column: of for column, (of, _) in by.items()}
+            parts.append(({"by": keys}, [section for _, section in by.values()]))
         if self._tops:
-            measure = primary_of(scores[0].names, self.collection)
-            worst = failures(self.collection, self._tops, measure)
-            parts.append(AnalysisResult({"worst": worst.to_json()}, [worst.section()]))
+            worst, section = failures(self.collection, self._tops, measure)
+            parts.append(({"worst": worst}, [section]))
         return parts
 
     def _columns(self) -> dict[str, Mapping[str, str]]:

@@ -10,9 +10,8 @@ import shlex
 import shutil
 import time
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any
 
 from retgen.agents.models import DEFAULT_OPTIONS, ModelOptions
 from retgen.data import open_dataset
@@ -38,10 +37,9 @@ from retgen.evaluation.scoring.measures import (
 )
 from retgen.evaluation.scoring.mteb_files import mteb_task_of, write_mteb
 from retgen.evaluation.scoring.page import write_pages
-from retgen.evaluation.scoring.result import DatasetScores, Evaluation
+from retgen.evaluation.scoring.result import DENSITIES, DatasetScores, Evaluation
 from retgen.evaluation.scoring.scores import Score, at_largest, write_score
 from retgen.evaluation.scoring.significance import compare, relevance_matrix, units_of
-from retgen.evaluation.search.unread import unread_note
 from retgen.evaluation.tasks import task_of
 from retgen.evaluation.tasks.measure import TaskResults
 from retgen.evaluation.tasks.task import Task
@@ -110,10 +108,12 @@ def evaluate(
     chat = any(isinstance(type_of(name), Chat) for name in models)
     if limit is not None and not limits_all and not chat:
         raise UsageError("--limit is about chat models: name one, as llm:PROVIDER:NAME")
-    calls = _model_calls(models, paths, folder, limit, model_options)
+    # beside the run, as the ledger of what made it
+    home = paths[0] if len(paths) == 1 and folder == paths[0] / "eval" else folder
+    calls = model_calls(models, home, folder, model_options, limit)
     options = replace(options, calls=calls)
     results: list[DatasetScores] = []
-    errors: dict[str, Exception] = {}
+    call = _Call(models, runs, options, progress)
     for one, task in zip(paths, held, strict=True):
         collection = load(one, split, progress)
         if analyses.complete:
@@ -133,19 +133,10 @@ def evaluate(
             shutil.rmtree(folder / "figures", ignore_errors=True)  # of an earlier call
             shutil.rmtree(place / "figures", ignore_errors=True)
         make_folder(place)
-        scored = _score(
-            Analysis(analyses, collection),
-            of_task,
-            measures,
-            names,
-            runs,
-            options,
-            place,
-            errors,
-            progress,
-        )
+        scored = _score(call, Analysis(analyses, collection), of_task, measures, names, place)
         scored.name = name
         results.append(scored)
+    errors = call.errors
     failures = {name: _failure(name, error) for name, error in errors.items()}
     codes = {name: getattr(error, "exit_code", 2) for name, error in errors.items()}
     code = max(codes.values(), default=0)
@@ -190,22 +181,23 @@ def _check_options(models: Sequence[str], runs: Sequence[str | Path], options: O
         )
 
 
-def _defaults(runs: Sequence[str | Path], task: Task[Any] | None) -> list[str]:
+def _defaults(runs: Sequence[str | Path], task: Task | None) -> list[str]:
     if runs:
         return []
     return list(task.models) if task is not None else ["bm25"]
 
 
-def _model_calls(
+def model_calls(
     models: Sequence[str],
-    paths: Sequence[Path],
+    home: Path,
     folder: Path,
-    limit: int | None,
     model_options: ModelOptions,
+    limit: int | None = None,
 ) -> ModelCalls | None:
     """How models behind an API are asked; None where none is, since that is slow to import.
 
-    Raises `UsageError` for a key, a provider or a price that is missing.
+    `home`: beside which their ledger lies. Raises `UsageError` for a key, a provider or a price
+    that is missing.
     """
     asked = [one for name in models for one in asked_models(name)]
     if not asked:
@@ -214,8 +206,6 @@ def _model_calls(
 
     for settings in asked:
         check_model(settings, model_options)
-    # beside the run, as the ledger of what made it
-    home = paths[0] if len(paths) == 1 and folder == paths[0] / "eval" else folder
     return ModelCalls(replace(model_options, ledger=ledger_of(home, model_options)), folder, limit)
 
 
@@ -233,17 +223,26 @@ def _unique(name: str, path: Path, paths: Sequence[Path]) -> str:
     return name if len(same) == 1 else f"{name}-{same.index(path) + 1}"
 
 
+@dataclass
+class _Call:
+    """What one call scores, whatever the data set. `errors`: by system, why it could not be."""
+
+    models: Sequence[str]
+    runs: Sequence[str | Path]
+    options: Options
+    progress: Progress
+    errors: dict[str, Exception] = field(default_factory=dict)
+
+
 def _score(
+    call: _Call,
     analysis: Analysis,
     of_task: TaskResults | None,
     measures: Measures,
-    models: Sequence[str],
-    runs: Sequence[str | Path],
-    options: Options,
+    names: Sequence[str],
     folder: Path,
-    errors: dict[str, Exception],
-    progress: Progress,
 ) -> DatasetScores:
+    """Everything about one data set; every system is on disk before the next one begins."""
     collection = analysis.collection
     judged = [] if collection.complete else judged_names(measures.names)
     beside = Measures(judged) if judged else None
@@ -251,36 +250,29 @@ def _score(
     main = Measures(
         [name] if (name := measure_of_mteb(mteb_task_of(collection).main_score)) else []
     )
-    depth = max(measures.depth(collection.documents), main.depth(collection.documents))
-    depth = max(depth, analysis.depth())
+    depths = (measures.depth(collection.documents), main.depth(collection.documents))
     scores: list[Score] = []
     notes: list[str] = []
     coded = False
     began = time.perf_counter()
-    systems = _systems(
-        analysis, of_task, models, runs, options, folder, depth, errors, notes, progress
-    )
-    for ranked in systems:
+    for ranked in _systems(
+        call, collection, of_task, names, folder, max(*depths, analysis.depth()), notes
+    ):
         values = measures.per_query(collection, ranked.rankings)
         coverage = {}
         if beside:
             # over the queries that the measures count; of one without a ranking nothing is judged
             means = beside.per_query(collection, ranked.rankings).mean(axis=0)
             coverage = dict(zip(judged, map(float, means), strict=True))
+        spans = units.interval(values)
         score = Score(
-            ranked.model,
-            ranked.dim,
-            measures.names,
-            values,
-            units.interval(values),
-            coverage,
-            ranked.details,
+            ranked.model, ranked.dim, measures.names, values, spans, coverage, ranked.details
         )
         seconds = time.perf_counter() - began
         coded = write_score(folder, collection, score, ranked.rankings) or coded
         at = main if main.names else measures  # of a score without a counterpart, the first asked
         own = float(at.per_query(collection, ranked.rankings)[:, 0].mean())
-        write_mteb(folder, collection, score, own, options.settings(), seconds)
+        write_mteb(folder, collection, score, own, call.options.settings(), seconds)
         analysis.add(score, ranked)
         scores.append(score)
         if unranked := int((ranked.rankings.documents < 0).all(axis=1).sum()):
@@ -289,21 +281,16 @@ def _score(
         began = time.perf_counter()
     if coded:
         notes.append("ids with white space are percent-encoded in runs/*.trec")
-    result = baselines(collection, measures, progress)
     graph = densities(relevance_matrix(collection))
     return DatasetScores(
         collection,
         measures,
-        result,
+        baselines(collection, measures, call.progress),
         measures.ceiling(collection) | (beside.ceiling(collection) if beside else {}),
         scores,
         compare(units, {s.label: s.values for s in at_largest(scores)}, measures.names),
         units,
-        {
-            "document_graph_density": graph.document_graph_density,
-            "query_graph_density": graph.query_graph_density,
-            "average_query_strength": graph.average_query_strength,
-        },
+        {key: getattr(graph, key) for key in DENSITIES},
         notes,
         task=of_task,
         parts=analysis.finish(scores, units),
@@ -311,35 +298,31 @@ def _score(
 
 
 def _systems(
-    analysis: Analysis,
+    call: _Call,
+    collection: Collection,
     of_task: TaskResults | None,
     models: Sequence[str],
-    runs: Sequence[str | Path],
-    options: Options,
     folder: Path,
     depth: int,
-    errors: dict[str, Exception],
     notes: list[str],
-    progress: Progress,
 ) -> Iterator[SystemRanks]:
-    collection, names = analysis.collection, _run_names(runs, models)
+    """The rankings of every system; what fails lands in `call.errors`."""
     for name in models:
-        if name in errors:
+        if name in call.errors:
             continue
         try:
-            result = retriever(name, options) if ranks_a_corpus(name) else None
+            result = retriever(name, call.options) if ranks_a_corpus(name) else None
             if result is not None:
-                yield from rank_corpus(result, collection, depth, progress)
-                notes += _unread(name, result, collection)
+                yield from rank_corpus(result, collection, depth, call.progress)
             if of_task is not None:
-                of_task.measure(name, result, options, folder, progress)
+                of_task.measure(name, result, call.options, folder, call.progress)
         except Exception as error:  # whatever libraries raise: it is this system's alone
-            errors[name] = error
-    for file, name in names.items():
+            call.errors[name] = error
+    for file, name in _run_names(call.runs, models).items():
         try:
             rankings, run_notes = read_run(file, collection, depth)
         except RetgenError as error:
-            errors[name] = error
+            call.errors[name] = error
             continue
         notes += [f"{file}: {note}" for note in run_notes]
         yield SystemRanks(name, None, rankings, {"run": str(file), "notes": run_notes})
@@ -349,16 +332,6 @@ def _failure(name: str, error: Exception) -> str:
     if isinstance(error, RetgenError):
         return str(error)
     return f"{name}: {type(error).__name__}: {error}. Score it alone to see where that comes from"
-
-
-def _unread(name: str, retriever: object, collection: Collection) -> list[str]:
-    """Whether many queries rest on text that an embedder does not read."""
-    embedder = getattr(retriever, "embedder", None)
-    pieces, limit = getattr(embedder, "pieces", None), getattr(embedder, "max_length", None)
-    if pieces is None or limit is None:
-        return []
-    note = unread_note(name, limit, collection, pieces)
-    return [note] if note else []
 
 
 def _run_names(runs: Sequence[str | Path], models: Sequence[str]) -> dict[Path, str]:

@@ -25,7 +25,7 @@ _RELEVANT, _FIRST, _CHARACTERS = 3, 3, 160  # documents shown of a query, and of
 Top = NDArray[np.int64]  # (queries, DEPTH) documents, -1 where fewer were ranked
 
 
-class Failure(NamedTuple):
+class _Failure(NamedTuple):
     """A query. `relevant`: (document, rank; None beyond `DEPTH`), those that are missed first.
 
     `first`: what was ranked first, at most three documents, the relevant ones left out.
@@ -34,75 +34,7 @@ class Failure(NamedTuple):
     row: int
     value: float
     relevant: list[tuple[int, int | None]]
-    first: list[tuple[int, int]]
-
-
-class Failures(NamedTuple):
-    """All systems: each with its failures, the worst first, and how many there are in all."""
-
-    systems: list[tuple[Score, list[Failure], int]]
-    texts: Mapping[int, str]
-    collection: Collection
-    measure: str
-
-    def to_json(self) -> list[dict[str, Any]]:
-        """The key `worst` of eval.json: ids, without texts."""
-        ids = self.collection.doc_ids
-        return [
-            {
-                "model": score.model,
-                "dim": score.dim,
-                "failures": count,
-                "worst": [
-                    {
-                        "query-id": self.collection.queries[one.row].query_id,
-                        self.measure: one.value,
-                        "relevant": {ids[doc].decode(): rank for doc, rank in one.relevant},
-                        "first": {ids[doc].decode(): rank for doc, rank in one.first},
-                    }
-                    for one in worst
-                ],
-            }
-            for score, worst, count in self.systems
-        ]
-
-    def section(self) -> Section:
-        """A table a system, folded."""
-        asked = f"{len(self.collection.queries):,}"
-        folds = []
-        for score, worst, count in self.systems:
-            title = f"{score.label}: {count:,} of {asked} queries, the {len(worst):,} worst"
-            head = ["query", self.measure, "rank", "", "document"]
-            rows = [row for one in worst for row in self._rows(one)]
-            folds.append(Fold(title, [TableView(head, rows, names=5, title=title)]))
-        return Section(
-            "Worst queries",
-            [
-                "Queries that have something else among their first documents while relevant ones "
-                f"are left, the lowest {self.measure} first: what is relevant, with its rank, then "
-                "what was ranked first instead."
-            ],
-            folded=folds,
-            printed=False,
-        )
-
-    def _rows(self, one: Failure) -> list[list[str]]:
-        shown = [
-            (doc, f"{DEPTH + 1}+" if rank is None else str(rank), "relevant")
-            for doc, rank in one.relevant
-        ]
-        shown += [(doc, str(rank), "") for doc, rank in one.first]
-        query = _cut(self.collection.queries[one.row].text)
-        heads = [[query, f"{one.value:.4f}"], *[["", ""]] * (len(shown) - 1)]
-        return [
-            [*head, rank, what, _cut(self.texts[doc])]
-            for head, (doc, rank, what) in zip(heads, shown, strict=True)
-        ]
-
-
-def _cut(text: str) -> str:
-    text = " ".join(text.split())
-    return text if len(text) <= _CHARACTERS else f"{text[: _CHARACTERS - 1]}…"
+    first: list[tuple[int, int | None]]
 
 
 def relevant_documents(collection: Collection) -> list[list[int]]:
@@ -118,10 +50,15 @@ def relevant_documents(collection: Collection) -> list[list[int]]:
     ]
 
 
-def failures(collection: Collection, tops: Sequence[tuple[Score, Top]], measure: str) -> Failures:
-    """Of all systems, whose first `DEPTH` documents are given."""
-    relevant = relevant_documents(collection)
-    systems = []
+def failures(
+    collection: Collection, tops: Sequence[tuple[Score, Top]], measure: str
+) -> tuple[list[dict[str, Any]], Section]:
+    """Of all systems: the key `worst` of eval.json (ids, without texts), and a folded table each.
+
+    `tops`: the first `DEPTH` documents of each system.
+    """
+    relevant, ids = relevant_documents(collection), collection.doc_ids
+    every: list[tuple[Score, list[_Failure], int]] = []
     for score, top in tops:
         values = score.values[:, score.names.index(measure)]
         found = [
@@ -129,15 +66,56 @@ def failures(collection: Collection, tops: Sequence[tuple[Score, Top]], measure:
             for row, ranked in enumerate(top.tolist())
         ]
         wrong = sorted((one for one in found if one is not None), key=lambda one: one.value)
-        systems.append((score, wrong[:WORST], len(wrong)))
-    shown = {
-        doc for _, worst, _ in systems for one in worst for doc, _ in (*one.relevant, *one.first)
-    }
+        every.append((score, wrong[:WORST], len(wrong)))
+    shown = {doc for _, worst, _ in every for one in worst for doc, _ in one.relevant + one.first}
     texts = collection.texts(np.array(sorted(shown), np.int64))
-    return Failures(systems, texts, collection, measure)
+    asked = f"{len(collection.queries):,}"
+    keys, folds = [], []
+    for score, worst, count in every:
+        listed = [
+            {
+                "query-id": collection.queries[one.row].query_id,
+                measure: one.value,
+                "relevant": {ids[doc].decode(): rank for doc, rank in one.relevant},
+                "first": {ids[doc].decode(): rank for doc, rank in one.first},
+            }
+            for one in worst
+        ]
+        keys.append({"model": score.model, "dim": score.dim, "failures": count, "worst": listed})
+        title = f"{score.label}: {count:,} of {asked} queries, the {len(worst):,} worst"
+        head = ["query", measure, "rank", "", "document"]
+        rows = [row for one in worst for row in _rows(collection, one, texts)]
+        folds.append(Fold(title, [TableView(head, rows, names=5, title=title)]))
+    section = Section(
+        "Worst queries",
+        [
+            "Queries that have something else among their first documents while relevant ones "
+            f"are left, the lowest {measure} first: what is relevant, with its rank, then "
+            "what was ranked first instead."
+        ],
+        folded=folds,
+        printed=False,
+    )
+    return keys, section
 
 
-def _failure(row: int, value: float, relevant: list[int], top: list[int]) -> Failure | None:
+def _rows(collection: Collection, one: _Failure, texts: Mapping[int, str]) -> list[list[str]]:
+    shown = [(doc, rank, "relevant") for doc, rank in one.relevant]
+    shown += [(doc, rank, "") for doc, rank in one.first]
+    heads = [[_cut(collection.queries[one.row].text), f"{one.value:.4f}"]]
+    heads += [["", ""]] * (len(shown) - 1)
+    return [
+        [*head, f"{DEPTH + 1}+" if rank is None else str(rank), what, _cut(texts[doc])]
+        for head, (doc, rank, what) in zip(heads, shown, strict=True)
+    ]
+
+
+def _cut(text: str) -> str:
+    text = " ".join(text.split())
+    return text if len(text) <= _CHARACTERS else f"{text[: _CHARACTERS - 1]}…"
+
+
+def _failure(row: int, value: float, relevant: list[int], top: list[int]) -> _Failure | None:
     """None where the first documents are the relevant ones, or the corpus holds none of these."""
     ranked = [doc for doc in top if doc >= 0]
     rank = {doc: at for at, doc in enumerate(ranked, start=1)}
@@ -147,5 +125,5 @@ def _failure(row: int, value: float, relevant: list[int], top: list[int]) -> Fai
         return None
     of = [(doc, rank.get(doc)) for doc in relevant]
     of.sort(key=lambda pair: -(pair[1] or len(top) + 1))
-    first = [(doc, rank[doc]) for doc in ranked if doc not in relevant]
-    return Failure(row, value, of[:_RELEVANT], first[:_FIRST])
+    first = [(doc, rank.get(doc)) for doc in ranked if doc not in relevant]
+    return _Failure(row, value, of[:_RELEVANT], first[:_FIRST])

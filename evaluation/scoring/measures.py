@@ -40,22 +40,13 @@ _OF_MTEB = {
     "precision": "P",
     "hit_rate": "Success",
 }
-_TO_MTEB = {
-    "ndcg": "ndcg",
-    "recall": "recall",
-    "r": "recall",
-    "map": "map",
-    "ap": "map",
-    "mrr": "mrr",
-    "rr": "mrr",
-    "p": "precision",
-    "success": "hit_rate",
-}
+_TO_MTEB = {name.lower(): score for score, name in _OF_MTEB.items()}
 
 
 def mteb_score(name: str) -> str | None:
     """MTEB's name of a measure, None where it has none."""
     base, _, k = name.lower().partition("@")
+    base = _ALIASES.get(base, base).lower()
     return f"{_TO_MTEB[base]}_at_{k}" if base in _TO_MTEB and k.isdigit() else None
 
 

@@ -29,6 +29,10 @@ from retgen.evaluation.scoring.measures import measure_of_mteb, mteb_score
 from retgen.search.mteb_tasks import DESCRIPTION, MtebTaskName
 
 NO_LANGUAGE = "und-Zyyy"  # ISO 639 and 15924 for what is not known
+_UNKNOWN = (  # keys of MTEB's description of a model
+    "loader release_date languages n_parameters memory_usage_mb license open_weights "
+    "public_training_code public_training_data use_instructions training_datasets"
+).split()
 _NO_REVISION = "no_revision_available"  # as MTEB writes it
 
 
@@ -125,24 +129,14 @@ def _model(score: Score, settings: Mapping[str, Any]) -> dict[str, Any]:
     if score.dim is not None and not details.get("full_dimension", True):
         given["embed_dim"] = score.dim
     return {
-        "loader": None,
+        **dict.fromkeys(_UNKNOWN),
         "loader_kwargs": {},
         "name": details.get("hub") or f"retgen/{slug(score.model)}",
         "revision": details.get("revision") or _NO_REVISION,
-        "release_date": None,
-        "languages": None,
-        "n_parameters": None,
-        "memory_usage_mb": None,
         "max_tokens": details.get("max_length"),
         "embed_dim": score.dim,
-        "license": None,
-        "open_weights": None,
-        "public_training_code": None,
-        "public_training_data": None,
         "framework": [],
         "similarity_fn_name": details.get("similarity"),
-        "use_instructions": None,
-        "training_datasets": None,
         "modalities": ["text"],
         "model_type": _kinds(score.model),
         "experiment_kwargs": given or None,

@@ -66,44 +66,43 @@ def page_of(result: Evaluation) -> Page:
 
 def _analyses(scored: DatasetScores) -> Iterable[Section]:
     """What was looked at beside means over all queries."""
-    return (section for part in scored.parts for section in part.sections)
+    return (section for _, sections in scored.parts for section in sections)
 
 
 def _sections(result: Evaluation, scored: DatasetScores) -> Iterator[Section]:
-    collection = scored.collection
-    begin = f"{scored.name}: " if len(result.datasets) > 1 else ""
-    printed = not result.seeds
-    parts = [
-        replace(part, title=f"{begin}{part.title}", printed=printed) for part in _analyses(scored)
-    ]
-    notes = [*scored.all_notes, *_remarks(scored.scores)]
+    """One data set: its scores, what was looked at beside them, and which differences hold."""
+
+    def titled(text: str) -> str:
+        return f"{scored.name}: {text[0].lower()}{text[1:]}" if several else text
+
+    several, printed = len(result.datasets) > 1, not result.seeds
+    path, notes = scored.collection.path, [*scored.all_notes, *_remarks(scored.scores)]
     if scored.scores and scored.aside:
         yield Section(
-            f"{begin}rankings of the whole corpus".capitalize()
-            if not begin
-            else f"{begin}rankings of the whole corpus",
+            titled("Rankings of the whole corpus"),
             [scored.aside],
             notes=notes,
             folded=[Fold("Scores", [scores_panel(scored)], printed=printed)],
-            terminal_title=f"{collection.path}: {scored.aside}",
+            terminal_title=f"{path}: {scored.aside}",
         )
-        yield from parts
-        return
-    yield Section(
-        f"{begin}scores" if begin else "Scores",
-        [_summary_of(scored)] if scored.scores else [],
-        [scores_panel(scored)] if scored.scores else [],
-        _pictures(scored),
-        notes,
-        printed=printed,
-        terminal_title=str(collection.path),
-    )
-    yield from parts
-    if scored.comparisons:
+    else:
+        yield Section(
+            titled("Scores"),
+            [_summary_of(scored)] if scored.scores else [],
+            [scores_panel(scored)] if scored.scores else [],
+            _pictures(scored),
+            notes,
+            printed=printed,
+            terminal_title=str(path),
+        )
+    for part in _analyses(scored):
+        title = f"{scored.name}: {part.title}" if several else part.title
+        yield replace(part, title=title, printed=printed)
+    if scored.comparisons and not scored.aside:
         name = scored.primary
         every = sum(c.measure == name for c in scored.comparisons)
         yield Section(
-            f"{begin}which differences hold" if begin else "Which differences hold",
+            titled("Which differences hold"),
             [
                 f"Paired differences in {name}, with 95% intervals over "
                 f"{scored.units.name}; p two-sided, after Holm's correction over "
@@ -145,9 +144,8 @@ def model_notes(scores: Iterable[Score]) -> list[str]:
 
 
 def _remarks(scores: Sequence[Score]) -> Iterable[str]:
-    cut: list[str] = []
-    stars: list[str] = []
-    plain: list[str] = []
+    """What of the texts was cut, what happened on the way, and what cut dimensions mean."""
+    cut, trained = list[str](), list[str]()
     for score in scores:
         result = score.details.get("truncated")
         if result and (result["documents"] or result["queries"]):
@@ -160,14 +158,13 @@ def _remarks(scores: Sequence[Score]) -> Iterable[str]:
                 f"{score.model} was sent {shortened:,} texts in part: whole, they are too long"
             )
         if not score.details.get("full_dimension", True):
-            trained = score.details.get("trained_for_truncation")
-            (stars if trained else plain).append(score.model)
-    yield from dict.fromkeys(cut)
-    yield from model_notes(scores)
-    for name in dict.fromkeys(stars):
-        yield f"{name} (*) was trained to be cut to fewer dimensions"
-    for name in dict.fromkeys(plain):
-        yield f"{name} was not trained to be cut to fewer dimensions, as far as its card says"
+            trained.append(
+                f"{score.model} (*) was trained to be cut to fewer dimensions"
+                if score.details.get("trained_for_truncation")
+                else f"{score.model} was not trained to be cut to fewer dimensions, as far as its "
+                "card says"
+            )
+    yield from dict.fromkeys([*cut, *model_notes(scores), *trained])
 
 
 def _pictures(scored: DatasetScores) -> Sequence[Picture]:
@@ -245,27 +242,26 @@ def _overview(result: Evaluation) -> Iterator[Section]:
         )
     ]
     density = [d.densities["query_graph_density"] for d in sets]
-    if len(sets) >= 3 and all(value is not None for value in density):
-        curves = [
-            Line.of(label, [(x, one) for x, one in zip(density, of, strict=True) if one])
-            for label, of in values.items()
-            if None not in of
-        ]
-        if curves:
-            pictures.append(
-                Lines(
-                    file="density",
-                    title=f"{measure} by density of the qrels",
-                    curves=curves,
-                    names=[*zip(density, names, strict=True)],
-                    y=measure,
-                    joined=False,
-                    log_x=True,
-                    fraction=True,
-                    x="density of the query graph (pairs of queries that share a document)",
-                    caption="Denser qrel matrices against scores (LIMIT, Table 2).",
-                )
+    curves = [
+        Line.of(label, [(x, one) for x, one in zip(density, of, strict=True) if one])
+        for label, of in values.items()
+        if None not in of and None not in density
+    ]
+    if len(sets) >= 3 and curves:
+        pictures.append(
+            Lines(
+                file="density",
+                title=f"{measure} by density of the qrels",
+                curves=curves,
+                names=[*zip(density, names, strict=True)],
+                y=measure,
+                joined=False,
+                log_x=True,
+                fraction=True,
+                x="density of the query graph (pairs of queries that share a document)",
+                caption="Denser qrel matrices against scores (LIMIT, Table 2).",
             )
+        )
     yield Section(
         "All data sets",
         tables=[data_sets_panel(sets, measure, labels)],

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 from retgen.evaluation.scoring.measures import Measures
 from retgen.evaluation.scoring.scores import Score, primary_of
@@ -15,12 +15,9 @@ from retgen.results.page import Section
 from retgen.search.collection import Collection
 from retgen.statistics.clustered import Units
 
-
-class AnalysisResult(NamedTuple):
-    """What an analysis adds: keys of eval.json, and sections of the page and the terminal."""
-
-    keys: dict[str, Any]
-    sections: list[Section]
+DENSITIES = ("query_graph_density", "document_graph_density", "average_query_strength")
+# what an analysis adds: keys of eval.json, and sections of the page and the terminal
+Part = tuple[dict[str, Any], list[Section]]
 
 
 @dataclass
@@ -41,7 +38,7 @@ class DatasetScores:
     notes: list[str] = field(default_factory=list)
     name: str = ""  # tells data sets of one call apart
     task: TaskResults | None = None
-    parts: list[AnalysisResult] = field(default_factory=list)
+    parts: list[Part] = field(default_factory=list)
 
     @property
     def primary(self) -> str:
@@ -76,8 +73,8 @@ class DatasetScores:
             "intervals": {"level": 0.95, "units": self.units.name, "note": self.units.note or None},
             "notes": self.all_notes,
         }
-        for part in self.parts:
-            content |= part.keys
+        for keys, _ in self.parts:
+            content |= keys
         return content
 
     def _results(self) -> list[dict[str, Any]]:
@@ -113,9 +110,9 @@ class Evaluation:
     about: str = ""
     exit_code: int = 0
 
-    def of_tasks(self) -> list[tuple[Task[Any], list[SystemResult[Any]]]]:
+    def of_tasks(self) -> list[tuple[Task, list[SystemResult]]]:
         """Each task that data sets hold candidate sets of, and the systems over these sets."""
-        result: dict[Task[Any], list[tuple[str, TaskResults]]] = {}
+        result: dict[Task, list[tuple[str, TaskResults]]] = {}
         for one in self.datasets:
             if one.task is not None:
                 result.setdefault(one.task.task, []).append((one.name, one.task))

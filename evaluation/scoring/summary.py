@@ -13,7 +13,6 @@ import numpy as np
 
 from retgen.evaluation.scoring.panels import p_value
 from retgen.evaluation.scoring.scores import Score, at_largest
-from retgen.evaluation.scoring.significance import PairedDifference
 from retgen.results.numbers import listed
 from retgen.statistics.clustered import Estimate
 from retgen.validators.baselines import best_at
@@ -35,7 +34,7 @@ def sentences(result: Evaluation) -> list[str]:
     if len(ranked) == 1:
         outcome += _leader(ranked[0], ranked[0].primary), _against(ranked[0], ranked[0].primary)
     elif ranked:
-        outcome += _leaders(result, ranked), _against_all(ranked)
+        outcome.append(_over_seeds(ranked) if result.seeds else _leaders(ranked))
     outcome += (f"{one.collection.caution}." for one in ranked if one.collection.caution)
     return [*outcome, missing(result)]
 
@@ -73,29 +72,17 @@ def _leader(scored: DatasetScores, measure: str) -> str:
         f"{first.label} has the highest {measure}: {value}, {lead:.4f} more than {second.label}, "
         "the next"
     )
-    tested = _comparison(scored, measure, first, second)
-    if tested is not None and tested.adjusted is not None:
-        held = "holds" if tested.adjusted < LEVEL else "does not hold"
-        text += f"; the lead {held} after Holm's correction (p {_p(tested.adjusted)})"
+    both = {first.label, second.label}
+    for c in scored.comparisons:
+        if c.measure == measure and {c.first, c.second} == both and c.adjusted is not None:
+            held = "holds" if c.adjusted < LEVEL else "does not hold"
+            p = p_value(c.adjusted)
+            p = p if p.startswith("<") else f"= {p}"
+            text += f"; the lead {held} after Holm's correction (p {p})"
     top = max(scored.scores, key=lambda s: s.metrics[measure])
     if top.metrics[measure] > first.metrics[measure]:
         text += f"; {top.label}, reaches {top.metrics[measure]:.4f}"
     return text + "."
-
-
-def _comparison(
-    scored: DatasetScores, measure: str, first: Score, second: Score
-) -> PairedDifference | None:
-    both = {first.label, second.label}
-    return next(
-        (c for c in scored.comparisons if c.measure == measure and {c.first, c.second} == both),
-        None,
-    )
-
-
-def _p(adjusted: float) -> str:
-    text = p_value(adjusted)
-    return text if text.startswith("<") else f"= {text}"
 
 
 def _against(scored: DatasetScores, measure: str) -> str:
@@ -142,62 +129,39 @@ def baseline(baselines: Mapping[str, Any], measure: str) -> tuple[str, float | N
     return "random order", random
 
 
-def _leaders(result: Evaluation, ranked: Sequence[DatasetScores]) -> str:
-    if result.seeds:
-        measure = ranked[0].primary
-        spread = {
-            s.label: [o.metrics[measure] for d in ranked for o in d.scores if o.label == s.label]
-            for s in at_largest(ranked[0].scores)
-        }
-        order = sorted(spread, key=lambda label: -float(np.mean(spread[label])))
-        message = [
-            f"{label} {np.mean(spread[label]):.4f} ± {np.std(spread[label], ddof=1):.4f}"
-            for label in order[:3]
-        ]
-        return (
-            f"Mean {measure} over {len(ranked)} seeds, with its standard deviation: "
-            f"{listed(message)}{' (the best three)' if len(order) > 3 else ''}."
-        )
-    wins: Counter[str] = Counter()
-    held = tested = 0
-    for scored in ranked:
-        measure = scored.primary
-        first, *others = _ranking(scored, measure)
-        wins[first.label] += 1
-        one = _comparison(scored, measure, first, others[0]) if others else None
-        if one is not None and one.adjusted is not None:
-            tested += 1
-            held += one.adjusted < LEVEL and one.difference != 0
-    names = listed(list(dict.fromkeys(scored.primary for scored in ranked)))
-    lead = listed([f"{name} on {count} of {len(ranked)}" for name, count in wins.most_common()])
-    text = f"The highest {names} of a data set: {lead}"
-    if tested:
-        text += f"; of {tested} leads over the next {held} hold after Holm's correction"
-    return text + "."
+def _over_seeds(ranked: Sequence[DatasetScores]) -> str:
+    """Mean and standard deviation of the best systems."""
+    measure = ranked[0].primary
+    spread = {
+        s.label: [o.metrics[measure] for d in ranked for o in d.scores if o.label == s.label]
+        for s in at_largest(ranked[0].scores)
+    }
+    order = sorted(spread, key=lambda label: -float(np.mean(spread[label])))
+    message = [
+        f"{label} {np.mean(spread[label]):.4f} ± {np.std(spread[label], ddof=1):.4f}"
+        for label in order[:3]
+    ]
+    return (
+        f"Mean {measure} over {len(ranked)} seeds, with its standard deviation: "
+        f"{listed(message)}{' (the best three)' if len(order) > 3 else ''}."
+    )
 
 
-def _against_all(ranked: Sequence[DatasetScores]) -> str:
-    weak = []
-    gaps = []
+def _leaders(ranked: Sequence[DatasetScores]) -> str:
+    """Which system leads on how many data sets, and where none is above the baseline."""
+    wins, weak = Counter[str](), []
     for scored in ranked:
         measure = scored.primary
         first = _ranking(scored, measure)[0]
+        wins[first.label] += 1
         _, base = baseline(scored.baselines, measure)
         if base is not None and not_above(first, measure, base):
             weak.append(scored.name)
-        ceiling = scored.ceiling.get(measure)
-        if ceiling is not None:
-            gaps.append(ceiling - first.metrics[measure])
-    text = (
-        f"The best system is above the query-blind baseline on {len(ranked) - len(weak)} of "
-        f"{len(ranked)} data sets"
-    )
+    names = listed(list(dict.fromkeys(scored.primary for scored in ranked)))
+    lead = listed([f"{name} on {count} of {len(ranked)}" for name, count in wins.most_common()])
+    text = f"The highest {names} of a data set: {lead}"
     if weak:
-        text += f" (not clearly on {listed(weak)})"
-    if gaps and round(max(gaps), 4) > 0:
-        text += f", and at most {max(gaps):.4f} below the best reachable"
-    elif gaps:
-        text += ", and at the best reachable"
+        text += f"; no system is clearly above the query-blind baseline on {listed(weak)}"
     return text + "."
 
 

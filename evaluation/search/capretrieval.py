@@ -16,21 +16,13 @@ from __future__ import annotations
 
 import re
 import warnings
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from functools import cache
 from typing import Any, NamedTuple
 
-import numpy as np
-
-from retgen.progress import Progress
-from retgen.search.base import Array, CandidateSet, System, SystemRanks
-from retgen.search.collection import Collection
-from retgen.search.lexical import okapi
-from retgen.search.rankings import Rankings
+from retgen.search.lexical import OkapiIndex, WordRetriever
 
 Cut = Callable[[str], list[str]]
-_BLOCK = 8192
-_QUERIES = 50  # between two reports of progress
 _FOUND = 1e-3
 _HAN = re.compile(r"[\u3400-\u9fff]")
 _TIES = (
@@ -47,51 +39,17 @@ class Protocol(NamedTuple):
     described: dict[str, Any]
 
 
-class CapRetrievalBM25:
-    """The retrievers `bm25-capretrieval` and `bm25-capretrieval-characters`."""
+def capretrieval_bm25(name: str) -> WordRetriever:
+    """The retriever `bm25-capretrieval` or `bm25-capretrieval-characters`."""
 
-    noise = 0.0
+    def index(blocks: Iterable[list[str]], queries: list[str]) -> OkapiIndex:
+        cut = protocol(name, queries)
+        return OkapiIndex(blocks, cut.document, cut.query, _FOUND)
 
-    def __init__(self, name: str) -> None:
-        self._name = name
+    def described(queries: list[str], scripts: set[str]) -> dict[str, Any]:
+        return protocol(name, queries).described
 
-    def rank(self, collection: Collection, depth: int, progress: Progress) -> Iterator[SystemRanks]:
-        cut = protocol(self._name, [query.text for query in collection.queries])
-        terms: list[list[str]] = []
-        for first, texts in collection.blocks(_BLOCK):
-            terms += map(cut.document, texts)
-            progress(f"{self._name}: documents", first + len(texts), collection.documents)
-        index = okapi(terms)
-        documents = np.full((len(collection.queries), depth), -1, np.int64)
-        scores = np.zeros(documents.shape, np.float32)
-        for row, query in enumerate(collection.queries):
-            values = matching_scores(index, cut.query(query.text))
-            order = np.argsort(-values, kind="stable")[:depth]
-            order = order[values[order] > 0]
-            documents[row, : len(order)], scores[row, : len(order)] = order, values[order]
-            if (row + 1) % _QUERIES == 0:
-                progress(f"{self._name}: queries", row + 1, len(collection.queries))
-        yield SystemRanks(self._name, None, Rankings(documents, scores), cut.described)
-
-    def score(self, groups: Sequence[CandidateSet], progress: Progress) -> list[Array]:
-        cut = protocol(self._name, [group.query for group in groups])
-        texts = list(dict.fromkeys(text for group in groups for text in group.texts))
-        rows = {text: row for row, text in enumerate(texts)}
-        index = okapi([cut.document(text) for text in texts])
-        return [
-            matching_scores(index, cut.query(group.query))[[rows[text] for text in group.texts]]
-            for group in groups
-        ]
-
-    def systems(self) -> list[System]:
-        """Itself, as a scorer of candidate sets."""
-        return [System(None, self)]
-
-
-def matching_scores(index: Any, query: list[str]) -> Array:
-    """(documents,) scores of a query, 0 for what does not count as found."""
-    values = np.asarray(index.get_scores(query), np.float64)
-    return np.where(values >= _FOUND, values, 0)
+    return WordRetriever(name, index, described, corpus_order=True)
 
 
 def protocol(name: str, queries: Sequence[str]) -> Protocol:

@@ -1,18 +1,16 @@
 """A chat model as a scorer of candidate sets: called through the ledger, under its cap.
 
-Listwise it orders the documents of a query in one request, pointwise it grades each by itself.
+It orders all documents of a query in one request.
 """
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Any, ClassVar, Generic, TypeVar
+from typing import Any
 
 import numpy as np
 import xxhash
-from pydantic import Field
 
 from retgen.agents.agent import Agent, AnswerSchema, Question, RepairsFailed
 from retgen.agents.context import Context
@@ -23,12 +21,6 @@ from retgen.progress import Progress
 from retgen.prompts import bundled
 from retgen.search.base import Array, CandidateSet, slug
 from retgen.search.embedders.options import ModelCalls
-
-Q = TypeVar("Q", bound=Question)
-A = TypeVar("A", bound=AnswerSchema)
-
-
-# --- listwise -------------------------------------------------------------------------------------
 
 
 class Rank(Question):
@@ -102,90 +94,42 @@ def _shown(group: CandidateSet, seed: int) -> Sequence[int]:
     return sorted(range(len(group.texts)), key=place)
 
 
-# --- pointwise ------------------------------------------------------------------------------------
-
-
-class AskPair(Question):
-    """A query and a document. One pair a call, so that no grade depends on other pairs."""
-
-    query: str
-    document: str
-
-
-class Grade(AnswerSchema):
-    """How relevant a document is: from 0, not at all, to 10, all that is asked for."""
-
-    grade: int = Field(ge=0, le=10)
-
-
-def _share_of_words(question: AskPair) -> Grade:
-    """The share of the query's words that the document holds, in tenths."""
-    asked = set(question.query.lower().split())
-    held = asked & set(question.document.lower().split())
-    return Grade(grade=10 * len(held) // max(1, len(asked)))
-
-
-GRADE = Agent(
-    name="grade_document",
-    role="judge",
-    prompt=bundled("evaluation/grade_document"),
-    question=AskPair,
-    answer=Grade,
-    offline=_share_of_words,
-    max_tokens=4096,
-)
-
 # --- scorers --------------------------------------------------------------------------------------
 
 _HOPELESS = 20  # requests that failed, more than were answered: to go on would only cost
 
 
-class ChatScorer(ABC, Generic[Q, A]):
-    """Scores candidate sets by a model's answers. `unit`: what one request is about."""
+class ChatScorer:
+    """Scores candidate sets by the order that a model gives in one request each."""
 
     noise = 0.0
-    agent: Agent[Q, A]
-    unit: ClassVar[str]
-    verb: ClassVar[str]
-    failed: ClassVar[str]  # what becomes of a request that failed after repairs,
-    failed_over_first: ClassVar[str]  # and over a first stage, whose order equal scores keep
 
     def __init__(self, name: str, settings: ModelSettings, calls: ModelCalls, folder: Path) -> None:
         self._name, self._settings, self._given, self._folder = name, settings, calls, folder
         self._calls = CallReport()
         self._asked = 0
 
-    @abstractmethod
-    def questions(self, groups: Sequence[CandidateSet]) -> dict[Q, Mapping[str, Any]]:
-        """What is asked, each with the record of one that fails."""
-
-    @abstractmethod
-    def scores(self, group: CandidateSet, answers: Mapping[Q, A | None]) -> Array:
-        """Scores (texts,) of a candidate set."""
-
     def score(self, groups: Sequence[CandidateSet], progress: Progress) -> list[Array]:
-        questions = self.questions(groups)
-        answers: dict[Q, A | None] = {}
+        questions = {question_of(group): group._asdict() for group in groups}
+        answers: dict[Rank, Order | None] = {}
         report = self._calls
 
         async def work(context: Context) -> None:
-            stage = context.stage(f"{self._name}: {self.unit}", len(questions), self.agent)
+            stage = context.stage(f"{self._name}: lists", len(questions), RANK)
 
-            async def answer(question: Q) -> tuple[Q, A | None]:
+            async def answer(question: Rank) -> tuple[Rank, Order | None]:
                 try:
-                    return question, await context.answer(self.agent, question)
+                    return question, await context.answer(RANK, question)
                 except RepairsFailed as error:
                     context.reject(stage, error, questions[question])
                     if stage.rejected >= _HOPELESS and stage.rejected > stage.done:
                         raise context.too_few(stage, len(questions)) from error
                     return question, None
 
-            given = context.accepted_records(
-                stage, questions, answer, lambda question: dict(questions[question])
-            )
+            given = context.accepted_records(stage, questions, answer, questions.__getitem__)
             answers.update({question: one async for question, one in given})
 
-        agents, given = {self.agent.name: self._settings}, self._given
+        agents, given = {RANK.name: self._settings}, self._given
         options: dict[str, Any] = {"sources": self._folder, "progress": progress}
         try:
             call_models(work, given.folder, agents, given.model_options, report, **options)
@@ -193,7 +137,7 @@ class ChatScorer(ABC, Generic[Q, A]):
             path = self._folder / f"rejected_{slug(self._name)}.jsonl"
             write_rejected(path, report.rejected)
         self._asked += len(questions)
-        return [self.scores(group, answers) for group in groups]
+        return [scores_of(group, answers[question_of(group)]) for group in groups]
 
     def details(self) -> dict[str, Any]:
         """Who was asked what, and what it took; `usd`: of this call, None where no price is known.
@@ -204,8 +148,8 @@ class ChatScorer(ABC, Generic[Q, A]):
         report = self._calls
         return {
             **model_description(self._settings),
-            "prompts": {self.agent.prompt.name: self.agent.prompt.sha256},
-            self.unit: self._asked,
+            "prompts": {RANK.prompt.name: RANK.prompt.sha256},
+            "lists": self._asked,
             "failed_after_repairs": len(report.rejected),
             "calls": sum(report.calls.values()),
             "from_ledger": sum(report.cached.values()),
@@ -218,38 +162,4 @@ class ChatScorer(ABC, Generic[Q, A]):
         """What it did, counted; `failed`: what became of the requests that failed after repairs."""
         count = len(self._calls.rejected)
         more = f", {count:,} failed after repairs, {failed}" if count else ""
-        return f"{self.verb} {self._asked:,} {self.unit}{of}{more}"
-
-
-class ListwiseScorer(ChatScorer[Rank, Order]):
-    """All documents of a query in one request, which answers with their order."""
-
-    agent = RANK
-    unit, verb = "lists", "ordered"
-    failed, failed_over_first = "which tie", "so the first stage decides"
-
-    def questions(self, groups: Sequence[CandidateSet]) -> dict[Rank, Mapping[str, Any]]:
-        return {question_of(group): group._asdict() for group in groups}
-
-    def scores(self, group: CandidateSet, answers: Mapping[Rank, Order | None]) -> Array:
-        return scores_of(group, answers[question_of(group)])
-
-
-class PointwiseScorer(ChatScorer[AskPair, Grade]):
-    """One document a request, which answers with its grade (arXiv 2310.14122, "rating scale")."""
-
-    agent = GRADE
-    unit, verb = "pairs", "graded"
-    failed = failed_over_first = "which count as grade 0"
-
-    def questions(self, groups: Sequence[CandidateSet]) -> dict[AskPair, Mapping[str, Any]]:
-        pairs = (pair for group in groups for pair in _pairs(group))
-        return {pair: pair.model_dump() for pair in pairs}
-
-    def scores(self, group: CandidateSet, answers: Mapping[AskPair, Grade | None]) -> Array:
-        given = (answers[pair] for pair in _pairs(group))
-        return np.array([float(one.grade) if one is not None else 0.0 for one in given])
-
-
-def _pairs(group: CandidateSet) -> Iterable[AskPair]:
-    return (AskPair(query=group.query, document=text) for text in group.texts)
+        return f"ordered {self._asked:,} lists{of}{more}"

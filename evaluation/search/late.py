@@ -19,10 +19,9 @@ from retgen.progress import Progress
 from retgen.search.base import Array, CandidateSet, System, SystemRanks, noise_of
 from retgen.search.collection import Collection
 from retgen.search.dense import TopK
-from retgen.search.embedders.base import Kind, in_batches, shorten
+from retgen.search.embedders.base import Kind, RunningModel, in_batches
 from retgen.search.embedders.chunks import Cutter, cutter
-from retgen.search.embedders.devices import tensor_cores
-from retgen.search.embedders.loading import attention_of, dtype_of, kind_of, load, load_model
+from retgen.search.embedders.loading import kind_of, load, load_model
 from retgen.search.embedders.options import Options
 
 if TYPE_CHECKING:
@@ -40,36 +39,29 @@ class LateRetriever:
     """A model's token embeddings as a retriever. Nothing of them is kept on disk."""
 
     def __init__(self, name: str, model: str | MultiVectorEncoder, options: Options) -> None:
-        self._name = name
-        self._trained = not isinstance(model, str) or kind_of(model) == "MultiVectorEncoder"
-        self._model: Any
-        more: dict[str, Any] = {
-            "attn_implementation": options.attn_implementation,
-            "trust_remote_code": options.trust_remote_code,
-        }
-        if not isinstance(model, str):
-            self._model = model
-        elif self._trained:
-            from sentence_transformers import MultiVectorEncoder
+        from sentence_transformers import MultiVectorEncoder
 
-            self._model = load(MultiVectorEncoder, model, options.device, options.dtype, **more)
-        else:
-            self._model = load_model(model, options.device, options.dtype, **more)
-        if self._model.transformers_model is None:
+        self._trained = not isinstance(model, str) or kind_of(model) == "MultiVectorEncoder"
+        loaded: Any = model
+        if isinstance(model, str):
+            given = options.loading()
+            loaded = load(MultiVectorEncoder, model, **given) if self._trained else None
+            loaded = loaded or load_model(model, **given)
+        if loaded.transformers_model is None:
             raise UsageError(
                 f"--model {name}: {model} is no transformer, so it has no tokens' vectors"
             )
-        if options.max_length:
-            shorten(self._model, options.max_length, model if isinstance(model, str) else name)
-            if getattr(self._model[0], "document_length", None) is not None:
-                self._model[0].document_length = options.max_length
-        self._device = str(self._model.device)
-        self._batch = options.batch_size or (32 if self._device == "cpu" else 256)
-        self._tf32 = options.dtype == "tf32"
+        if options.max_length and getattr(loaded[0], "document_length", None) is not None:
+            loaded[0].document_length = options.max_length
+        self._running = RunningModel(name, loaded, options)
+        self._name, self._model, self._device = name, loaded, self._running.device
         self._prompts = {"query": options.query_prompt, "document": options.document_prompt}
-        self._notes: list[str] = []
+        self.details = self._running.details | {
+            "prompts": options.prompts(loaded.prompts),
+            "trained_for_late_interaction": self._trained,
+        }
         if options.dims:
-            self._notes.append("compares vectors of tokens, which --dims does not cut")
+            self._running.notes.append("compares vectors of tokens, which --dims does not cut")
 
     def rank(self, collection: Collection, depth: int, progress: Progress) -> Iterator[SystemRanks]:
         queries = self.embed([query.text for query in collection.queries], "query")
@@ -86,7 +78,7 @@ class LateRetriever:
 
         for first, texts in collection.blocks(block):
             size = min(block, len(texts))
-            rows, _ = in_batches(texts, size, compared, self._name, self._notes)
+            rows, _ = in_batches(texts, size, compared, self._name, self._running.notes)
             top.add(first, torch.stack([scores for scores, _ in rows], dim=1))
             full["documents"] += sum(held for _, held in rows)
             progress(self._name, first + len(texts), collection.documents)
@@ -130,22 +122,6 @@ class LateRetriever:
         return max(1, min(fit, _BLOCK.get(self._device, _BLOCK_GPU)))
 
     @property
-    def details(self) -> dict[str, Any]:
-        """How it runs."""
-        own = self._model.prompts
-        return {
-            "device": self._device,
-            "dtype": "tf32" if self._tf32 else dtype_of(self._model),
-            "attention": attention_of(self._model),
-            "max_length": self._model.max_seq_length,
-            "prompts": {
-                kind: given or own.get(kind) or "" for kind, given in self._prompts.items()
-            },
-            "trained_for_late_interaction": self._trained,
-            "notes": self._notes,
-        }
-
-    @property
     def pieces(self) -> Cutter | None:
         """Cuts documents into what the model reads whole; None where it does not tell."""
         if self._trained:  # such models leave tokens out
@@ -166,9 +142,8 @@ class LateRetriever:
                 show_progress_bar=False,
             )
 
-        with torch.inference_mode(), tensor_cores(self._tf32):
-            result, self._batch = in_batches(texts, self._batch, run, self._name, self._notes)
-        return [torch.nn.functional.normalize(row.float(), dim=1) for row in result]
+        rows = self._running.run(texts, run)
+        return [torch.nn.functional.normalize(row.float(), dim=1) for row in rows]
 
 
 def maxsim(queries: Sequence[Tensor], documents: Sequence[Tensor]) -> Tensor:

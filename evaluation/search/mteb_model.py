@@ -7,22 +7,18 @@ import os
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-import numpy as np
 import torch
 import xxhash
 from torch import Tensor
 
 from retgen.errors import UsageError
-from retgen.progress import Progress
-from retgen.search.base import Retriever, SystemRanks
-from retgen.search.collection import Collection
+from retgen.search.base import Retriever
 from retgen.search.dense import DenseRetriever
-from retgen.search.embedders.base import Kind, Report, in_batches, no_report, shorten
+from retgen.search.embedders.base import Kind, in_batches, shorten
 from retgen.search.embedders.devices import choose_device, choose_dtype, tensor_cores
 from retgen.search.embedders.loading import attention_of, dtype_of, loading, quiet
 from retgen.search.embedders.options import Options
 from retgen.search.embedders.similarity import similarity_of
-from retgen.search.rankings import Rankings
 
 _OPTIONS = {  # what only a model that sentence-transformers runs can be told
     "dtype": "--dtype",
@@ -53,12 +49,10 @@ def mteb_retriever(name: str, model: str, options: Options) -> Retriever:
         with _silence():
             result: Any = mteb.get_model(model, device=device, **more)
     if not hasattr(result, "encode"):
-        if not hasattr(result, "search"):
-            raise UsageError(
-                f"--model {name}: scores pairs and ranks nothing by itself; rerank:bm25+MODEL "
-                "takes a cross-encoder of the Hub or a folder"
-            )
-        return _Search(name, result, device, options)
+        raise UsageError(
+            f"--model {name}: gives no vectors of texts. Name an embedder of MTEB, bm25, or "
+            "rerank:bm25+MODEL for a cross-encoder of the Hub or a folder"
+        )
     return DenseRetriever(name, _Encoder(name, result, device, options), options)
 
 
@@ -79,10 +73,8 @@ def _load_options(own: dict[str, Any], options: Options, device: str) -> dict[st
         wanted["dtype"] = choose_dtype(options.dtype, device)
     if options.attn_implementation is not None:
         wanted["attn_implementation"] = options.attn_implementation
-    more: dict[str, Any] = {"model_kwargs": wanted} if wanted else {}
-    if options.trust_remote_code:
-        more["trust_remote_code"] = True
-    return more
+    trusted = {"trust_remote_code": True} if options.trust_remote_code else {}
+    return {"model_kwargs": wanted, **trusted} if wanted else trusted
 
 
 class _Encoder:
@@ -133,9 +125,7 @@ class _Encoder:
         if module is None:
             self.notes.append("runs as MTEB runs it: its device and number format are not known")
 
-    def encode(
-        self, texts: Sequence[str], kind: Kind, report: Report = no_report
-    ) -> tuple[Tensor, list[int]]:
+    def encode(self, texts: Sequence[str], kind: Kind) -> tuple[Tensor, list[int]]:
         from datasets import Dataset
         from mteb.types import PromptType
         from torch.utils.data import DataLoader
@@ -153,7 +143,7 @@ class _Encoder:
             return torch.as_tensor(result)
 
         with _silence(), torch.inference_mode(), tensor_cores(self._tf32):
-            rows, self._batch = in_batches(texts, self._batch, run, self.name, self.notes, report)
+            rows, self._batch = in_batches(texts, self._batch, run, self.name, self.notes)
         return torch.stack(rows).float().to(self.device), []
 
 
@@ -165,56 +155,6 @@ def _prompted(prompts: dict[str, str] | None, kind: str, prompt: str) -> dict[st
         if not key.endswith(f"-{kind}") and key not in ("retgen", "Retrieval")
     }
     return kept | {kind: prompt}
-
-
-class _Search:
-    """A model of MTEB that indexes and searches by itself, as its BM25 does."""
-
-    def __init__(self, name: str, model: Any, device: str, options: Options) -> None:
-        self._name = name
-        self._model = model
-        inner = getattr(model, "model", None)
-        self._details: dict[str, Any] = {"hub": model.mteb_model_meta.name}
-        self._details["revision"] = model.mteb_model_meta.revision
-        if isinstance(inner, torch.nn.Module):
-            self._details |= {"device": device, "dtype": dtype_of(inner)}
-        if options.dims:
-            self._details["notes"] = ["searches by itself: --dims does not cut what it compares"]
-
-    def rank(self, collection: Collection, depth: int, progress: Progress) -> Iterator[SystemRanks]:
-        from datasets import Dataset
-
-        ids = [doc.decode() for doc in collection.doc_ids.tolist()]
-        index = {doc_id: i for i, doc_id in enumerate(ids)}
-        texts = [text for _, block in collection.blocks(8192) for text in block]
-        corpus = Dataset.from_dict({"id": ids, "title": [""] * len(ids), "text": texts})
-        queries = Dataset.from_dict(
-            {
-                "id": [query.query_id for query in collection.queries],
-                "text": [query.text for query in collection.queries],
-            }
-        )
-        place: dict[str, Any] = {
-            "task_metadata": task_metadata("retgen", "."),
-            "hf_split": "test",
-            "hf_subset": "default",
-            "encode_kwargs": {"show_progress_bar": False},
-            "num_proc": None,
-        }
-        with _silence():
-            self._model.index(corpus, **place)
-            result = self._model.search(queries, top_k=depth, **place)
-        every = (result.get(query.query_id, {}) for query in collection.queries)
-        rows = (
-            (
-                np.array([index[doc] for doc in ranked], np.int64),
-                np.array(list(ranked.values()), np.float32),
-            )
-            for ranked in every
-        )
-        rankings = Rankings.of(rows, collection, depth)
-        progress(self._name, len(collection.queries), len(collection.queries))
-        yield SystemRanks(self._name, None, rankings, self._details)
 
 
 @contextlib.contextmanager

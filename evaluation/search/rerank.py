@@ -10,17 +10,15 @@ from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import torch
 from numpy.typing import NDArray
 
 from retgen.errors import UsageError
 from retgen.progress import Progress, no_progress
 from retgen.search.base import Array, CandidateSet, Retriever, System, SystemRanks
 from retgen.search.collection import Collection
-from retgen.search.embedders.base import fingerprint, in_batches, shorten
+from retgen.search.embedders.base import RunningModel, fingerprint
 from retgen.search.embedders.cache import Cache
-from retgen.search.embedders.devices import tensor_cores
-from retgen.search.embedders.loading import attention_of, dtype_of, load
+from retgen.search.embedders.loading import load
 from retgen.search.embedders.options import Options
 from retgen.search.rankings import Rankings, best
 
@@ -32,51 +30,29 @@ if TYPE_CHECKING:
 _PAIRS = 8_192  # pairs at a time, of as many queries: batches are of pairs of one length
 
 
-class CrossScorer:
+class CrossScorer(RunningModel):
     """A cross-encoder: a query and a document in, a score out."""
 
     noise = 1e-5
 
     def __init__(self, name: str, model: str | CrossEncoder, options: Options) -> None:
-        self._name = name
         from sentence_transformers import CrossEncoder
 
-        self._model: Any = (
-            model
-            if not isinstance(model, str)
-            else load(
-                CrossEncoder,
-                model,
-                options.device,
-                options.dtype,
-                attn_implementation=options.attn_implementation,
-                trust_remote_code=options.trust_remote_code,
-            )
-        )
-        if (labels := self._model.num_labels) != 1:
+        loaded: Any = model
+        if isinstance(model, str):
+            loaded = load(CrossEncoder, model, **options.loading())
+        if (labels := loaded.num_labels) != 1:
             raise UsageError(
                 f"--model {name}: {model} gives {labels} values a pair, as a classifier does. Name "
                 "a cross-encoder that gives one score"
             )
-        if options.max_length:
-            shorten(self._model, options.max_length, model if isinstance(model, str) else name)
-        self._tf32 = options.dtype == "tf32"
-        self.device = str(self._model.device)
-        self._batch = options.batch_size or (32 if self.device == "cpu" else 256)
+        super().__init__(name, loaded, options)
         self._cache: Cache | None = None
         if options.cache is not None:
-            settings = options.max_length, self._tf32, attention_of(self._model)
-            self._cache = Cache(options.cache, fingerprint(self._model, *settings))
-        self.notes: list[str] = []
+            settings = options.max_length, self._tf32, self.details["attention"]
+            self._cache = Cache(options.cache, fingerprint(loaded, *settings))
         if options.query_prompt or options.document_prompt:
             self.notes.append(f"{model} reads pairs as they are: prompts are for embedders")
-        self.details: dict[str, Any] = {
-            "device": self.device,
-            "dtype": "tf32" if self._tf32 else dtype_of(self._model),
-            "attention": attention_of(self._model),
-            "max_length": self._model.max_seq_length,
-            "notes": self.notes,
-        }
 
     def score(self, groups: Sequence[CandidateSet], progress: Progress) -> list[Array]:
         pairs = list(dict.fromkeys((g.query, text) for g in groups for text in g.texts))
@@ -84,7 +60,7 @@ class CrossScorer:
         for start in range(0, len(pairs), _PAIRS):
             part = pairs[start : start + _PAIRS]
             scores.update(zip(part, self.score_pairs(part).tolist(), strict=True))
-            progress(f"{self._name}: candidate sets", start + len(part), len(pairs))
+            progress(f"{self.name}: candidate sets", start + len(part), len(pairs))
         return [np.array([scores[g.query, text] for text in g.texts]) for g in groups]
 
     def systems(self) -> list[System]:
@@ -102,23 +78,15 @@ class CrossScorer:
         if missing:
             fresh = [pairs[i] for i in missing]
 
-            def run(part: Sequence[tuple[str, str]]) -> Any:
-                return self._model.predict(
-                    list(part), batch_size=len(part), show_progress_bar=False
-                )
+            def predict(part: Sequence[tuple[str, str]]) -> Any:
+                return self.model.predict(list(part), batch_size=len(part), show_progress_bar=False)
 
-            with torch.inference_mode(), tensor_cores(self._tf32):
-                result, self._batch = in_batches(fresh, self._batch, run, self._name, self.notes)
+            result = self.run(fresh, predict)
             values[missing] = np.asarray(result, np.float32).reshape(len(missing), -1)[:, 0]
             if self._cache:
                 rows = values[missing][:, None]
                 self._cache.put("pair", [keys[i] for i in missing], rows, [0] * len(missing))
         return values
-
-    def flush(self) -> None:
-        """Wait until all scores are in the cache."""
-        if self._cache is not None:
-            self._cache.flush()
 
 
 class RerankRetriever:
@@ -128,7 +96,7 @@ class RerankRetriever:
         self,
         name: str,
         first: Retriever,
-        scorer: CrossScorer | ChatScorer[Any, Any],
+        scorer: CrossScorer | ChatScorer,
         options: Options,
     ) -> None:
         self._name, self._first, self._depth = name, first, options.rerank
@@ -158,22 +126,17 @@ class RerankRetriever:
             ]
             heads = self.scorer.score(groups, no_progress if paired else progress)
             for row, result, values in zip(rows, ranked, heads, strict=True):
-                if not paired:  # whole numbers: equal ones stay in the first stage's order
+                if not paired:  # of equal scores the first stage's order stays
                     values = values - np.arange(len(values)) / (len(values) + 1)
-                tail = result[seen:]
-                if len(tail):  # behind the worst that was scored, in their order
-                    below = (values.min() if len(values) else 0) - 1 - np.arange(len(tail))
-                    values = np.concatenate([values, below.astype(np.float32)])
+                # behind the worst that was scored, in their order
+                below = min(values, default=0) - 1 - np.arange(len(result[seen:]))
+                values = np.concatenate([values, below])
                 documents[row], scores[row] = best(
                     result, values.astype(np.float32), collection.priority, depth
                 )
             progress(self._name, rows.stop, len(collection.queries))
-        if isinstance(self.scorer, CrossScorer):
-            self.scorer.flush()
-            own = self.scorer.details
-        else:
-            own = self.scorer.details()
-            if own["failed_after_repairs"]:
-                own["notes"] = [self.scorer.summary(self.scorer.failed_over_first)]
+        own = self.scorer.details if isinstance(self.scorer, CrossScorer) else self.scorer.details()
+        if own.get("failed_after_repairs"):
+            own["notes"] = [self.scorer.summary("so the first stage decides")]  # type: ignore[union-attr]
         details = {"first": {first.model: first.details}, "reranked": seen, **own}
         yield SystemRanks(self._name, None, Rankings(documents, scores), details)

@@ -1,9 +1,8 @@
 """Sparse retrieval: texts as weights over a vocabulary, as SPLADE gives them; exact, by the model's
 own similarity.
 
-An inverted index keeps for each term the documents that have it. By product or cosine, a document
-that shares no term with a query has a score of 0 and is not ranked, as with BM25; by distance
-every document is ranked.
+By product or cosine, a document that shares no term with a query has a score of 0 and is not
+ranked, as with BM25; by distance every document is ranked.
 """
 
 from __future__ import annotations
@@ -12,23 +11,21 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import NDArray
 from torch import Tensor
 
-from retgen.progress import Progress
+from retgen.progress import Progress, no_progress
 from retgen.search.base import Array, CandidateSet, System, SystemRanks
 from retgen.search.collection import Collection
 from retgen.search.embedders.base import Kind, SentenceEmbedder
 from retgen.search.embedders.loading import load
 from retgen.search.embedders.options import Options
-from retgen.search.embedders.similarity import Similarity
 from retgen.search.rankings import Rankings
 
 if TYPE_CHECKING:
     from sentence_transformers import SparseEncoder
 
 _BLOCK = 1024  # documents encoded at a time
-_Vector = tuple[NDArray[np.int64], NDArray[np.float64]]  # terms, and their weights
+_QUERIES = 64  # queries compared at a time
 
 
 class SparseRetriever:
@@ -39,18 +36,9 @@ class SparseRetriever:
     def __init__(self, name: str, model: str | SparseEncoder, options: Options) -> None:
         from sentence_transformers import SparseEncoder
 
-        loaded: Any = (
-            model
-            if not isinstance(model, str)
-            else load(
-                SparseEncoder,
-                model,
-                options.device,
-                options.dtype,
-                attn_implementation=options.attn_implementation,
-                trust_remote_code=options.trust_remote_code,
-            )
-        )
+        if isinstance(model, str):
+            model = load(SparseEncoder, model, **options.loading())
+        loaded: Any = model
         self.name, self.embedder = name, SentenceEmbedder(name, loaded, options)
         self._cut = {"documents": 0, "queries": 0}
         if options.dims:
@@ -58,15 +46,17 @@ class SparseRetriever:
 
     def rank(self, collection: Collection, depth: int, progress: Progress) -> Iterator[SystemRanks]:
         blocks = (texts for _, texts in collection.blocks(_BLOCK))
-        index = self._index(blocks, collection.documents, progress)
-        texts = [query.text for query in collection.queries]
+        documents = self._matrix(blocks, "document", collection.documents, progress)
+        queries = self._matrix([[query.text for query in collection.queries]], "query")
+        by_distance = self.embedder.similarity in ("euclidean", "manhattan")
 
-        def found(query: _Vector) -> tuple[NDArray[np.int64], NDArray[np.float32]]:
-            values = index.scores(*query)
-            ranked = np.arange(len(values)) if index.by_distance else np.flatnonzero(values)
-            return ranked, values[ranked]
+        def rows() -> Iterator[tuple[Any, Any]]:
+            for start in range(0, queries.shape[0], _QUERIES):
+                for values in self._scores(queries[start : start + _QUERIES], documents):
+                    ranked = np.arange(len(values)) if by_distance else np.flatnonzero(values)
+                    yield ranked, values[ranked]
 
-        rankings = Rankings.of(map(found, self._vectors([texts], "query")), collection, depth)
+        rankings = Rankings.of(rows(), collection, depth)
         yield SystemRanks(self.name, None, rankings, self.details)
 
     def systems(self) -> list[System]:
@@ -74,17 +64,18 @@ class SparseRetriever:
         return [System(None, self, lambda: self.details, self.embedder.pieces)]
 
     def score(self, groups: Sequence[CandidateSet], progress: Progress) -> list[Array]:
-        distinct = dict.fromkeys(text for group in groups for text in group.texts)
-        place = {text: i for i, text in enumerate(distinct)}
-        queries = list(dict.fromkeys(group.query for group in groups))
+        place = {t: i for i, t in enumerate(dict.fromkeys(t for g in groups for t in g.texts))}
+        asked = {q: i for i, q in enumerate(dict.fromkeys(group.query for group in groups))}
         texts = list(place)
         blocks = (texts[i : i + _BLOCK] for i in range(0, len(texts), _BLOCK))
-        index = self._index(blocks, len(texts), progress)
-        vectors = dict(zip(queries, self._vectors([queries], "query"), strict=True))
-        return [
-            index.scores(*vectors[g.query])[[place[text] for text in g.texts]].astype(np.float64)
-            for g in groups
-        ]
+        documents = self._matrix(blocks, "document", len(texts), progress)
+        queries = self._matrix([list(asked)], "query")
+        result = []
+        for group in groups:
+            query = queries[[asked[group.query]]]
+            scores = self._scores(query, documents[[place[text] for text in group.texts]])
+            result.append(scores[0].astype(np.float64))
+        return result
 
     @property
     def details(self) -> dict[str, Any]:
@@ -92,66 +83,47 @@ class SparseRetriever:
         more = {} if self.embedder.max_length is None else {"truncated": dict(self._cut)}
         return self.embedder.details | more
 
-    def _index(self, blocks: Iterable[Sequence[str]], total: int, progress: Progress) -> Index:
-        vectors = []
-        for vector in self._vectors(blocks, "document"):
-            vectors.append(vector)
-            if len(vectors) % _BLOCK == 0 or len(vectors) == total:
-                progress(self.name, len(vectors), total)
-        return Index(vectors, self.embedder.dimension, self.embedder.similarity)
+    def _matrix(
+        self,
+        blocks: Iterable[Sequence[str]],
+        kind: Kind,
+        total: int = 0,
+        progress: Progress = no_progress,
+    ) -> Any:
+        """The weights of texts, a sparse matrix (texts, vocabulary)."""
+        from scipy import sparse
 
-    def _vectors(self, blocks: Iterable[Sequence[str]], kind: Kind) -> Iterator[_Vector]:
-        limit = self.embedder.max_length or 0
+        parts, done = [], 0
         for texts in blocks:
-            result, counts = self.embedder.encode(texts, kind)
-            self._cut["queries" if kind == "query" else "documents"] += sum(
-                count > limit for count in counts
-            )
-            yield from sparse_rows(result)
+            vectors, counts = self.embedder.encode(texts, kind)
+            limit = self.embedder.max_length or 0
+            plural = "queries" if kind == "query" else "documents"
+            self._cut[plural] += sum(count > limit for count in counts)
+            parts.append(_rows(vectors))
+            progress(self.name, done := done + len(texts), total)
+        return sparse.vstack(parts, format="csr")
 
-
-class Index:
-    """For each term the documents that have it, and their weights."""
-
-    def __init__(self, vectors: Iterable[_Vector], terms: int, similarity: Similarity) -> None:
-        columns, weights = zip(*vectors, strict=True)
-        self.documents = len(columns)
-        self.similarity = similarity
-        self.by_distance = similarity in ("euclidean", "manhattan")
-        order = np.argsort(np.concatenate(columns), kind="stable")
-        rows = np.repeat(np.arange(self.documents), [len(one) for one in columns])
-        self._rows, self._weights = rows[order], np.concatenate(weights)[order]
-        counts = np.bincount(np.concatenate(columns), minlength=terms)
-        self._ends = np.concatenate([[0], np.cumsum(counts)])
-        self._lengths = np.array([self._length(one) for one in weights])
-
-    def _length(self, weights: NDArray[np.float64]) -> float:
-        return float(np.linalg.norm(weights, 1 if self.similarity == "manhattan" else 2))
-
-    def scores(self, terms: NDArray[np.int64], weights: NDArray[np.float64]) -> NDArray[np.float32]:
-        """(documents,) of a query's terms and their weights."""
-        result = np.zeros(self.documents)
-        for term, weight in zip(terms.tolist(), weights.tolist(), strict=True):
-            held = slice(self._ends[term], self._ends[term + 1])
-            theirs = self._weights[held]
-            if self.similarity == "manhattan":  # how much less they differ than each from 0
-                result[self._rows[held]] += abs(weight) + abs(theirs) - abs(weight - theirs)
+    def _scores(self, queries: Any, documents: Any) -> Any:
+        """Scores (queries, documents), float32."""
+        similarity = self.embedder.similarity
+        if similarity == "manhattan":
+            each = [abs(documents - query).sum(axis=1) for query in queries.toarray()]
+            return -np.asarray(each, np.float32).reshape(queries.shape[0], -1)
+        scores = (queries @ documents.T).toarray()
+        if similarity in ("cosine", "euclidean"):
+            own, theirs = (np.sqrt(m.multiply(m).sum(axis=1)) for m in (queries, documents))
+            own, theirs = np.asarray(own).reshape(-1, 1), np.asarray(theirs).reshape(1, -1)
+            if similarity == "cosine":
+                scores = scores / (np.maximum(own, 1e-12) * np.maximum(theirs, 1e-12))
             else:
-                result[self._rows[held]] += weight * theirs
-        own = self._length(weights)
-        if self.similarity == "cosine":
-            result /= np.maximum(own, 1e-12) * np.maximum(self._lengths, 1e-12)
-        elif self.similarity == "euclidean":
-            result = -np.sqrt(np.maximum(own**2 + self._lengths**2 - 2 * result, 0))
-        elif self.similarity == "manhattan":
-            result -= own + self._lengths
-        return result.astype(np.float32)
+                scores = -np.sqrt(np.maximum(own**2 + theirs**2 - 2 * scores, 0))
+        return scores.astype(np.float32)
 
 
-def sparse_rows(vectors: Tensor) -> Iterator[_Vector]:
-    """The columns that are not 0, and their values, of each row of a sparse matrix."""
+def _rows(vectors: Tensor) -> Any:
+    """A sparse tensor as a sparse matrix, in float64."""
+    from scipy import sparse
+
     vectors = vectors.coalesce().cpu()
-    rows, columns = vectors.indices().numpy()
-    ends = np.searchsorted(rows, np.arange(1, len(vectors)))
-    values = vectors.values().double().numpy()
-    yield from zip(np.split(columns, ends), np.split(values, ends), strict=True)
+    data = vectors.values().double().numpy()
+    return sparse.csr_array((data, tuple(vectors.indices().numpy())), shape=tuple(vectors.shape))

@@ -6,7 +6,6 @@ A third party adds one by an entry point in the group `retgen.tasks`.
 from __future__ import annotations
 
 from functools import cache
-from typing import Any
 
 from retgen.data import Dataset
 from retgen.evaluation.tasks.task import Task
@@ -16,9 +15,9 @@ __all__ = ["paper_prompt", "task_of", "tasks"]
 
 
 @cache
-def tasks() -> tuple[Task[Any], ...]:
+def tasks() -> tuple[Task, ...]:
     """All evaluation tasks, bundled and installed, by their names."""
-    result: dict[str, type[Task[Any]]] = load_all(
+    result: dict[str, type[Task]] = load_all(
         __name__, __path__, Task, "retgen.tasks", packages=True
     )
     return tuple(result[name]() for name in sorted(result))
@@ -29,6 +28,6 @@ def paper_prompt() -> str:
     return next((task.instruction for task in tasks() if task.instruction), "")
 
 
-def task_of(dataset: Dataset) -> Task[Any] | None:
+def task_of(dataset: Dataset) -> Task | None:
     """The task whose candidate sets a data set holds; None: only rankings of its corpus count."""
     return next((task for task in tasks() if task.holds(dataset)), None)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -24,17 +23,17 @@ class TaskResults:
 
     def __init__(
         self,
-        task: Task[Any],
+        task: Task,
         collection: Collection,
         calls: ModelCalls | None = None,
         limit: int | None = None,
     ) -> None:
         self.task, self.data = task, task.read(collection)
         self.notes = list(self.data.notes)
-        self.results: list[SystemResult[Any]] = []
+        self.results: list[SystemResult] = []
         self._calls = calls
         self._limit = limit if task.limits_all else None
-        self._all: Comparison[Any] | None = None
+        self._all: Comparison | None = None
 
     def measure(
         self,
@@ -67,8 +66,7 @@ class TaskResults:
             if self._limit is not None:
                 self._note(f"--limit: measured on {self._all.described}")
         for system in result:
-            for reading in self._all.readings(name, system):
-                self._add(*reading, folder, progress)
+            self._add(name, system, self._all.for_system(system), folder, progress)
 
     def _call(self, kind: Chat, name: str, folder: Path, progress: Progress) -> None:
         """Have a chat model order candidates."""
@@ -76,13 +74,13 @@ class TaskResults:
         scorer = kind.scorer(name, name, self._calls, folder)
         comparison = self.data.comparison(self._calls.limit, paid=True)
         self._add(name, System(None, scorer, scorer.details), comparison, folder, progress)
-        self._note(f"{name}: {scorer.summary(scorer.failed, f' of {comparison.described}')}")
+        self._note(f"{name}: {scorer.summary('which tie', f' of {comparison.described}')}")
 
     def _add(
         self,
         name: str,
         system: System,
-        comparison: Comparison[Any],
+        comparison: Comparison,
         folder: Path,
         progress: Progress,
     ) -> None:
@@ -114,7 +112,7 @@ def _scored(
     return result
 
 
-def _truncated(result: SystemResult[Any], item: str) -> str:
+def _truncated(result: SystemResult, item: str) -> str:
     """How many documents a model has not read to their end."""
     cut, encoded = result.details.get("truncated"), result.details.get("encoded")
     if not cut or not encoded or not cut["documents"]:
@@ -127,7 +125,7 @@ def _truncated(result: SystemResult[Any], item: str) -> str:
     )
 
 
-def together(sets: Sequence[tuple[str, TaskResults]]) -> list[SystemResult[Any]]:
+def together(sets: Sequence[tuple[str, TaskResults]]) -> list[SystemResult]:
     """The systems over several data sets of one task, domain by domain. `sets`: (name, results).
 
     A domain goes by its name, and where data sets share one by theirs.
@@ -135,7 +133,7 @@ def together(sets: Sequence[tuple[str, TaskResults]]) -> list[SystemResult[Any]]
     if len(sets) == 1:
         return sets[0][1].results
     names = [domain for _, one in sets for domain in one.data.domains]
-    results: dict[str, SystemResult[Any]] = {}
+    results: dict[str, SystemResult] = {}
     for name, one in sets:
         for result in one.results:
             of = results.setdefault(

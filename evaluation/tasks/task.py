@@ -11,7 +11,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Mapping, Sequence, Set
 from dataclasses import dataclass, field
-from typing import Any, ClassVar, Generic, NamedTuple, TypeVar
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,19 +22,17 @@ from retgen.search.base import CandidateSet, System, label
 from retgen.search.collection import Collection
 from retgen.statistics.clustered import Estimate
 
-M = TypeVar("M")  # the measures of a system in one domain
-
 Scores = Sequence[NDArray[np.float64]]  # of each candidate set: (candidates,), higher is better
 
 
-class TaskMeasures(NamedTuple, Generic[M]):
+class TaskMeasures(NamedTuple):
     """What a system reached: measures by domain, and rows query by query for the user's own use."""
 
-    domains: dict[str, M]
+    domains: dict[str, Any]
     rows: Iterable[Mapping[str, Any]]
 
 
-class Comparison(ABC, Generic[M]):
+class Comparison(ABC):
     """What a system is asked to score, and what becomes of the scores.
 
     `sets`: each candidate set once. `described`: which part of the data set they cover, in words.
@@ -44,42 +42,34 @@ class Comparison(ABC, Generic[M]):
     described: str
 
     @abstractmethod
-    def measure(self, scores: Scores, noise: float) -> TaskMeasures[M]:
+    def measure(self, scores: Scores, noise: float) -> TaskMeasures:
         """The measures. `noise`: the relative tolerance within which two scores tie."""
 
-    def readings(self, name: str, system: System) -> Iterable[MeasuredSystem[M]]:
-        """The ways in which a system is measured; as it is, unless a task says otherwise."""
-        yield MeasuredSystem(name, system, self)
+    def for_system(self, system: System) -> Comparison:
+        """The same for one system, where it matters which one that is."""
+        return self
 
 
-class MeasuredSystem(NamedTuple, Generic[M]):
-    """A system as it is measured, under a name of its own."""
-
-    name: str
-    system: System
-    comparison: Comparison[M]
-
-
-class TaskData(ABC, Generic[M]):
+class TaskData(ABC):
     """The candidate sets of one data set. `domains`: names, in their order."""
 
     notes: list[str]
     domains: Sequence[str]
 
     @abstractmethod
-    def comparison(self, limit: int | None = None, *, paid: bool = False) -> Comparison[M]:
+    def comparison(self, limit: int | None = None, *, paid: bool = False) -> Comparison:
         """All that is compared; or of so many items of a domain, and where each candidate set
         costs money (`paid`) only what the main measures need.
         """
 
 
 @dataclass
-class SystemResult(Generic[M]):
+class SystemResult:
     """One system: its measures in each domain."""
 
     model: str
     dim: int | None
-    domains: dict[str, M]
+    domains: dict[str, Any]
     details: dict[str, Any] = field(default_factory=dict)
 
     @property
@@ -88,7 +78,7 @@ class SystemResult(Generic[M]):
         return label(self.model, self.dim, self.details)
 
 
-def by_label(results: Sequence[SystemResult[M]]) -> dict[str, M]:
+def by_label(results: Sequence[SystemResult]) -> dict[str, Any]:
     """The measures of each system by its label; where there are several data sets, on each."""
     several = any(len(one.domains) > 1 for one in results)
     return {
@@ -98,7 +88,7 @@ def by_label(results: Sequence[SystemResult[M]]) -> dict[str, M]:
     }
 
 
-def by_domain(result: SystemResult[M], measures: Callable[[M], dict[str, Any]]) -> dict[str, Any]:
+def by_domain(result: SystemResult, measures: Callable[[Any], dict[str, Any]]) -> dict[str, Any]:
     """The measures of a system as JSON; of several data sets by `domains`."""
     each = {name: measures(one) for name, one in result.domains.items()}
     return next(iter(each.values())) if len(each) == 1 else {"domains": each}
@@ -112,7 +102,9 @@ def estimate_json(estimate: Estimate | None) -> dict[str, float | None] | None:
 _NAMED = 4  # systems that get sentences of their own
 
 
-def about_each(systems: Mapping[str, M], sentences: Callable[[str, M], Iterable[str]]) -> list[str]:
+def about_each(
+    systems: Mapping[str, Any], sentences: Callable[[str, Any], Iterable[str]]
+) -> list[str]:
     """Sentences about the first systems, and how many there are beside these."""
     result = [
         text for label, one in list(systems.items())[:_NAMED] for text in sentences(label, one)
@@ -122,7 +114,7 @@ def about_each(systems: Mapping[str, M], sentences: Callable[[str, M], Iterable[
     return result
 
 
-class Task(ABC, Generic[M]):
+class Task(ABC):
     """An evaluation task, in a module or package of its own under `retgen.evaluation.tasks`.
 
     `name`: the key of its measures in eval.json. `title`: the heading over them. `keys`: what the
@@ -153,17 +145,17 @@ class Task(ABC, Generic[M]):
         return False
 
     @abstractmethod
-    def read(self, collection: Collection) -> TaskData[M]:
+    def read(self, collection: Collection) -> TaskData:
         """Its candidate sets. Raises `DatasetError` for what is not as it should be."""
 
     @abstractmethod
-    def summary(self, result: SystemResult[M]) -> dict[str, Any]:
+    def summary(self, result: SystemResult) -> dict[str, Any]:
         """The measures of a system as JSON."""
 
     @abstractmethod
-    def sections(self, results: Sequence[SystemResult[M]]) -> Iterable[Section]:
+    def sections(self, results: Sequence[SystemResult]) -> Iterable[Section]:
         """What the page, eval.md and the terminal show of all systems."""
 
-    def sentences(self, results: Sequence[SystemResult[M]]) -> Sequence[str]:
+    def sentences(self, results: Sequence[SystemResult]) -> Sequence[str]:
         """What came out, for the summary of the page; nothing unless a task says so."""
         return ()

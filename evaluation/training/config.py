@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import hashlib
 import shutil
-from bisect import bisect_left
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -35,10 +34,8 @@ from retgen.write import dump_json, file_info, make_folder, write_file
 PRESETS: dict[str, dict[str, Any]] = {
     "limit": {
         "init": "model",
-        "loss": "mnrl",
         "temperature": 0.05,
         "batch_size": "full",
-        "no_duplicates": True,
         "learning_rate": 5e-5,
         "warmup_ratio": 0.0,
         "epochs": 5,
@@ -46,7 +43,6 @@ PRESETS: dict[str, dict[str, Any]] = {
     },
     "capretrieval": {
         "init": "model",
-        "loss": "mnrl",
         "temperature": 0.01,
         "learning_rate": 5e-6,
         "weight_decay": 0.1,
@@ -58,16 +54,13 @@ PRESETS: dict[str, dict[str, Any]] = {
 }
 
 
-def _batch_size(value: Any) -> Any:
-    if value in (None, "full") or (type(value) is int and value >= 1):
-        return value
-    raise ValueError(f"must be a whole number of at least 1, or 'full', not {value!r}")
+def _number_or(word: str, least: int) -> BeforeValidator:
+    def check(value: Any) -> Any:
+        if value in (None, word) or (type(value) is int and value >= least):
+            return value
+        raise ValueError(f"must be a whole number of at least {least}, or {word!r}, not {value!r}")
 
-
-def _hard_negatives(value: Any) -> Any:
-    if value == "all" or (type(value) is int and value >= 0):
-        return value
-    raise ValueError(f"must be a whole number of at least 0, or 'all', not {value!r}")
+    return BeforeValidator(check)
 
 
 class TrainConfig(BaseModel):
@@ -80,78 +73,42 @@ class TrainConfig(BaseModel):
         description="where training starts. model: the model as it is; idf: its token vectors "
         "weighted by idf of the training documents; auto: idf for static:minilm, else model",
     )
-    loss: Literal["mnrl", "cached-mnrl", "triplet", "margin", "listwise"] = Field(
-        "mnrl", description="see the table below"
-    )
+    loss: Literal["mnrl", "cached-mnrl"] = Field("mnrl", description="see the table below")
     temperature: float | None = Field(
         None,
         gt=0,
         allow_inf_nan=False,
-        description="scores are divided by it (all losses but triplet); none: 0.05 for cosines of "
-        "embedders, 1 for sparse encoders and late interaction, 0.1 for cross-encoders",
+        description="scores are divided by it; none: 0.05 for cosines of embedders, 1 for sparse "
+        "encoders and late interaction, 0.1 for cross-encoders",
     )
-    flops_document: float = Field(
-        3e-5, ge=0, description="of sparse encoders: weight of the FLOPS regulariser of documents"
-    )
-    flops_query: float = Field(5e-5, ge=0, description="the same, of queries")
-    margin: float = Field(0.2, ge=0, lt=2, description="of triplet and margin, in cosine")
-    batch_size: Annotated[int | Literal["full"] | None, BeforeValidator(_batch_size)] = Field(
+    batch_size: Annotated[int | Literal["full"] | None, _number_or("full", 1)] = Field(
         None,
         description="pairs a step; full: all of them; none: 128 for static embeddings, 64 for "
-        "other models",
-    )
-    mini_batch_size: int = Field(32, ge=1, description="texts a forward pass of cached-mnrl")
-    no_duplicates: bool = Field(
-        True,
-        description="of mnrl and cached-mnrl, for which the other documents of a batch are "
-        "negatives: no text of a pair occurs in another pair of its batch; batches may be smaller "
-        "and an epoch longer",
+        "other models. No text occurs twice in a batch, so batches may be smaller",
     )
     learning_rate: float | None = Field(
         None,
         gt=0,
         allow_inf_nan=False,
-        description="of Adam; none: 0.008 from idf, 0.002 for other static embeddings, 0.0002 for "
+        description="of AdamW; none: 0.008 from idf, 0.002 for other static embeddings, 0.0002 for "
         "lora, else 2e-05",
     )
     weight_decay: float = Field(0.0, ge=0, lt=1, description="of AdamW, but of biases and norms")
-    schedule: Literal["linear", "cosine", "constant"] = Field(
-        "linear",
-        description="linear, cosine or constant: how the learning rate falls after the warm-up",
-    )
-    accumulate: int = Field(
-        1, ge=1, description="batches whose gradients make one step; each has its own negatives"
-    )
-    gradient_checkpointing: bool = Field(
-        False, description="compute activations twice instead of keeping them: less memory, slower"
-    )
-    lora: int | None = Field(
-        None,
-        ge=1,
-        description="train adapters of this rank (LoRA) instead of the weights; they are merged "
-        "when saved. With dtype bf16 the weights are held in bf16",
-    )
-    lora_alpha: float | None = Field(
-        None,
-        gt=0,
-        allow_inf_nan=False,
-        description="adapters are scaled by lora_alpha / lora; none: twice lora",
-    )
-    lora_dropout: float = Field(0.0, ge=0, lt=1, description="of what goes into an adapter")
-    lora_targets: tuple[str, ...] = Field(
-        (),
-        description="layers with an adapter, by the ends of their names, as q_proj,v_proj; none: "
-        "all linear ones",
+    warmup_ratio: float = Field(
+        0.1, ge=0, lt=1, description="share of the steps over which the learning rate rises"
     )
     epochs: int = Field(1, ge=1, description="times that every pair is trained on")
     max_steps: int | None = Field(
         None, ge=1, description="as many steps, however many epochs that takes"
     )
-    warmup_ratio: float = Field(
-        0.1,
-        ge=0,
-        lt=1,
-        description="share of the steps over which the learning rate rises",
+    hard_negatives: Annotated[int | Literal["all"], _number_or("all", 0)] = Field(
+        "all", description="negatives a pair; all: the smallest number that a pair has"
+    )
+    query_prompt: str | None = Field(
+        None, description="before every query, in training and scoring; none: the model's own"
+    )
+    document_prompt: str | None = Field(
+        None, description="before every document, in training and scoring; none: the model's own"
     )
     max_length: int | None = Field(
         None,
@@ -164,60 +121,34 @@ class TrainConfig(BaseModel):
     matryoshka: tuple[Annotated[int, Field(ge=1)], ...] = Field(
         (), description="prefixes of the vector that are trained too, as 64,128"
     )
-    dtype: Literal["float32", "tf32", "bf16"] = Field(
+    lora: int | None = Field(
+        None,
+        ge=1,
+        description="train adapters of this rank (LoRA) on all linear layers instead of the "
+        "weights; they are merged when saved. With dtype bf16 the weights are held in bf16",
+    )
+    dtype: Literal["float32", "bf16"] = Field(
         "float32",
         description="of the products; weights are float32 whatever the checkpoint is in, but for "
         "lora with bf16, which holds them in bf16",
     )
-    attn_implementation: str | None = Field(
-        None, description="of transformers: sdpa, eager, flash_attention_2; none: its own choice"
+    gradient_checkpointing: bool = Field(
+        False, description="compute activations twice instead of keeping them: less memory, slower"
     )
-    trust_remote_code: bool = Field(False, description="run code that the model brings along")
-    query_prompt: str | None = Field(
-        None, description="before every query, in training and scoring; none: the model's own"
-    )
-    document_prompt: str | None = Field(
-        None, description="before every document, in training and scoring; none: the model's own"
-    )
-    seed: int = Field(42, ge=0, lt=2**32, description="of batches, dropout and the head")
     hold_out: float = Field(
         0.0,
         ge=0,
         lt=1,
         description="share of the queries kept for the held-out loss, whose best step is saved",
     )
-    early_stop: int = Field(
-        0, ge=0, description="stop after so many evaluations without a better one"
-    )
-    eval_every: int = Field(
-        0, ge=0, description="steps between two evaluations with checkpoint; 0: after every epoch"
-    )
-    hard_negatives: Annotated[int | Literal["all"], BeforeValidator(_hard_negatives)] = Field(
-        "all", description="negatives a pair; all: the smallest number that a pair has"
-    )
-
-    @property
-    def learns_from_hard_negatives(self) -> bool:
-        """Whether the loss is about hard negatives."""
-        return self.loss not in ("mnrl", "cached-mnrl")
+    seed: int = Field(42, ge=0, lt=2**32, description="of batches, dropout and the head")
 
     @model_validator(mode="after")
     def _fits_together(self) -> TrainConfig:
-        problems = []
-        if self.loss == "triplet" and self.hard_negatives == 0:
-            problems.append("loss triplet needs hard_negatives of at least 1")
-        of_adapters = ("lora_alpha", "lora_dropout", "lora_targets")
-        unused = [name for name in of_adapters if getattr(self, name)]
-        if unused and self.lora is None:
-            problems.append(f"{', '.join(unused)} needs lora, the rank of the adapters")
-        if self.early_stop and not self.hold_out:
-            problems.append("early_stop needs hold_out above 0: it watches the held-out loss")
         if self.dimension and max(self.matryoshka, default=0) > self.dimension:
-            problems.append(
+            raise ValueError(
                 f"matryoshka {max(self.matryoshka)} is above dimension {self.dimension}"
             )
-        if problems:
-            raise ValueError("; ".join(problems))
         return self
 
 
@@ -254,42 +185,34 @@ def make_config(preset: str | None = None, changes: Mapping[str, Any] | None = N
 class TrainingRun:
     """The record of a training.
 
-    `path`: the model's folder. `history`: one entry an evaluation, in order: when (before, idf,
-    during, after), step, epoch, loss (mean training loss since the entry before), held_out_loss
-    (both None where there is none) and scores (what was evaluated; empty at the last planned step,
-    whose model is scored as saved, after). `losses`: the curve, (step, mean loss since the point
-    before). `steps`: taken, of `planned`; `best_step`: the one whose weights are saved. `pairs`,
-    `held_out_pairs`: to train on and held out; `seen`: of `pairs`, those that a step took.
-    `hard_negatives`: used of every pair. `prompts`: those of "query" and "document".
-    `weights_dtype`, `dtype`: of the trained weights, and of the
-    products, as seen in the model. `loss`: by which it was trained. `start`: how idf was counted,
-    "" where training began with the model as it is. `max_length`: tokens a text that are read in
-    "training" and as "saved", None for all. `cut`: the positives that are longer than training
-    reads, see `models.cut_share`.
-    `collapse`: how it failed, "" if it did not. `seconds`: of training, without evaluations.
-    `processes`: that trained together, each on its device.
-    `repeated`: it had been finished before, and nothing was done.
+    `path`: the model's folder. `scores`: of the model "before" training, with token vectors
+    weighted by "idf" alone, and "after"; empty where nothing was evaluated. `losses`, `held_out`:
+    curves of the training loss and of the held-out loss, (step, mean loss since the point before).
+    `steps`: taken; `best_step`: the one whose weights are saved. `pairs`, `held_out_pairs`: to
+    train on and held out; `seen`: of `pairs`, those that a step took. `hard_negatives`: used of
+    every pair. `prompts`: those of "query" and "document". `weights_dtype`: of the trained weights.
+    `start`: how idf was counted, "" where training began with the model as it is. `max_length`:
+    tokens a text that are read in "training" and as "saved", None for all. `collapse`: how it
+    failed, "" if it did not. `seconds`: of training, without saving. `processes`: that trained
+    together, each on its device. `repeated`: it had been finished before, and nothing was done.
     """
 
     path: Path
-    history: list[dict[str, Any]] = field(default_factory=list)
+    scores: dict[str, dict[str, float]] = field(default_factory=dict)
     losses: list[tuple[int, float]] = field(default_factory=list)
+    held_out: list[tuple[int, float]] = field(default_factory=list)
     seconds: float = 0.0
     steps: int = 0
-    planned: int = 0
     best_step: int = 0
     pairs: int = 0
     held_out_pairs: int = 0
     seen: int = 0
     device: str = "cpu"
-    dtype: str = "float32"
     weights_dtype: str = "float32"
-    loss: str = "mnrl"
     hard_negatives: int = 0
     prompts: dict[str, str] = field(default_factory=dict)
     start: str = ""
     max_length: dict[str, int | None] = field(default_factory=dict)
-    cut: dict[str, float] = field(default_factory=dict)
     collapse: str = ""
     processes: int = 1
     repeated: bool = False
@@ -301,58 +224,6 @@ class TrainingRun:
     def devices(self) -> str:
         """As "cuda", or "4 x cuda"."""
         return self.device if self.processes == 1 else f"{self.processes} x {self.device}"
-
-    def scores(self, when: str) -> dict[str, float]:
-        """The scores "before", of "idf" alone, or "after"; empty where nothing was evaluated."""
-        return next((dict(e["scores"]) for e in self.history if e["when"] == when), {})
-
-    def evaluated(self) -> list[dict[str, Any]]:
-        """The entries during training."""
-        return [entry for entry in self.history if entry["when"] == "during"]
-
-    def best(self) -> int:
-        """The evaluated step of the least held-out loss, the first of equals; else the last."""
-        entries = self.evaluated()
-        if not self.held_out_pairs:
-            return int(entries[-1]["step"])
-        return int(min(entries, key=lambda entry: entry["held_out_loss"])["step"])
-
-    def waited(self) -> int:
-        """Evaluations since the best one."""
-        best = self.best()
-        return sum(entry["step"] > best for entry in self.evaluated())
-
-    def note(
-        self,
-        when: str,
-        step: int,
-        ends: Sequence[int],
-        scores: Mapping[str, float],
-        held_out_loss: float | None = None,
-    ) -> None:
-        """Add an evaluation; `ends`: the last step of each epoch."""
-        epoch = bisect_left(ends, step)
-        begin = ends[epoch - 1] if epoch else 0
-        self.history.append(
-            {
-                "when": when,
-                "step": step,
-                "epoch": epoch + (step - begin) / (ends[epoch] - begin),
-                "loss": self._mean_loss(step) if when == "during" else None,
-                "held_out_loss": held_out_loss,
-                "scores": {name: float(score) for name, score in scores.items()},
-            }
-        )
-
-    def _mean_loss(self, step: int) -> float:
-        """Over the steps since the last evaluation; the points of the curve are means already."""
-        before = since = int(self.history[-1]["step"])
-        total = 0.0
-        for at, loss in self.losses:
-            if at > since:
-                total += loss * (at - before)
-                before = at
-        return total / (step - since)
 
 
 def folder_hash(folder: Path, without: str = "") -> str | None:
@@ -376,6 +247,12 @@ _OWN = ("training.json", "checkpoints", "model")
 _RESULTS = ("identity.json", "views.json", "model", "scores")  # files and folders, with digests
 
 
+def begun(out: Path) -> bool:
+    """Whether a folder holds a training that has come to its first checkpoint, or to its end."""
+    finished = (out / "training.json").is_file() and (out / "model").is_dir()
+    return finished or any(out.glob("checkpoints/*/whole.json"))
+
+
 def claim_folder(out: Path, identity: dict[str, Any]) -> bool:
     """Take `out` for a training, and say whether it holds this one, finished.
 
@@ -385,14 +262,13 @@ def claim_folder(out: Path, identity: dict[str, Any]) -> bool:
     """
     make_folder(out)
     path = out / "identity.json"
-    finished = (out / "training.json").is_file() and (out / "model").is_dir()
-    begun = any(out.glob("checkpoints/*/progress.json")) or finished
     if not path.is_file() and any((out / name).exists() for name in _OWN):
         raise UsageError(
             f"{out} holds a model or checkpoints that no training of retgen wrote; they would be "
             "replaced. Choose another folder."
         )
-    if not begun:
+    if not begun(out):
+        shutil.rmtree(out / "scores", ignore_errors=True)
         write_file(path, dump_json(identity))
         return False
     stored = read_own(path, "config", "pairs")
@@ -409,7 +285,7 @@ def claim_folder(out: Path, identity: dict[str, Any]) -> bool:
             f"{out} holds another training; what differs: {', '.join(differing)}. Choose another "
             "folder, or start it anew with --fresh."
         )
-    return finished
+    return (out / "training.json").is_file() and (out / "model").is_dir()
 
 
 def read_own(path: Path, *keys: str) -> Any:
@@ -472,7 +348,7 @@ def discard(out: Path) -> None:
     """Remove a training; the files of anything else are left for `claim_folder` to refuse."""
     if (out / "identity.json").is_file():
         (out / "training.json").unlink(missing_ok=True)  # first, for it says finished
-        for name in ("checkpoints", "model", ".model.partial"):
+        for name in ("checkpoints", "model", "scores", ".model.partial"):
             shutil.rmtree(out / name, ignore_errors=True)
         (out / "identity.json").unlink()
 

@@ -6,10 +6,10 @@ import contextlib
 import errno
 import math
 import os
-import random
 import shutil
 import warnings
 from collections.abc import Iterator, Mapping, Sequence, Set
+from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
@@ -20,43 +20,73 @@ from sentence_transformers import SentenceTransformer
 from sentence_transformers.base.modules import Dense
 from sentence_transformers.sentence_transformer.modules import Normalize, StaticEmbedding
 from tokenizers import Tokenizer
-from transformers.tokenization_utils_base import VERY_LARGE_INTEGER
 
 from retgen.errors import RetgenError, UsageError
-from retgen.evaluation.training import distributed
 from retgen.evaluation.training.config import TrainConfig, TrainingRun
 from retgen.evaluation.training.pairs import Pairs
 from retgen.markdown import escape_markdown, markdown_table
-from retgen.search.embedders.base import length_limit
 from retgen.search.embedders.devices import choose_device
 from retgen.search.embedders.loading import out_of_memory, prompts_of
 from retgen.version import __version__
 from retgen.write import os_errors, write_file
 
+# --- several processes, one a device, that torchrun starts ---
+
+_PATIENCE = timedelta(days=7)  # processes wait while rank 0 scores
+
+
+def ranks() -> int:
+    """How many processes train together."""
+    return int(os.environ.get("WORLD_SIZE", "1"))
+
+
+def rank() -> int:
+    """Which of them this one is, from 0, which alone scores and writes."""
+    return int(os.environ.get("RANK", "0"))
+
+
+def join_processes(device: str) -> None:
+    """Connect this process with the others, where torchrun started several.
+
+    Raises `UsageError` for fewer GPUs than processes on this machine.
+    """
+    if ranks() == 1:
+        return
+    from accelerate import PartialState  # type: ignore[import-untyped]
+
+    for name in ("torch", "accelerate", "sentence_transformers"):  # which speak to one another
+        warnings.filterwarnings("ignore", category=FutureWarning, module=name)
+    place, count = int(os.environ.get("LOCAL_RANK", "0")), torch.cuda.device_count()
+    if device == "cuda" and place >= count:
+        raise UsageError(
+            f"process {place + 1:,} of this machine has no GPU: there are {count:,}. Start fewer "
+            "(--nproc-per-node)"
+        )
+    PartialState(cpu=device == "cpu", timeout=_PATIENCE)
+
+
+def wait_for_all() -> None:
+    """Wait at a barrier for all processes."""
+    if ranks() > 1:
+        torch.distributed.barrier()
+
+
+# --- models before and after ---
+
 
 def check_fit(model: SentenceTransformer, config: TrainConfig) -> None:
     """Raise `UsageError` where model and configuration do not fit."""
-    first = model[0]
-    if isinstance(first, StaticEmbedding) and config.loss == "cached-mnrl":
+    static = isinstance(model[0], StaticEmbedding)
+    if static and config.loss == "cached-mnrl":
         raise UsageError(
             "cached-mnrl cuts batches into mini-batches, which a static embedding cannot do. Take "
             "mnrl: such a model needs so little memory that a batch may be the full data set."
         )
-    if distributed.ranks() > 1:
-        if isinstance(first, StaticEmbedding):
-            raise UsageError(
-                "a static embedding trains on one processor: start it without torchrun"
-            )
-        if config.loss in ("margin", "listwise"):
-            raise UsageError(
-                f"loss {config.loss} compares the documents of one process. Take mnrl or "
-                "cached-mnrl, or start it without torchrun"
-            )
-    network = getattr(first, "auto_model", None)
-    for option in ("lora", "gradient_checkpointing", "weight_decay"):
+    network = getattr(model[0], "auto_model", None)
+    for option in ("lora", "gradient_checkpointing", "weight_decay", "max_length"):
         if getattr(config, option) and network is None:
             raise UsageError(f"{option} is for transformers, which the model is not. Leave it out")
-    if config.init == "idf" and not isinstance(first, StaticEmbedding):
+    if config.init == "idf" and not static:
         raise UsageError(
             "init idf weights the token vectors of a static embedding, which the model is not. "
             "Take init=model"
@@ -73,31 +103,6 @@ def check_fit(model: SentenceTransformer, config: TrainConfig) -> None:
         raise UsageError(
             f"matryoshka {max(config.matryoshka)} is above the {width} dimensions of the model"
         )
-
-
-def batch_sizes(batches: Sequence[Sequence[int]], config: TrainConfig) -> list[float]:
-    """Pairs a batch, of each step; the geometric mean where a step takes several."""
-    logs = [math.log(len(one)) for one in batches]
-    steps = [logs[i : i + config.accumulate] for i in range(0, len(logs), config.accumulate)]
-    return [math.exp(sum(one) / len(one)) for one in steps]
-
-
-def reading_limit(model: Any) -> int | None:
-    """Tokens of a text that a model reads; None where that has no limit."""
-    if isinstance(model[0], StaticEmbedding):
-        truncation = model[0].tokenizer.truncation
-        return None if truncation is None else int(truncation["max_length"])
-    return length_limit(model)
-
-
-def limit_reading(model: SentenceTransformer, tokens: int | None) -> None:
-    """Let a model read so many tokens of a text, in place."""
-    if not isinstance(model[0], StaticEmbedding):
-        model.max_seq_length = VERY_LARGE_INTEGER if tokens is None else tokens
-    elif tokens is None:
-        model[0].tokenizer.no_truncation()
-    else:
-        model[0].tokenizer.enable_truncation(tokens)
 
 
 def add_head(model: SentenceTransformer, config: TrainConfig) -> None:
@@ -128,32 +133,36 @@ def keep_few_activations(model: SentenceTransformer) -> None:
     (enable or network.gradient_checkpointing_enable)({"use_reentrant": False})
 
 
-_SAMPLE = 2000  # positives whose tokens are counted
-
-
-def cut_share(
-    model: SentenceTransformer, texts: Sequence[str], limit: int | None
-) -> dict[str, float]:
-    """Of some texts, the share that is longer than `limit` tokens, and of tokens beyond it.
-
-    {"texts", "tokens"}; empty where nothing is cut off, or the tokenizer does not tell.
+def add_adapters(model: SentenceTransformer, config: TrainConfig) -> None:
+    """Put the adapters of a configuration into a transformer in place, if it has some (LoRA, arXiv
+    2106.09685); all other weights of its body stay as they are from here on.
     """
-    tokenizer: Any = model.tokenizer
-    backend = getattr(tokenizer, "backend_tokenizer", tokenizer)
-    if limit is None or not hasattr(backend, "to_str"):
-        return {}
-    distinct = list(dict.fromkeys(texts))
-    sample = distinct[:: math.ceil(len(distinct) / _SAMPLE)]
-    plain = Tokenizer.from_str(backend.to_str())
-    plain.no_truncation()
-    plain.no_padding()
-    marked = not isinstance(model[0], StaticEmbedding)  # whose texts begin and end unmarked
-    encoded = plain.encode_batch(sample, add_special_tokens=marked)
-    lengths = np.array([len(one.ids) for one in encoded])
-    beyond = np.maximum(lengths - limit, 0)
-    if not beyond.any():
-        return {}
-    return {"texts": float((beyond > 0).mean()), "tokens": float(beyond.sum() / lengths.sum())}
+    if config.lora is None:
+        return
+    try:
+        from peft import LoraConfig, inject_adapter_in_model
+    except ImportError as error:
+        raise UsageError("lora needs PEFT: pip install 'retgen[eval]'") from error
+    network: Any = model[0].auto_model
+    wanted = LoraConfig(r=config.lora, lora_alpha=2 * config.lora, target_modules="all-linear")
+    with torch.random.fork_rng():
+        torch.manual_seed(config.seed)
+        inject_adapter_in_model(wanted, network)
+    body = {id(one) for one in network.base_model.parameters()}
+    for one in network.parameters():  # a head, which may be a random one
+        if id(one) not in body:
+            one.requires_grad_(True)
+
+
+def merge_adapters(model: SentenceTransformer) -> None:
+    """Add adapters to the weights they stand beside, in place: the model is a plain one again."""
+    from peft.tuners.lora import LoraLayer
+
+    for name, layer in list(model.named_modules()):
+        if isinstance(layer, LoraLayer):
+            layer.merge()
+            parent, _, own = name.rpartition(".")
+            setattr(model.get_submodule(parent), own, layer.get_base_layer())
 
 
 def pick_device(device: str | None, dtype: str) -> str:
@@ -165,9 +174,8 @@ def pick_device(device: str | None, dtype: str) -> str:
     if device is not None and ":" in device:
         raise UsageError(f"--device {device}: say cuda, and which one by CUDA_VISIBLE_DEVICES")
     device = choose_device(device)
-    # the same generations of GPUs have both
-    gpu = device == "cuda" and torch.cuda.is_bf16_supported(False)
-    if dtype != "float32" and not gpu and (device, dtype) != ("cpu", "bf16"):
+    able = device == "cpu" or (device == "cuda" and torch.cuda.is_bf16_supported(False))
+    if dtype != "float32" and not able:
         raise UsageError(
             f"dtype {dtype} needs a GPU that computes in it, and {device} is none. Take float32."
         )
@@ -186,41 +194,6 @@ def weights_dtype(model: Any) -> str:
     """What the weights are in."""
     result = {str(one.dtype).removeprefix("torch.") for one in model.parameters()}
     return " and ".join(sorted(result))
-
-
-@contextlib.contextmanager
-def products_dtype(model: Any) -> Iterator[set[str]]:
-    """What the products of a model were in while it was trained, as seen at its first layer that
-    multiplies (of word vectors, at their sums).
-    """
-    seen: set[str] = set()
-    layers = [
-        one
-        for kind in (torch.nn.Linear, torch.nn.EmbeddingBag)
-        for one in model.modules()
-        if isinstance(one, kind)
-    ]
-
-    def look(module: torch.nn.Module, _: Any, output: torch.Tensor) -> None:
-        if module.training:
-            seen.add(str(output.dtype).removeprefix("torch."))
-
-    hooks = [one.register_forward_hook(look) for one in layers[:1]]
-    try:
-        yield seen
-    finally:
-        for hook in hooks:
-            hook.remove()
-
-
-@contextlib.contextmanager
-def same_random_state() -> Iterator[None]:
-    """Put the global random states back as they were."""
-    python, numpy = random.getstate(), np.random.get_state()
-    with torch.random.fork_rng():
-        yield
-    random.setstate(python)
-    np.random.set_state(numpy)
 
 
 def weight_by_idf(model: SentenceTransformer, pairs: Pairs) -> str:
@@ -268,7 +241,7 @@ def document_frequencies(tokenizer: Tokenizer, pairs: Pairs) -> tuple[NDArray[np
     return counts, len(texts)
 
 
-ALIKE_OF = 64  # texts whose vectors are compared
+ALIKE_OF = 8  # queries, and documents, whose scores are compared
 _GUESSING = 0.99  # of the loss of guessing: what counts as no better
 _LEAST_STEPS = 5  # steps that are looked at: fewer may be hard ones
 
@@ -276,15 +249,15 @@ _LEAST_STEPS = 5  # steps that are looked at: fewer may be hard ones
 def collapse(
     trained: TrainingRun,
     config: TrainConfig,
-    batches: Sequence[float],
+    batches: Sequence[int],
     failure: str,
     compared: int | None = None,
 ) -> str:
-    """How a training collapsed (its loss is that of guessing, or its vectors are all alike), and
+    """How a training collapsed (its loss is that of guessing, or its scores are all alike), and
     what to try; "" for one that did not.
 
-    `batches`: their sizes, see `batch_sizes`, none for a loss that is not over their documents;
-    `failure`: what the trained model shows, or ""; `compared`: see `Kind`.
+    `batches`: their sizes, none for a loss that is not over their documents; `failure`: what the
+    trained model shows, or ""; `compared`: see `Kind`.
     """
     guessing = _loss(trained, config, batches, compared) if batches else []
     found = [*guessing, *([failure] if failure else [])]
@@ -306,17 +279,22 @@ _FEW = 32  # pairs a batch: a quarter of that is called too few
 
 
 def few_to_compare(
-    trained: TrainingRun, config: TrainConfig, pairs: Pairs, batches: Sequence[Set[int]]
+    trained: TrainingRun,
+    config: TrainConfig,
+    rows: Sequence[Mapping[str, str]],
+    batches: Sequence[Set[int]],
 ) -> str:
     """Say that batches held too few pairs to compare a query with other documents; "" if not.
 
-    `batches`: numbers of the pairs in each. Hard negatives are compared in every batch.
+    `batches`: which `rows` stand in each. Hard negatives are compared in every batch.
     """
     if trained.hard_negatives:
         return ""
     # pairs of the same query, or of the same document, are not negatives of one another
-    texts = (pairs.anchors, pairs.positives)
-    sizes = [min(len({of[i] for i in batch}) for of in texts) for batch in batches]
+    sizes = [
+        min(len({rows[i][column] for i in batch}) for column in ("anchor", "positive"))
+        for batch in batches
+    ]
     ones, mean = sizes.count(1), sum(sizes) / len(sizes)
     wanted = trained.pairs if config.batch_size == "full" else int(config.batch_size or 1)
     if 2 * ones > len(sizes):
@@ -328,25 +306,22 @@ def few_to_compare(
         return ""
     if wanted == 1:
         return f"{found}. Raise batch_size"
-    rule = " (no_duplicates)" if config.no_duplicates else ""
     return (
-        f"{found}. Pairs with the same query or document are no negatives of one another{rule}: "
-        "train on pairs of more queries and documents, or on hard negatives"
+        f"{found}. Pairs with the same query or document are no negatives of one another: train on "
+        "pairs of more queries and documents, or on hard negatives"
     )
 
 
 def _loss(
-    trained: TrainingRun, config: TrainConfig, batches: Sequence[float], compared: int | None
+    trained: TrainingRun, config: TrainConfig, batches: Sequence[int], compared: int | None
 ) -> list[str]:
     """Looks at the last quarter of the steps, each point of the curve against its own batches."""
-    if config.loss not in ("mnrl", "cached-mnrl"):
-        return []
     begins = [0, *(step for step, _ in trained.losses)]
     last = begins[-1]
     since = max((one for one in begins if one <= last - max(_LEAST_STEPS, last // 4)), default=last)
     scale, own = max(1, len(config.matryoshka)), 1 + trained.hard_negatives
 
-    def documents(pairs: float) -> float:
+    def documents(pairs: int) -> int:
         return pairs * own if compared is None else own + min(compared, pairs - 1)
 
     loss = guess = 0.0
@@ -387,22 +362,12 @@ def saving(folder: Path) -> Iterator[None]:
 _FULL = 1 << 20  # bytes: a file that could not be written has left less
 
 
-@contextlib.contextmanager
-def deterministic(device: str) -> Iterator[None]:
-    """Deterministic kernels on a GPU, where there are any; a CPU needs nothing."""
-    if device != "cuda":
-        yield
-        return
-    before = torch.are_deterministic_algorithms_enabled()
-    warn = torch.is_deterministic_algorithms_warn_only_enabled()
-    os.environ.setdefault("CUBLAS_WORKSPACE_CONFIG", ":4096:8")  # cuBLAS asks for it
-    with warnings.catch_warnings():
+def be_deterministic(device: str) -> None:
+    """Choose deterministic kernels on a GPU, where there are any; a CPU needs nothing."""
+    if device == "cuda":
+        os.environ.setdefault("CUBLAS_WORKSPACE_CONFIG", ":4096:8")  # cuBLAS asks for it
         warnings.filterwarnings("ignore", message=".*deterministic")
         torch.use_deterministic_algorithms(True, warn_only=True)
-        try:
-            yield
-        finally:
-            torch.use_deterministic_algorithms(before, warn_only=warn)
 
 
 def extend_card(
@@ -432,10 +397,10 @@ def extend_card(
             names=2,
         ),
     ]
-    if after := scores["after"]:
+    if after := scores.get("after"):
         named = {"before": "before", "idf": "idf alone", "after": "after"}
-        shown = {named[when]: of for when, of in scores.items() if of}
-        rows = [[k, *(_score(of.get(k)) for of in shown.values())] for k in after]
+        shown = {text: scores[when] for when, text in named.items() if scores.get(when)}
+        rows = [[name, *(f"{of[name]:.4f}" for of in shown.values())] for name in after]
         lines.append(markdown_table(["measure", *shown], rows))
     path = folder / "README.md"
     text = path.read_text("utf-8") if path.is_file() else "---\n---\n"
@@ -446,7 +411,3 @@ def _cell(value: Any) -> str:
     if isinstance(value, list):
         return ", ".join(map(str, value)) or "none"
     return "none" if value is None else str(value)
-
-
-def _score(value: float | None) -> str:
-    return "" if value is None else f"{value:.4f}"

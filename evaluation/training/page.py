@@ -7,7 +7,6 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from retgen.evaluation.scoring.panels import (
-    baseline_levels,
     bound_rows,
     differences_panel,
     p_value,
@@ -40,7 +39,7 @@ def _scores(result: Training, scored: ScoredSet) -> list[Panel]:
     systems = {BEFORE: scored.scores(result.trained, BEFORE)}
     if idf := scored.scores(result.trained, IDF):
         systems[IDF] = idf
-    systems[AFTER] = result.scores(scored)
+    systems[AFTER] = scored.scores(result.trained, AFTER)
     deployed = [BM25, *(fused(name) for name in (BEFORE, IDF, AFTER))]
     systems |= {name: scored.beside[name] for name in deployed if name in scored.beside}
     rows = [
@@ -93,7 +92,7 @@ def sentences(result: Training) -> list[str]:
     message += [_change(result, scored) for scored in result.scored_sets]
     scored = result.scored_sets[0]
     measure = scored.primary
-    after = result.scores(scored)[measure]
+    after = scored.scores(result.trained, AFTER)[measure]
     message.append(
         f"After training it is {against(scored.baselines, scored.ceiling, measure, after)}."
     )
@@ -103,7 +102,10 @@ def sentences(result: Training) -> list[str]:
 
 def _change(result: Training, scored: ScoredSet) -> str:
     measure = scored.primary
-    before, after = scored.scores(result.trained, BEFORE)[measure], result.scores(scored)[measure]
+    before, after = (
+        scored.scores(result.trained, BEFORE)[measure],
+        scored.scores(result.trained, AFTER)[measure],
+    )
     where = "the test set" if scored.role == "test" else "the data set outside"
     text = (
         f"{measure} on {where} {scored.collection.name} is {before:.4f} before and {after:.4f} "
@@ -135,10 +137,9 @@ def _how(result: Training) -> str:
     read = " and ".join(f"{tokens[when]} {where}" for when, where in _READ.items())
     prompts = "; ".join(f"{kind} prompt {text!r}" for kind, text in run.prompts.items() if text)
     adapters = "" if (rank := result.config.lora) is None else f"adapters of rank {rank}, merged; "
-    cached = "" if run.loss == result.config.loss else f"{run.loss}, as a batch did not fit; "
     return (
-        f"{start}; {adapters}{cached}{negatives}; {prompts or 'no prompts'}; tokens read per text: "
-        f"{read}; weights {run.weights_dtype}, products {run.dtype}"
+        f"{start}; {adapters}{negatives}; {prompts or 'no prompts'}; tokens read per text: "
+        f"{read}; weights {run.weights_dtype}, products {result.config.dtype}"
     )
 
 
@@ -148,8 +149,8 @@ def _trained(result: Training) -> str:
     best = f", saved is step {run.best_step:,}" if run.best_step != run.steps else ""
     took = "finished before: nothing to do" if run.repeated else f"{run.seconds:.1f} s"
     return (
-        f"{result.model}: trained on {run.pairs_seen()} pairs{held}, {run.steps:,} steps of "
-        f"{run.planned:,}{best} on {run.devices()}; {took}"
+        f"{result.model}: trained on {run.pairs_seen()} pairs{held}, {run.steps:,} steps{best} on "
+        f"{run.devices()}; {took}"
     )
 
 
@@ -180,8 +181,7 @@ def _sections(result: Training) -> Iterator[Section]:
             "intervals.",
         ],
         [panel for scored in scored_sets for panel in _scores(result, scored)],
-        [_by_step(result, scored_sets[0])],
-        result.notes(),
+        notes=result.notes(),
     )
     tables = [
         differences_panel(
@@ -223,43 +223,11 @@ def _sections(result: Training) -> Iterator[Section]:
     )
 
 
-def _by_step(result: Training, scored: ScoredSet) -> Lines:
-    """Test scores at every evaluation; the last planned step is scored as saved."""
-    chosen = scored.primary
-    names = [chosen, *(name for name in scored.measures.names if name != chosen)][:4]
-    points: dict[str, list[tuple[float, float]]] = {name: [] for name in names}
-    for entry in result.trained.history:
-        for name in names:
-            value = entry["scores"].get(f"test {name}")
-            if value is not None:
-                points[name].append((float(entry["step"]), value))
-    curves = [Line(name, [x for x, _ in of], [y for _, y in of]) for name, of in points.items()]
-    levels = [
-        level._replace(name=f"{chosen}, {level.name}")
-        for level in baseline_levels(scored.baselines, chosen)
-    ]
-    return Lines(
-        file="scores",
-        title=f"Scores by step: {scored.collection.name}",
-        curves=curves,
-        levels=levels,
-        x="training steps",
-        y="score",
-        fraction=True,
-        caption="Scores of the test set on the way.",
-    )
-
-
 def _losses(result: Training) -> Lines:
     losses = result.trained.losses
     curves = [Line("training loss", [float(s) for s, _ in losses], [v for _, v in losses])]
-    held = [
-        (float(entry["step"]), entry["held_out_loss"])
-        for entry in result.trained.evaluated()
-        if entry["held_out_loss"] is not None
-    ]
-    if held:
-        curves.append(Line("held-out loss", [s for s, _ in held], [v for _, v in held]))
+    if held := result.trained.held_out:
+        curves.append(Line("held-out loss", [float(s) for s, _ in held], [v for _, v in held]))
     return Lines(
         file="loss",
         title="Loss",

@@ -20,7 +20,7 @@ import orjson
 from retgen.data import Dataset, check_files, open_dataset, pair_tables, training_pairs
 from retgen.errors import DatasetError, UsageError
 from retgen.messages import did_you_mean
-from retgen.search.collection import Collection
+from retgen.search.collection import Collection, which_split
 
 
 @dataclass(frozen=True)
@@ -210,14 +210,8 @@ def _text(texts: dict[str, Any], doc_id: str) -> str:
 def _split(dataset: Dataset, path: Path, wanted: str | None) -> str:
     if not dataset.qrels:
         raise DatasetError(f"{path} holds no training pairs and no qrels, so nothing to train on")
-    if wanted is None:
-        return next((s for s in ("train", "test") if s in dataset.qrels), next(iter(dataset.qrels)))
-    if wanted not in dataset.qrels:
-        raise UsageError(
-            f"{path} has no qrels of split {wanted!r}{did_you_mean(wanted, dataset.qrels) or '.'} "
-            f"Splits: {', '.join(dataset.qrels)}"
-        )
-    return wanted
+    first = "train" if "train" in dataset.qrels else None
+    return which_split(dataset, path, wanted or first)
 
 
 def shared_pairs(pairs: Pairs, collection: Collection) -> int:

@@ -17,40 +17,28 @@ from retgen.evaluation.training.scored_set import AFTER, BEFORE, BM25, IDF, Scor
 class Training:
     """What `train` did and found.
 
-    `config`: with the first seed; `runs`: one a seed. `data`: see `data_facts`. `short`: trained
-    with the preset cpu, which nobody asked for. `shared`: how many of the pairs are pairs of the
-    test set too.
+    `data`: see `data_facts`. `short`: trained with the preset cpu, which nobody asked for.
+    `shared`: how many of the pairs are pairs of the test set too.
     """
 
     folder: Path
     model: str
     pairs: Pairs
     config: TrainConfig
-    runs: list[TrainingRun]
+    trained: TrainingRun
     scored_sets: list[ScoredSet]
     command: str
     data: dict[str, Any] = field(default_factory=dict)
     short: bool = False
     shared: int = 0
 
-    @property
-    def trained(self) -> TrainingRun:
-        """The training with the first seed."""
-        return self.runs[0]
-
-    def scores(self, scored: ScoredSet) -> dict[str, float]:
-        """Measure to score after training, the mean over the seeds."""
-        rows = [scored.scores(run, AFTER) for run in self.runs]
-        return {name: sum(row[name] for row in rows) / len(rows) for name in rows[0]}
-
     def findings(self) -> list[str]:
         """What training adds over idf and to BM25, and what a data set cannot show."""
         return [text for scored in self.scored_sets for text in findings(scored)]
 
     def warnings(self) -> list[str]:
-        """How trainings failed that came to their end, and what they did not read."""
-        failed = [run.collapse for run in self.runs if run.collapse]
-        return [*failed, *_unread(self.trained)]
+        """How a training failed that came to its end."""
+        return [self.trained.collapse] if self.trained.collapse else []
 
     def notes(self) -> list[str]:
         """What a reader of the scores must know."""
@@ -71,13 +59,6 @@ class Training:
         if len(self.scored_sets) == 1:
             notes.append("outside: not measured (--outside PATH or mteb:NAME measures it)")
         notes += [f"{scored.label}: {scored.note}" for scored in self.scored_sets if scored.note]
-        seeds = len(self.runs)
-        if seeds > 1:
-            first = self.config.seed
-            notes.append(
-                f"scores after training are means over {seeds} seeds ({first} to "
-                f"{first + seeds - 1}); intervals are over queries"
-            )
         notes += [
             f"{scored.collection.name}: {scored.seen[0]:,} of its {scored.collection.documents:,} "
             f"documents and {scored.seen[1]:,} of its {len(scored.collection.queries):,} queries "
@@ -105,20 +86,18 @@ class Training:
             "pairs_of_the_test_view": self.shared,
             "start": run.start or None,
             "max_length": run.max_length,
-            "positives_cut": run.cut or None,
             "steps": run.steps,
             "best_step": run.best_step,
             "seconds": run.seconds,
             "device": run.device,
-            "dtype": run.dtype,
+            "dtype": self.config.dtype,
             "weights_dtype": run.weights_dtype,
             "config": self.config.model_dump(mode="json"),
-            "seeds": [self.config.seed + i for i in range(len(self.runs))],
             "findings": self.findings(),
             "test": None,
             "outside": {},
-            "history": run.history,
             "losses": run.losses,
+            "held_out_losses": run.held_out,
             "warnings": self.warnings(),
             "notes": self.notes(),
         }
@@ -130,7 +109,7 @@ class Training:
                 "queries_trained_on": scored.seen[1],
                 "before": scored.scores(run, BEFORE),
                 "idf": scored.scores(run, IDF) or None,
-                "after": self.scores(scored),
+                "after": scored.scores(run, AFTER),
                 "beside": scored.beside,
                 "against": [one._asdict() for one in scored.against],
                 "ceiling": scored.ceiling,
@@ -143,21 +122,6 @@ class Training:
             else:
                 shown["outside"][scored.collection.name] = scores
         return shown
-
-
-_UNREAD = 0.1  # of the positives: from here on it is said
-
-
-def _unread(run: TrainingRun) -> list[str]:
-    """Whether much of the positives stands behind what training reads."""
-    if run.cut.get("texts", 0.0) < _UNREAD:
-        return []
-    return [
-        f"{run.cut['texts']:.0%} of the positives are longer than the "
-        f"{run.max_length['training']:,} tokens that training reads, and {run.cut['tokens']:.0%} "
-        "of their tokens stand behind them; cut documents into passages, raise max_length, or take "
-        "a model that reads more"
-    ]
 
 
 CEILING = 0.9  # of the best reachable: BM25 leaves too little room above it

@@ -1,4 +1,4 @@
-"""A data set that a model is scored on, before, during and after its training, and its scores.
+"""A data set that a model is scored on, before and after its training, and its scores.
 
 scores/
   SET_WHEN.npy          values query by query, (queries, measures)
@@ -98,7 +98,7 @@ class ScoredSet:
 
     def scores(self, trained: TrainingRun, when: str) -> dict[str, float]:
         """Measure to score before or after a training."""
-        result = trained.scores(when)
+        result = trained.scores.get(when, {})
         keys = {name: f"{self.label} {name}" for name in self.measures.names}
         return {name: result[key] for name, key in keys.items() if key in result}
 
@@ -139,88 +139,68 @@ def paired_differences(
     }
 
 
-class Lexical:
-    """BM25's rankings of data sets, deep enough to be fused, each made once."""
-
-    def __init__(self, progress: Progress) -> None:
-        self._progress = progress
-        self._rankings: dict[str, Rankings] = {}
-
-    def rankings(self, scored: ScoredSet) -> Rankings:
-        if scored.label not in self._rankings:
-            deep = _deep(scored)
-            *_, ranked = rank_corpus(
-                retriever(BM25, Options()), scored.collection, deep, self._progress
-            )
-            self._rankings[scored.label] = ranked.rankings
-        return self._rankings[scored.label]
-
-    def values(self, scored: ScoredSet) -> Values:
-        """Its scores query by query."""
-        return _values(scored, self.rankings(scored))
-
-
 class Scorer:
-    """Scores a model on the data sets; outside ones, and fusions, not during the training.
+    """Scores systems on data sets, each of a model's scores kept on disk, query by query.
 
-    `before`: values of the model as it was, by file name, which all seeds share.
+    A model that a killed training has scored already is not scored again.
     """
 
     def __init__(
-        self,
-        scored_sets: Sequence[ScoredSet],
-        folder: Path,
-        model: str,
-        lexical: Lexical,
-        before: dict[str, Values],
+        self, scored_sets: Sequence[ScoredSet], folder: Path, model: str, progress: Progress
     ) -> None:
         self._scored_sets, self._folder, self._model = scored_sets, folder, model
-        self._lexical, self._before = lexical, before
+        self._progress = progress
+        self._lexical: dict[str, Rankings] = {}
 
     def __call__(self, model: BaseModel, when: str) -> dict[str, float]:
+        """Means of a model, by the label of a data set and the measure."""
         from retgen.evaluation.training.kinds import split_name
 
-        result: dict[str, float] = {}
+        kind, result = split_name(self._model)[0], dict[str, float]()
+        # embeddings of the model as it was stay on disk: others score it too
+        options = Options(cache=cache_folder() if when == BEFORE else None)
         for scored in self._scored_sets:
-            if when == "during" and scored.role == "outside":
-                continue
-            file, of_fusion = (
-                scores_file(self._folder, scored, when, fused=fused) for fused in (False, True)
-            )
-            known = {
-                one: self._before[one.name]
-                for one in (file, of_fusion)
-                if when == BEFORE and one.name in self._before
-            }
-            if not known:
-                ranked = self._ranked(model, scored, when)
-                known[file] = _values(scored, ranked)
-                if when != "during" and split_name(self._model)[0].fused:
-                    parts = [self._lexical.rankings(scored), ranked]
-                    known[of_fusion] = _values(
-                        scored, fuse(parts, scored.collection, DEPTH, scaled)
-                    )
-            if when != "during":
-                for one, values in known.items():
-                    _write(one, values)
-            if when == BEFORE:
-                self._before |= {one.name: values for one, values in known.items()}
-            means = known[file].mean(axis=0).tolist()
-            result |= {
-                f"{scored.label} {name}": mean
-                for name, mean in zip(scored.measures.names, means, strict=True)
-            }
+            file, of_fusion = (self.file(scored, when, fused=fused) for fused in (False, True))
+            if not file.is_file():
+                by = kind.retriever(self._model, model, options)
+                (ranked,) = rank_corpus(by, scored.collection, _deep(scored), no_progress)
+                if kind.fused:
+                    parts = [self.lexical(scored), ranked.rankings]
+                    both = fuse(parts, scored.collection, DEPTH, scaled)
+                    _write(of_fusion, _values(scored, both))
+                _write(file, _values(scored, ranked.rankings))
+            means = read_scores(file).mean(axis=0).tolist()
+            keys = (f"{scored.label} {name}" for name in scored.measures.names)
+            result |= zip(keys, means, strict=True)
         return result
 
-    def _ranked(self, model: BaseModel, scored: ScoredSet, when: str) -> Rankings:
-        """Embeddings of the model as it was stay on disk: others score it too."""
-        from retgen.evaluation.training.kinds import split_name
+    def lexical(self, scored: ScoredSet) -> Rankings:
+        """BM25's rankings of a data set, deep enough to be fused."""
+        if scored.label not in self._lexical:
+            by = retriever(BM25, Options())
+            *_, ranked = rank_corpus(by, scored.collection, _deep(scored), self._progress)
+            self._lexical[scored.label] = ranked.rankings
+        return self._lexical[scored.label]
 
-        options = Options(cache=cache_folder() if when == BEFORE else None)
-        by = split_name(self._model)[0].retriever(self._model, model, options)
-        depth = _depth(scored) if when == "during" else _deep(scored)
-        (ranked,) = rank_corpus(by, scored.collection, depth, no_progress)
-        return ranked.rankings
+    def compared(self, scored: ScoredSet, run: TrainingRun) -> dict[str, Any]:
+        """Comparisons and intervals of a training, with BM25 and fusions beside."""
+        names = [when for when in (AFTER, IDF, BEFORE) if when in run.scores]
+        values = {name: read_scores(self.file(scored, name)) for name in names}
+        beside = {BM25: _values(scored, self.lexical(scored))}
+        for name in names:
+            if (file := self.file(scored, name, fused=True)).is_file():
+                beside[fused(name)] = read_scores(file)
+        measures = scored.measures.names
+        means = {
+            name: dict(zip(measures, value.mean(axis=0).tolist(), strict=True))
+            for name, value in beside.items()
+        }
+        found = paired_differences(scored.collection, measures, values, beside)
+        return {**found, "beside": means}
+
+    def file(self, scored: ScoredSet, when: str, *, fused: bool = False) -> Path:
+        """Where the scores of a data set stand, query by query."""
+        return self._folder / f"{slug(scored.label)}_{when}{'_fused' if fused else ''}.npy"
 
 
 def _depth(scored: ScoredSet) -> int:
@@ -242,11 +222,6 @@ def _write(file: Path, values: Values) -> None:
     stored = io.BytesIO()
     np.save(stored, values)
     write_file(file, stored.getvalue())
-
-
-def scores_file(folder: Path, scored: ScoredSet, when: str, *, fused: bool = False) -> Path:
-    """Where the scores of a data set stand, query by query."""
-    return folder / f"{slug(scored.label)}_{when}{'_fused' if fused else ''}.npy"
 
 
 def read_scores(file: Path) -> Values:

@@ -19,16 +19,15 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache
 from itertools import chain, product
-from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
 import numpy as np
 
 from retgen.errors import RecipeError
 from retgen.streams import Permutation, Stream
+from retgen.validators.album import ALBUM_FILE
 from retgen.yaml_text import read_yaml
 
-FILE = Path(__file__).parent / "album.yaml"
 _TAG = re.compile(r" ([@#!]\w+)")
 _UNIT = re.compile(r"(.+) \[(.+), (.+)\]")
 SLOTS = 1000  # places on the schedule
@@ -113,7 +112,7 @@ class ConceptCatalogue:
 @cache
 def bundled_catalogue() -> ConceptCatalogue:
     """The bundled album."""
-    tree = read_yaml(FILE)
+    tree = read_yaml(ALBUM_FILE)
     result = ConceptCatalogue(scenes=tree["scenes"])
     palettes: dict[str, tuple[str, ...]] = {"none": ()}
     for palette, colours in tree["colours"].items():
@@ -181,12 +180,12 @@ def bundled_catalogue() -> ConceptCatalogue:
 
 def catalogue_digest() -> str:
     """SHA-256 of the file of words."""
-    return hashlib.sha256(FILE.read_bytes()).hexdigest()
+    return hashlib.sha256(ALBUM_FILE.read_bytes()).hexdigest()
 
 
 def _add(result: ConceptCatalogue, concept: Concept) -> None:
     if concept.name in result.concepts:
-        raise ValueError(f"{FILE.name}: two concepts are called {concept.name!r}")
+        raise ValueError(f"{ALBUM_FILE.name}: two concepts are called {concept.name!r}")
     result.concepts[concept.name] = concept
 
 

@@ -38,7 +38,6 @@ from retgen.generators.capretrieval.plan import (
     JUDGES,
     LOOKED_AT,
     call_estimates,
-    check_judge,
     check_two_documents,
     estimated_queries,
     plan_judged,
@@ -100,8 +99,6 @@ class CapRetrieval(Family[CapRetrievalParams]):
         mined = (params.mine.by,) if params.mine.negatives else ()
         for by in mined if params.judge is None else params.judge.by:
             check_by(by)
-        if params.mine.judge and mined:
-            check_judge(job, "mine.judge")
         if params.queries.two_documents:
             check_two_documents(job)
         source = params.source
@@ -138,7 +135,7 @@ class CapRetrieval(Family[CapRetrievalParams]):
             queries=queries,
             qrels=queries,
             bytes=size + passages * _ROW + queries * (_QUERY + _QREL),
-            call_estimates=call_estimates(job, passages, size, queries),
+            call_estimates=call_estimates(job, passages, size),
             notes=(*plan_notes(job, first), *card.large_document(passages_of)),
             about=True,
             source_documents=card.cut_from(passages_of),
@@ -208,7 +205,7 @@ class CapRetrieval(Family[CapRetrievalParams]):
                 },
                 **{f"training/{one}": {"negatives-id": ["string"]} for one in sets},
             },
-            card=card.paragraphs(job, tables, mined, judged),
+            card=card.paragraphs(tables, mined, judged),
             notes=card.notes(job, tables, mined, judged),
             facts=card.facts(tables),
             example=card.example(tables),

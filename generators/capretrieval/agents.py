@@ -59,16 +59,13 @@ GRADES = {
 
 
 class AskQueries(Question):
-    """A passage, and how many of both are wanted. `language`: ISO 639-1. `asked`: what is said of
-    queries that users typed, with some as examples.
-    """
+    """A passage, and how many of both are wanted. `language`: ISO 639-1."""
 
     language: str
     title: str
     passage: str
     keywords: int
     summaries: int
-    asked: str = ""
 
 
 class Keyword(AnswerSchema):

@@ -12,7 +12,6 @@ from typing import Any
 
 from retgen.data import lookup_caution
 from retgen.generators.capretrieval.agents import WRITE_QUERIES
-from retgen.generators.capretrieval.asked import describe_forms, like_note
 from retgen.generators.capretrieval.language import has_baseline, language_name
 from retgen.generators.capretrieval.params import CapRetrievalParams
 from retgen.generators.capretrieval.passages import LICENCE
@@ -33,11 +32,6 @@ CORPUS_CARD = (
     "`rejected.jsonl`."
 )
 _LOOKED_AT = 100  # passages of a language, for their script
-_DOUBTFUL = 0.1  # share of negatives that may be relevant, above which a run warns
-_WARNING = (
-    f". Warning: that is above {_DOUBTFUL:.0%}; a judge can look at them (mine.judge), or train "
-    "with in-batch negatives (gen train --set hard_negatives=0)"
-)
 # ISO 15924, where it is not the first four letters of the name
 _SCRIPTS = {
     "Latin": "Latn",
@@ -60,22 +54,14 @@ _SCRIPTS = {
 
 
 def paragraphs(
-    job: Job[CapRetrievalParams],
-    tables: QueryTables,
-    mined: Mapping[str, Any],
-    judged: Mapping[str, Any],
+    tables: QueryTables, mined: Mapping[str, Any], judged: Mapping[str, Any]
 ) -> list[str]:
     """The card's paragraphs. `mined`, `judged`: what is known of negatives, and of questions that
     need two documents.
     """
-    return [
-        *_pairs_card(mined),
-        *(f"{text[0].upper()}{text[1:]}." for text in _caution_line(tables).values()),
-        *_large_card(tables),
-        *_found_card(tables),
-        *_like_card(job, tables),
-        *_two_documents_card(judged),
-    ]
+    lines = {**_caution_line(tables), **_large_line(tables), **_found_line(tables)}
+    told = [f"{text[0].upper()}{text[1:]}." for text in lines.values()]
+    return [*_pairs_card(mined), *told, *_two_documents_card(judged)]
 
 
 def notes(
@@ -89,12 +75,11 @@ def notes(
         **_caution_line(tables),
         **_large_line(tables),
         **_found_line(tables),
-        **_like_line(job, tables),
         **_written_line(job, tables),
         **_few_line(job, tables, mined),
         **_lacking_line(job, tables, mined),
         **_two_documents_line(judged),
-        **_lines(mined),
+        **_mined_lines(mined),
     }
 
 
@@ -143,10 +128,6 @@ def _tested(tables: QueryTables) -> list[int]:
     return [passage for one, passage in pairs if one.split == "test"]
 
 
-def _large_card(tables: QueryTables) -> list[str]:
-    return [f"{text[0].upper()}{text[1:]}." for text in _large_line(tables).values()]
-
-
 def licences(job: Job[CapRetrievalParams]) -> dict[str, str]:
     source = job.params.source
     documents = LICENCE if source is None else source.licence
@@ -175,8 +156,8 @@ def _pairs_card(mined: Mapping[str, Any]) -> list[str]:
     paragraphs = [
         f"{CORPUS_CARD} Every query names its evidence: a document and characters of it "
         "(`source`, `span`). Set found holds what people wrote: titles, headings, words of links, "
-        "descriptions. Set KW holds keywords and phrases that stand in the passage, and "
-        "hypernyms; set SM holds short summaries, topics and questions (CapRetrieval). A "
+        "descriptions, at `found_at` of `found_in`. Set KW holds keywords and phrases of a "
+        "passage, and hypernyms; set SM holds summaries, topics and questions (CapRetrieval). A "
         "passage is relevant that holds the evidence of a query; to keywords, so is every passage "
         "of the same split that holds them. Other pairs are not judged.",
         "Splits are by document: queries of a split are written for its documents, a query of two "
@@ -184,22 +165,13 @@ def _pairs_card(mined: Mapping[str, Any]) -> list[str]:
         *([f"{_shared(mined).capitalize()}."] if mined["alike"] > ALIKE else []),
     ]
     if mined.get("negatives"):
-        shares = (
-            f"{mined['left_out']:,} better-ranked ones were left out as near-duplicates of a "
-            "positive or because they hold all content words of the query"
-        )
-        doubt = mined["doubtful"] / mined["negatives"]
         paragraphs.append(
             f"The training pairs have {mined['negatives']:,} hard negatives mined by "
             f"{mined['by']} from the training documents; {mined['drawn']:,} of them were drawn at "
-            f"random, where mining gave too few. {shares}. Of those that are left {doubt:.1%} lack "
-            "only one content word of three or more: so many may be relevant after all."
+            f"random, where mining gave too few. {mined['left_out']:,} better-ranked ones were "
+            "left out as near-duplicates of a positive or because they hold all content words of "
+            "the query. Nobody judged the others."
         )
-        if mined.get("judged"):
-            paragraphs.append(
-                f"{mined['judge']} graded {mined['judged']:,} mined passages; those that it called "
-                f"relevant ({mined['judged_relevant'] / mined['judged']:.1%}) are no negatives."
-            )
     return paragraphs
 
 
@@ -213,30 +185,20 @@ def _shared(mined: Mapping[str, Any]) -> str:
     )
 
 
-def _lines(mined: Mapping[str, Any]) -> dict[str, str]:
-    """What `gen run` prints: what splits share, what of the source is not used, and how many
-    negatives may be positives.
-    """
+def _mined_lines(mined: Mapping[str, Any]) -> dict[str, str]:
+    """What `gen run` prints: what splits share, what is not used, and the negatives."""
     lines = {"splits": _shared(mined)} if mined["alike"] > ALIKE else {}
     if refused := mined.get("refused"):
         lines["refused"] = refused.removeprefix("Refused are ")
     if not mined["queries"]:
         return lines
-    if not mined["negatives"]:
-        why = "too few training documents are safe negatives; train with in-batch negatives"
-        return lines | {"negatives": f"none: {why}"}
-    doubt = mined["doubtful"] / mined["negatives"]
-    judged = ""
-    if mined.get("judged"):
-        share = mined["judged_relevant"] / mined["judged"]
-        judged = f"; {share:.1%} of the mined ones were judged relevant and excluded"
-    return lines | {
-        "negatives": (
+    text = "none: too few training documents are safe negatives; train with in-batch negatives"
+    if mined["negatives"]:
+        text = (
             f"{mined['negatives']:,}, mined from the training documents by {mined['by']}; "
-            f"{mined['left_out']:,} possible answers excluded; {doubt:.1%} may be wrong negatives "
-            f"(they lack one word of the query){judged}" + (_WARNING if doubt > _DOUBTFUL else "")
+            f"{mined['left_out']:,} possible answers left out"
         )
-    }
+    return lines | {"negatives": text}
 
 
 def _found_line(tables: QueryTables) -> dict[str, str]:
@@ -245,16 +207,12 @@ def _found_line(tables: QueryTables) -> dict[str, str]:
         return {}
     kinds = Counter(one.kind for one in tables.facts if one.evidence == FOUND)
     test = [one for one in tables.facts if one.split == "test"]
-    found, apart = (
-        sum(one.evidence == FOUND for one in test),
-        sum(one.side == "nonlexical" for one in test),
-    )
+    found = sum(one.evidence == FOUND for one in test)
     named = ", ".join(f"{kind} {count:,}" for kind, count in kinds.most_common())
     return {
         "found": (
             f"{kinds.total():,} of {len(tables.facts):,} queries are people's words"
-            f"{f' ({named})' if named else ''}; in test {found:,} of {len(test):,}, "
-            f"and {apart:,} of these share no content word with their target (--by side)"
+            f"{f' ({named})' if named else ''}; in test {found:,} of {len(test):,}"
         )
     }
 
@@ -329,23 +287,9 @@ _DROPPED = {
     "query/common": "of too many passages",
     "query/split": "that another split has",
     "query/document": "beyond a document's share",
-    "query/like": "unlike the sample",
     "query/fault": "that fail a check",
     "query/passage": "repeated or beyond a passage's share",
 }
-
-
-def _found_card(tables: QueryTables) -> list[str]:
-    lines = _found_line(tables)
-    return (
-        [
-            f"{lines['found'].removesuffix(' (--by side)')}: `evidence` says who wrote a query "
-            "(found: people, elsewhere in the source, at `found_at` of `found_in`; rules; model), "
-            "`side` whether its target has any of its content words."
-        ]
-        if lines
-        else []
-    )
 
 
 def _two_documents_line(judged: Mapping[str, Any]) -> dict[str, str]:
@@ -367,23 +311,6 @@ def _two_documents_card(judged: Mapping[str, Any]) -> list[str]:
         "and from neither alone; both are relevant, each by its evidence (`source` and `span`, "
         "`other_source` and `other_span`)."
         for text in _two_documents_line(judged).values()
-    ]
-
-
-def _like_line(job: Job[CapRetrievalParams], tables: QueryTables) -> dict[str, str]:
-    """What `gen run` prints of the queries that users asked, and of those that were written."""
-    like = job.params.queries.like
-    if like is None:
-        return {}
-    written = describe_forms(one.text for one in tables.queries)
-    return {"like": f"{like_note(like)}; written: {written}"}
-
-
-def _like_card(job: Job[CapRetrievalParams], tables: QueryTables) -> list[str]:
-    return [
-        f"Their lengths and the share of questions follow queries that users asked ({line}). No "
-        "text of that sample is a query of this data set."
-        for line in _like_line(job, tables).values()
     ]
 
 

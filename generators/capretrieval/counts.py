@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
 _FEW = 3  # documents that may share a heading, however few there are
@@ -19,15 +19,13 @@ _RESIDUAL = 2.5  # weight of the residual idf, which is a fraction of the idf
 @dataclass
 class CorpusCounts:
     """Numbers of documents: that hold a word; that have a heading, a part of a title, a short form
-    (folded). `occurrences`: of a word in all of them. `chapters`: numbers, by the folder of an id.
-    Add up with `merge`.
+    (folded). `occurrences`: of a word in all of them. Add up with `merge`.
     """
 
     documents: int = 0
     words: Counter[str] = field(default_factory=Counter)
     occurrences: Counter[str] = field(default_factory=Counter)
     headings: Counter[str] = field(default_factory=Counter)
-    chapters: dict[str, set[str]] = field(default_factory=dict)
 
     def merge(self, other: CorpusCounts) -> None:
         """Add the counts of other documents."""
@@ -35,19 +33,13 @@ class CorpusCounts:
         self.words.update(other.words)
         self.occurrences.update(other.occurrences)
         self.headings.update(other.headings)
-        for folder, numbers in other.chapters.items():
-            self.chapters.setdefault(folder, set()).update(numbers)
 
     def without_rare_words(self) -> CorpusCounts:
         """The same for who reads it: what stands once counts as what is not known."""
-        words = Counter({word: n for word, n in self.words.items() if n > 1})
-        occurrences = Counter({word: n for word, n in self.occurrences.items() if n > 1})
-        headings = Counter({text: n for text, n in self.headings.items() if n > 1})
-        return CorpusCounts(self.documents, words, occurrences, headings, self.chapters)
-
-    def chapters_beside(self, document: str) -> Collection[str]:
-        """The numbers of chapters of the manual that a document is of: of its folder."""
-        return self.chapters.get(document.rpartition("/")[0], ())
+        every = (self.words, self.occurrences, self.headings)
+        return CorpusCounts(
+            self.documents, *(Counter({key: n for key, n in one.items() if n > 1}) for one in every)
+        )
 
     @property
     def few(self) -> int:

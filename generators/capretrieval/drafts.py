@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import asyncio
 import pickle
-from array import array
 from collections import Counter, defaultdict
 from collections.abc import AsyncIterator, Generator, Iterable, Iterator, Sequence
 from contextlib import closing
@@ -23,7 +22,6 @@ from retgen.generators.capretrieval.counts import CorpusCounts
 from retgen.generators.capretrieval.found import (
     FoundQuery,
     Incoming,
-    chapter_numbers,
     folded,
     forms_of,
     found_queries,
@@ -31,13 +29,9 @@ from retgen.generators.capretrieval.found import (
 )
 from retgen.generators.capretrieval.language import stems_of, words_of
 from retgen.generators.capretrieval.offline import (
-    IN_CLAUSES,
-    Prose,
     RuleQuery,
     keyphrases,
-    sentences,
     summaries,
-    tells_of_document,
 )
 from retgen.generators.capretrieval.params import CapRetrievalParams
 from retgen.generators.capretrieval.passages import (
@@ -48,11 +42,9 @@ from retgen.generators.capretrieval.passages import (
     term_codes,
 )
 from retgen.generators.capretrieval.queries import FOUND, PassageQuery
-from retgen.generators.capretrieval.topics import topic_of, with_topic
 from retgen.on_disk import DiskList, MappedList, disk_arrays, mapped_arrays
 from retgen.sources import Block, SourceDocument
 from retgen.tokenizer import FULL_STOPS, sequence
-from retgen.work import Local
 
 if TYPE_CHECKING:
     from retgen.agents.context import Context
@@ -61,8 +53,7 @@ _FEW = 8  # words of a paragraph that may be no sentence, as of a synopsis
 _ENDS = tuple(f".!?:;)\"'”’。！？{FULL_STOPS}")
 _TARGETS = 2  # documents that the words of a link may point to
 _EVEN = 0.06  # worth of a query that is as likely good as not, a score of 0.5
-_TELLING = 2.6  # sum of the salience of a summary's words
-_BY_THE_WAY = 0.2
+_BY_THE_WAY = 0.05  # worth of content words of a sentence, which nobody types, beside a phrase
 _LINKS = 100  # to a document, that are read
 
 
@@ -75,14 +66,11 @@ class DraftSettings(NamedTuple):
 
 
 class DraftTask(NamedTuple):
-    """A document, cut into passages, and the links that point to it. `scored`: its queries are, so
-    that they have to say by themselves what they are about.
-    """
+    """A document, cut into passages, and the links that point to it."""
 
     document: SourceDocument
     passages: tuple[Passage, ...]
     incoming: tuple[Incoming, ...]
-    scored: bool = False
 
 
 class Drafts(NamedTuple):
@@ -101,15 +89,12 @@ class Drafts(NamedTuple):
 def survey(documents: Sequence[SourceDocument]) -> CorpusCounts:
     """The counts of some documents."""
     words, occurrences, forms = Counter[str](), Counter[str](), Counter[str]()
-    chapters: dict[str, set[str]] = defaultdict(set)
     for one in documents:
         held = words_of(f"{one.title} {one.text}")
         occurrences.update(held)
         words.update(set(held))
         forms.update(forms_of(one))
-        if numbers := chapter_numbers(one):
-            chapters[one.id.rpartition("/")[0]] |= numbers
-    return CorpusCounts(len(documents), words, occurrences, forms, chapters)
+    return CorpusCounts(len(documents), words, occurrences, forms)
 
 
 def draft(settings: DraftSettings, tasks: Sequence[DraftTask]) -> list[Drafts]:
@@ -122,58 +107,33 @@ def _of_document(
     document: SourceDocument,
     passages: Sequence[Passage],
     incoming: Sequence[Incoming],
-    scored: bool,
 ) -> Drafts:
     language, counts = passages[0].language, settings.counts
     blocks = document.blocks or (Block("paragraph", 0, len(document.text)),)
     prose = [
-        one
+        (one.start, one.stop)
         for one in blocks
         if one.kind == "item"
         or (one.kind == "paragraph" and _is_told(document.text[one.start : one.stop]))
     ]
-    lead = min((one.start for one in prose), default=0)
-    topic = topic_of(document, language, counts, scored)
-    name = topic if scored and not document.title else ""
     rules: list[tuple[int, RuleQuery]] = []
     for number, passage in enumerate(passages):
         held = [
-            Prose(
-                max(one.start, passage.start) - passage.start,
-                min(one.stop, passage.stop) - passage.start,
-            )
-            for one in prose
-            if one.start < passage.stop and passage.start < one.stop
+            (max(start, passage.start) - passage.start, min(stop, passage.stop) - passage.start)
+            for start, stop in prose
+            if start < passage.stop and passage.start < stop
         ]
         made = keyphrases(passage.text, language, settings.keywords, counts, held)
         made += summaries(passage.text, language, settings.summaries, counts, held)
-        if len(passages) > 1:
-            made = with_topic(made, topic, passage)
-        made.sort(key=lambda one: -one.score)
-        # in a part of a document "this" may be its section
-        own = [
-            start
-            for start, stop in sentences(passage.text)
-            if len(passages) == 1 and tells_of_document(passage.text[start:stop], language, counts)
-        ]
-        begin = min(own, default=0)  # what stands before it is about what the document belongs to
-        for one in made:
+        for one in sorted(made, key=lambda one: -one.score):
+            worth = one.score * (_BY_THE_WAY if one.kind == "summary" else 1)
+            score = round(worth / (worth + _EVEN), 4)
             start, stop = passage.start + one.start, passage.start + one.stop
-            tells = begin <= one.start and (
-                one.kind == "keyword"
-                or (
-                    one.kind == "summary"
-                    and language in IN_CLAUSES
-                    and (start <= lead or one.start in own)
-                    and _is_whole(one.text, document.text[start:stop])
-                )
-            )
-            score = _score(one, tells, counts)
             rules.append((number, one._replace(start=start, stop=stop, score=score)))
     texts = [shown_text(one) for one in passages]
     said = [one for one in blocks if one.kind not in ("boilerplate", *HEADINGS)]
     return Drafts(
-        found_queries(document, language, counts, incoming, name),
+        found_queries(document, language, counts, incoming),
         rules,
         [term_codes(words_of(text)) for text in texts],
         [np.unique(term_codes(stems_of(text, language) + sequence(text))) for text in texts],
@@ -184,22 +144,6 @@ def _of_document(
     )
 
 
-def _is_whole(text: str, sentence: str) -> bool:
-    """Whether a summary is not without who does it: reading archives, of "it reads archives"."""
-    first = text.split()[0]
-    return not first.endswith("ing") or first in sentence.casefold()
-
-
-def _score(one: RuleQuery, tells: bool, counts: CorpusCounts) -> float:
-    """How likely a query is good, 0 to 1. It hardly is where it does not tell what its document is
-    about, and a summary where it says little.
-    """
-    said = len(content := words_of(one.text)) * counts.salience(content)
-    asked = tells and (one.kind != "summary" or said >= _TELLING)
-    worth = one.score * (1 if asked else _BY_THE_WAY)
-    return round(worth / (worth + _EVEN), 4)
-
-
 def _is_told(paragraph: str) -> bool:
     """Whether a paragraph is long enough to be prose, or ends as a sentence does."""
     return len(paragraph.split()) >= _FEW or paragraph.rstrip().endswith(_ENDS)
@@ -208,60 +152,30 @@ def _is_told(paragraph: str) -> bool:
 # --- links ----------------------------------------------------------------------------------------
 
 
-def incoming_links(
-    documents: Sequence[SourceDocument], counts: CorpusCounts
-) -> Sequence[tuple[Incoming, ...]]:
-    """The links to each document from others whose words point to few documents."""
-    places, links, noted = _Places(documents), DiskList[Incoming](), array("q")
-    for number, place, anchor, link in _links(documents, counts):
-        target = places.get(place)
-        if target not in (None, number) and link.text:
-            links.append(link)
-            codes = term_codes([folded(link.text), anchor]).view(np.int64)
-            noted.extend([target, *codes.tolist()])
-    rows = np.array(noted).reshape(-1, 3)
-    pairs = np.unique(rows[:, :2], axis=0)
-    words, targets = np.unique(pairs[:, 1], return_counts=True)
-    are_few = targets[np.searchsorted(words, rows[:, 1])] <= _TARGETS
-    # of equal words to one place the first
-    distinct = np.sort(np.unique(rows, axis=0, return_index=True)[1])
-    ordered = distinct[np.argsort(rows[distinct, 0], kind="stable")]
-    begins = np.searchsorted(rows[ordered, 0], np.arange(len(documents) + 1))
+def incoming_links(documents: Sequence[SourceDocument]) -> Sequence[tuple[Incoming, ...]]:
+    """The links to each document from others whose words point to few documents; of equal words to
+    one place the first.
+    """
+    owners: dict[str, int] = {}
+    for number, one in enumerate(documents):
+        for name in places_of(one.place):
+            owners.setdefault(name, number)
+    links: dict[int, dict[tuple[str, str], Incoming]] = defaultdict(dict)
+    targets: dict[str, set[int]] = defaultdict(set)
+    for number, one in enumerate(documents):
+        for start, stop, place in one.links:
+            name, _, anchor = place.partition("#")
+            target, text = owners.get(name, number), words_shown(one.text[start:stop])
+            own = links[target]
+            if target != number and text and len(own) < _LINKS:
+                own.setdefault((folded(text), anchor), Incoming(text, anchor, one.id, start, stop))
+                targets[folded(text)].add(target)
 
     def incoming(number: int) -> tuple[Incoming, ...]:
-        own = ordered[begins[number] : begins[number + 1]][:_LINKS]
-        return tuple(links[i] for i in own[are_few[own]].tolist())
+        every = links.get(number, {}).items()
+        return tuple(one for (words, _), one in every if len(targets[words]) <= _TARGETS)
 
     return MappedList(incoming, range(len(documents)))
-
-
-class _Places:
-    """The numbers of documents by what links call them; of two documents the first."""
-
-    def __init__(self, documents: Iterable[SourceDocument]) -> None:
-        owners, codes = array("q"), array("Q")
-        for number, one in enumerate(documents):
-            names = places_of(one.place)
-            owners.extend([number] * len(names))
-            codes.extend(term_codes(names).tolist())
-        self._codes, first = np.unique(np.array(codes), return_index=True)
-        self._owners = np.array(owners)[first]
-
-    def get(self, place: str) -> int | None:
-        code = term_codes([place])
-        at = int(np.searchsorted(self._codes, code)[0])
-        return int(self._owners[at]) if code in self._codes[at : at + 1] else None
-
-
-def _links(
-    documents: Sequence[SourceDocument], counts: CorpusCounts
-) -> Iterator[tuple[int, str, str, Incoming]]:
-    for number, one in enumerate(documents):
-        chapters = counts.chapters_beside(one.id)
-        for start, stop, target in one.links:
-            place, _, anchor = target.partition("#")
-            text, low, high = words_shown(one.text[start:stop], chapters)
-            yield number, place, anchor, Incoming(text, anchor, one.id, start + low, start + high)
 
 
 def places_of(place: str) -> list[str]:
@@ -279,7 +193,6 @@ def places_of(place: str) -> list[str]:
 
 BATCH = 300_000  # characters of documents that a process works on at a time
 _EACH = 500  # what a document takes besides its text, in characters
-_SECONDS = 1.0  # what a batch takes
 
 
 class CorpusDrafts(NamedTuple):
@@ -296,17 +209,14 @@ async def draft_in_processes(
     documents: Sequence[SourceDocument],
     passages: Sequence[Passage],
     document_of: Sequence[int],
-    splits: Sequence[str],
     params: CapRetrievalParams,
     context: Context,
 ) -> CorpusDrafts:
-    """Count, find and write by rules, in several processes where that is worth their start.
-    `splits`: of each document.
-    """
+    """Count, find and write by rules, in several processes where that is worth their start."""
     batches = list(_batches(len(one.text) for one in documents))
-    engine = context.engine if context.engine.pays(len(batches) * _SECONDS) else Local(1)
     counts = CorpusCounts()
-    surveyed = engine.map(_survey, None, ((str(one.start), documents[one]) for one in batches))
+    by_batch = ((str(one.start), documents[one]) for one in batches)
+    surveyed = context.engine.map(_survey, None, by_batch)
     async for part in _steps(surveyed, "documents counted", batches, context):
         counts.merge(part)
     counts = counts.without_rare_words()
@@ -314,20 +224,18 @@ async def draft_in_processes(
     both = (wanted.keywords, wanted.summaries) if context.offline(WRITE_QUERIES) else (0, 0)
     settings = DraftSettings(counts, *both)
     first = np.searchsorted(document_of, np.arange(len(documents) + 1)).tolist()
-    incoming = incoming_links(documents, counts)
+    incoming = incoming_links(documents)
 
     def task(part: slice) -> list[DraftTask]:
         return [
-            DraftTask(
-                one, tuple(passages[first[i] : first[i + 1]]), incoming[i], splits[i] != "train"
-            )
+            DraftTask(one, tuple(passages[first[i] : first[i + 1]]), incoming[i])
             for i, one in enumerate(documents[part], part.start)
         ]
 
     queries, lists = DiskList[PassageQuery](), list[bool]()
     words, stems = disk_arrays(), disk_arrays()
     number = 0
-    drafted = engine.map(_draft, settings, ((str(one.start), task(one)) for one in batches))
+    drafted = context.engine.map(_draft, settings, ((str(one.start), task(one)) for one in batches))
     async for drafts in _steps(drafted, "documents", batches, context):
         for one in drafts:
             own = range(first[number], first[number + 1])

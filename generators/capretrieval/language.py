@@ -18,37 +18,6 @@ from retgen.tokenizer import STOPWORDS, is_unspaced, sequence, tokens
 from retgen.validators.languages import LANGUAGES, letters_of, script_of, tell
 
 CHINESE = "zh"
-_SNOWBALL = {
-    "ar": "arabic",
-    "ca": "catalan",
-    "cs": "czech",
-    "da": "danish",
-    "de": "german",
-    "el": "greek",
-    "en": "english",
-    "es": "spanish",
-    "et": "estonian",
-    "eu": "basque",
-    "fi": "finnish",
-    "fr": "french",
-    "ga": "irish",
-    "hi": "hindi",
-    "hu": "hungarian",
-    "hy": "armenian",
-    "id": "indonesian",
-    "it": "italian",
-    "lt": "lithuanian",
-    "ne": "nepali",
-    "nl": "dutch",
-    "no": "norwegian",
-    "pt": "portuguese",
-    "ro": "romanian",
-    "ru": "russian",
-    "sr": "serbian",
-    "sv": "swedish",
-    "ta": "tamil",
-    "tr": "turkish",
-}
 _YAKE = {"cs": "cz"}  # as yake calls it, where that is not ISO 639-1
 # of those that yake has stopwords for, it cannot cut these into words
 _UNSPACED = frozenset({"ja", CHINESE})
@@ -58,8 +27,10 @@ _UNSPACED = frozenset({"ja", CHINESE})
 def _stemmer(language: str) -> Any:
     import Stemmer
 
-    name = _SNOWBALL.get(language)
-    return Stemmer.Stemmer(name, 0) if name in Stemmer.algorithms() else None
+    try:
+        return Stemmer.Stemmer(language, 0)  # which knows ISO 639-1
+    except KeyError:
+        return None
 
 
 @cache

@@ -1,8 +1,8 @@
 """Hard negatives of the training queries, from passages of the training documents.
 
-Left out are near-duplicates of a positive and passages that hold all content words of the query;
-with a judge also what it calls relevant. The figures say how many of the best-ranked these were:
-negatives that a miner without looking would take; and how many of the rest lack one word only.
+Left out are near-duplicates of a positive and passages that hold all content words of the query.
+The figures say how many of the best-ranked these were: negatives that a miner without looking would
+take.
 """
 
 from __future__ import annotations
@@ -15,12 +15,10 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from retgen.generators.capretrieval.agents import ANNOTATE, AskRelevance, split_pages
 from retgen.generators.capretrieval.params import CapRetrievalParams
 from retgen.generators.capretrieval.passages import Codes, Passage, shown_text
 from retgen.generators.capretrieval.queries import (
     Changeable,
-    PassageQuery,
     chosen,
     content_codes,
     missing_words,
@@ -33,14 +31,11 @@ from retgen.validators.capretrieval.wording import Wording
 if TYPE_CHECKING:
     from retgen.agents.context import Context
 
-_COUNTS = ("queries", "negatives", "drawn", "left_out", "doubtful")
-_Page = tuple[int, tuple[int, ...]]  # a query, and documents
-_TELLING = 3  # content words of a query of which one that is missing leaves a doubt
+_COUNTS = ("queries", "negatives", "drawn", "left_out")
 _QUERIES = 1024  # that documents are drawn for at a time
-_SPARE = 2  # times as many are mined as are wanted where a judge leaves some out
 
 
-async def mine_negatives(
+def mine_negatives(
     queries: Changeable,
     passages: Sequence[Passage],
     document_of: Sequence[int],
@@ -54,9 +49,9 @@ async def mine_negatives(
 
     `stems`: of each passage, and its words, sorted. Each query gets the same number, such that
     hardly one has fewer: these get none, and are not trained on. The figures are those of the
-    queries that are trained on. Doubtful is one that lacks a single content word of three or more.
+    queries that are trained on.
     """
-    from retgen.search.mining import mine_each
+    from retgen.search.mining import mine
 
     settings = job.params.mine
     numbers = array("q", (i for i, one in enumerate(queries) if one.split == "train"))
@@ -65,7 +60,7 @@ async def mine_negatives(
     trained = chosen(queries, numbers)
     own = array("q", (number for number, split in enumerate(splits) if split == "train"))
     groups = wording.groups
-    wanted = settings.negatives * (_SPARE if settings.judge else 1)
+    wanted = settings.negatives
 
     @lru_cache(1)  # a query's documents come one after the other
     def asked(query: int) -> _Asked:
@@ -86,7 +81,7 @@ async def mine_negatives(
 
     texts = MappedList(lambda i: shown_text(passages[i]), own)
     positives = MappedList(lambda one: np.searchsorted(own, one.positives).tolist(), trained)
-    mined = mine_each(
+    mined = mine(
         texts,
         MappedList(lambda one: one.text, trained),
         positives,
@@ -106,29 +101,20 @@ async def mine_negatives(
         _fill_up(best, tried, wanted, partial(is_excluded, query), positives[query])
         found[query, : len(best)] = best
         left_out[query] = len(asked(query).left_out)
-    judged: dict[str, Any] = {}
-    kept = found
-    if settings.judge:
-        kept, judged = await _judged(found, trained, texts, settings.negatives, context)
-    counts = (kept >= 0).sum(axis=1)
+    counts = (found >= 0).sum(axis=1)
     each = int(np.sort(counts)[len(counts) // 10])
-    used, doubtful, by_chance = np.flatnonzero(counts >= each), 0, 0
+    used, by_chance = np.flatnonzero(counts >= each), 0
     for i in used.tolist():
-        one, negatives = trained[i], kept[i, :each]
+        one, negatives = trained[i], found[i, :each]
         one.negatives = [own[j] for j in negatives.tolist()]
         queries[numbers[i]] = one
         by_chance += int(np.isin(negatives, found[i, by_rank[i] :]).sum())
-        content = asked(i).content
-        if content.shape[1] >= _TELLING:
-            doubtful += sum(missing_words(content, stems[j]) == 1 for j in one.negatives)
     return {
         "by": settings.by,
         "queries": len(used),
         "negatives": each * len(used),
         "drawn": by_chance,
         "left_out": int(left_out[used].sum()),
-        "doubtful": doubtful,
-        **judged,
     }
 
 
@@ -140,44 +126,6 @@ class _Asked(NamedTuple):
     content: NDArray[np.uint64]
     documents: list[int]
     left_out: set[int]
-
-
-async def _judged(
-    mined: NDArray[np.int64],
-    queries: Sequence[PassageQuery],
-    texts: Sequence[str],
-    count: int,
-    context: Context,
-) -> tuple[NDArray[np.int64], dict[str, Any]]:
-    """The first `count` that the judge grades 0; a query that it cannot grade keeps none."""
-    every = [row[row >= 0].tolist() for row in mined]
-    asked = [
-        (number, page)
-        for number, found in enumerate(every)
-        for page in split_pages(found, texts.__getitem__)
-    ]
-    stage = context.stage("negatives", len(asked), ANNOTATE, candidates=len(asked))
-
-    async def work(page: _Page) -> tuple[_Page, list[int]]:
-        number, documents = page
-        shown = tuple(texts[i] for i in documents)
-        question = AskRelevance(query=queries[number].text, passages=shown, turn=1)
-        return page, (await context.answer(ANNOTATE, question)).in_order()
-
-    graded = dict[tuple[int, int], int]()
-    async for (number, documents), grades in context.accepted_records(
-        stage, asked, work, lambda page: {"query": queries[page[0]].text}, exact=False
-    ):
-        graded |= {(number, i): grade for i, grade in zip(documents, grades, strict=True)}
-    result = np.full((len(every), count), -1)
-    for number, found in enumerate(every):
-        # of a page that failed, nobody knows whether its best are relevant
-        known = found if all((number, i) in graded for i in found) else []
-        good = [i for i in known if graded[number, i] == 0][:count]
-        result[number, : len(good)] = good
-    seen, relevant = len(graded), sum(grade > 0 for grade in graded.values())
-    figures = {"judged": seen, "judged_relevant": relevant, "judge": context.model(ANNOTATE)}
-    return result, figures
 
 
 def _drawn(documents: int, count: int, seed: int) -> Iterator[list[int]]:

@@ -1,67 +1,75 @@
-"""Noun phrases of a text: what people type, none of them a cut-out of a longer one.
+"""Noun phrases of a text, by the rules of its language.
 
-English is tagged by textblob (Brill's lexicon and context rules). A phrase is a whole run of
-adjectives and nouns between words of other classes; what may be a verb after all, or goes on behind
-the run, is none. In other languages it is what stands between function words and marks; in Chinese
-a word, or a compound of neighbouring nouns, by jieba.
+In English a run of adjectives and nouns that ends in a noun (textblob's tags); in Chinese a word or
+a compound of neighbouring nouns (jieba); elsewhere what stands between function words and marks.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+import re
+from collections.abc import Iterator
 from functools import cache
 from typing import Any, NamedTuple
 
 from retgen.generators.capretrieval.language import CHINESE, simplify_chinese, stopwords
-from retgen.generators.capretrieval.tagging import (
-    NOUNS,
-    PLURALS,
-    Word,
-    in_lexicon,
-    runs,
-    tags_in_context,
-    word_classes,
-)
+from retgen.tokenizer import FULL_STOPS, LETTER, MARKS
 
 MASK = "\0"  # stands for characters that are no prose
 LONGEST = 4  # words of a phrase; in languages without a tagger one less
-# a participle behind these belongs to the noun that follows
-_BEFORE_PARTICIPLES = {
-    "VBN": frozenset({"DT", "JJ", "PRP$", "IN", "CC", "CD", "VB", "VBP", "VBZ"}),
-    "VBG": frozenset({"DT", "JJ", "PRP$"}),
-}
-_PERFECT = ("is", "are", "was", "were", "be", "been", "has", "have", "had")
-_AFTER = frozenset({"DT", "PRP$", "PRP", "JJ", "RB", "RP", "TO", "IN", *NOUNS})  # a verb
-_DENIALS = frozenset("cannot instead neither never nor not than".split())
 _SENTENCE = 8  # words of which some are function words
-_SHORT = 3  # letters
 _PLAIN, _FUNCTION = 0.7, 0.2  # shares of a text's words
+_NOUNS = ("NN", "NNP", "NNPS", "NNS")
 _JIEBA_NOUNS = ("n", "nr", "ns", "nt", "nz", "vn", "an", "eng", "i", "l", "j")
+_TOKEN = re.compile(r"\S+")
+# a word that people type, names such as C++, node.js and X.509 among them
+_INNER = rf"(?:[^\W_]|[{MARKS}])"
+_NAME = re.compile(rf"[^\W\d_]{_INNER}*(?:[-'’.+/&]{_INNER}+)*[+#]{{0,2}}|\d+[^\W\d_]{LETTER}*")
+_OPENS, _CLOSES = "([{\"'“‘«*_„", f".,;:!?)]}}\"'”’»*_…{FULL_STOPS}،؛՝·፣၊"
 
 
-class Phrase(NamedTuple):
-    """Characters [start, stop) of a text, and its words; `adjectives` are those that are no nouns.
-    `is_name`: one word that no lexicon has.
-    """
-
+class Word(NamedTuple):
+    text: str
     start: int
     stop: int
-    words: tuple[str, ...]
-    adjectives: frozenset[str] = frozenset()
-    is_name: bool = False
+    plain: bool  # a word, no code, number or address
 
 
-def noun_phrases(text: str, language: str) -> Iterator[Phrase]:
-    """The noun phrases of a text in their order, single nouns among them."""
+def noun_phrases(text: str, language: str) -> Iterator[tuple[int, int]]:
+    """The places of the noun phrases of a text, in order; single nouns are phrases."""
+    stops = stopwords(language)
     for run in runs(text):
-        if not (language == "en" and _denies(run)):
-            yield from _tagged(run) if language == "en" else _between_stopwords(run, language)
+        tags = _tags([one.text for one in run]) if language == "en" else [""] * len(run)
+        held: list[tuple[Word, str]] = []
+        for word, tag in [*zip(run, tags, strict=True), (None, "")]:
+            is_part = tag in (*_NOUNS, "JJ") or language != "en"
+            if word and is_part and word.plain and word.text.casefold() not in stops:
+                held.append((word, tag))
+                continue
+            while held and held[-1][1] == "JJ":
+                held.pop()
+            if 0 < len(held) <= LONGEST - (language != "en"):
+                yield held[0][0].start, held[-1][0].stop
+            held = []
 
 
-def _denies(run: Sequence[Word]) -> bool:
-    """Whether English words may say that a thing is not so: no tool bars, more than requests."""
-    words = (one.text.casefold() for one in run)
-    return any(word in _DENIALS or word.endswith("n't") for word in words)
+def runs(text: str) -> Iterator[list[Word]]:
+    """The words between two marks (commas, brackets, ends of sentences)."""
+    run: list[Word] = []
+    for match in _TOKEN.finditer(text):
+        token = match.group()
+        core = token.lstrip(_OPENS)
+        start = match.start() + len(token) - len(core)
+        bare = core.rstrip(_CLOSES)
+        if run and start > match.start():
+            yield run
+            run = []
+        if bare:
+            run.append(Word(bare, start, start + len(bare), bool(_NAME.fullmatch(bare))))
+        if run and len(bare) < len(core):
+            yield run
+            run = []
+    if run:
+        yield run
 
 
 def is_prose(text: str, language: str, sentences: bool = True) -> bool:
@@ -78,103 +86,21 @@ def is_prose(text: str, language: str, sentences: bool = True) -> bool:
     return plain >= _PLAIN * len(words) and (few or function_words >= _FUNCTION * len(words))
 
 
-def is_short(word: str) -> bool:
-    """Whether a word by itself says too little to be a query: three letters, as of abbreviations,
-    mean another thing in each document. Scripts other than ASCII say more with a sign.
-    """
-    return word.isascii() and len(word) <= _SHORT
+def _tags(words: list[str]) -> list[str]:
+    """Penn Treebank tags of English words."""
+    return [tag for _, tag in _parser().find_tags(words)]
 
 
-def _tagged(run: Sequence[Word]) -> Iterator[Phrase]:
-    """The noun phrases of a run of English words."""
-    tags, stops = tags_in_context(run), stopwords("en")
-    held: list[int] = []
-    clean = True  # the words held begin where a phrase may begin
+@cache
+def _parser() -> Any:
+    import warnings
 
-    def whole(goes_on: bool = False) -> Iterator[Phrase]:
-        words = held
-        while words and tags[words[-1]] not in NOUNS:
-            words = words[:-1]
-        while words and run[words[0]].text.casefold() in stops:
-            words = words[1:]
-        if not words or not clean or goes_on:
-            return
-        if len(words) > LONGEST:  # a list without commas, a title: its names
-            for one in (run[i] for i in words):
-                if not in_lexicon(one.text):
-                    yield Phrase(one.start, one.stop, (one.text,), is_name=True)
-            return
-        first, last = run[words[0]], run[words[-1]]
-        if last.text.casefold() in stops or (first.opens and _may_be_verb(tags, run, words)):
-            return
-        if len(words) > 1 and _may_have_object(tags, run, words[-1]):
-            return
-        if len(words) == 1 and len(first.text) == 1:
-            return
-        ordinary = in_lexicon(first.text) or (first.text.islower() and word_classes(first.text))
-        name = len(words) == 1 and not ordinary
-        texts = [run[i].text for i in words]
-        others = frozenset(run[i].text for i in words if tags[i] not in NOUNS)
-        yield Phrase(first.start, last.stop, tuple(texts), others, name)
+    from textblob.en import parser
 
-    before = ""  # the tag of the word before
-    for i, (word, tag) in enumerate(zip(run, tags, strict=True)):
-        following = tags[i + 1] if i + 1 < len(run) else ""
-        begins = tag in ("JJ", "JJS", "VBN", "VBG")
-        if begins and held and before in NOUNS:
-            yield from whole()
-            held, clean = [], tag == "JJ"
-        elif tag in NOUNS and held and before in PLURALS:
-            yield from whole()
-            # the plural may have had a verb: users run programs
-            held, clean = [], tag in PLURALS
-        part = before in _BEFORE_PARTICIPLES.get(tag, ()) and run[i - 1].text not in _PERFECT
-        if tag in NOUNS or tag == "JJ" or part:
-            held.append(i)
-        else:
-            # the number of, version 2, text based output: more belongs to it than these words
-            half = tag == "VBN" and following in NOUNS
-            yield from whole(half or tag == "X" or word.text == "of")
-            held, clean = [], tag != "X"
-        before = tag
-    yield from whole()
-
-
-def _may_be_verb(tags: Sequence[str], run: Sequence[Word], words: Sequence[int]) -> bool:
-    """Whether the words that begin a sentence may hold its verb: check files, the-tool exports."""
-    first, last = run[words[0]].text, run[words[-1]].text
-    if len(words) == 1:
-        return "VERB" in word_classes(first)
-    return (tags[words[0]] == "NN" and "VERB" in word_classes(first)) or (
-        tags[words[-1]] == "NNS" and "VERB" in word_classes(last) and len(words) == 2
-    )
-
-
-def _may_have_object(tags: Sequence[str], run: Sequence[Word], last: int) -> bool:
-    """Whether the last word of a phrase may be the verb of what follows it: exception bubbles up,
-    interfaces Python, package conflicting with itself.
-    """
-    following = tags[last + 1] if last + 1 < len(run) else ""
-    word = run[last].text
-    if "VERB" not in word_classes(word):
-        return False
-    return (tags[last] == "NNS" and following in _AFTER) or (
-        word.endswith("ing") and bool(following)
-    )
-
-
-def _between_stopwords(run: Sequence[Word], language: str) -> Iterator[Phrase]:
-    """What stands between function words of a run."""
-    stops = stopwords(language)
-    held: list[Word] = []
-    for word in [*run, None]:
-        if word is not None and word.plain and word.text.casefold() not in stops:
-            held.append(word)
-            continue
-        if 0 < len(held) < LONGEST:
-            words = tuple(one.text for one in held)
-            yield Phrase(held[0].start, held[-1].stop, words, is_name=len(held) == 1)
-        held = []
+    with warnings.catch_warnings():  # it leaves the files of its lexicon open
+        warnings.simplefilter("ignore", ResourceWarning)
+        parser.find_tags(["a", "b"])
+    return parser
 
 
 # --- Chinese --------------------------------------------------------------------------------------

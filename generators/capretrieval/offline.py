@@ -1,9 +1,8 @@
-"""Queries by rules, without a model: noun phrases, and what a passage says in a few words.
+"""Queries by rules, without a model: noun phrases, and the first sentences in a few words.
 
-A phrase is worth searching for where few documents know its words (tf x idf over the corpus), and
-early in the passage. What a passage says is told as a headline of one of its first
-sentences. All of them stand in prose: code, tables, headings and boilerplate give none, and none
-reaches over two blocks. Hypernyms, topics and questions are a model's work.
+A phrase is worth searching for where few documents know its words and these gather in few of them
+(residual idf), often and early in the passage. All of them stand in prose: code, tables, headings
+and boilerplate give none, and none reaches over two blocks.
 """
 
 from __future__ import annotations
@@ -11,34 +10,26 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from functools import partial
 from typing import Literal, NamedTuple
 
-from retgen.generators.capretrieval.clauses import main_clause
 from retgen.generators.capretrieval.counts import CorpusCounts
 from retgen.generators.capretrieval.language import CHINESE, has_baseline, stopwords, words_of
 from retgen.generators.capretrieval.nouns import (
     MASK,
     chinese_phrases,
     is_prose,
-    is_short,
     noun_phrases,
     weighed_words,
 )
-from retgen.generators.capretrieval.tagging import runs, tags_in_context
 from retgen.tokenizer import FULL_STOPS, WORD
 
 _READ = 6000  # characters of a passage's prose that are read
 _SENTENCES = 3  # of a passage that are put into few words
-_ADJECTIVE = 0.5  # an adjective tells less of what a passage is about than a noun
-# whose summaries read as if somebody wrote them; those of others are content words of a sentence
-IN_CLAUSES = ("en", CHINESE)
 _FEWEST, _MOST = 3, 7  # content words of such a query
 _KNOWN = 0.25  # a word that more of the documents have is left out of it
-_COMMON = 0.05  # and one that tells nothing of a clause
-_AUXILIARIES = frozenset("are do does has have is".split())
-# a phrase says less than a clause; so does a word by itself, most so an ordinary one
-_PHRASE, _NAME, _NOUN = 0.5, 0.45, 0.1
+_PHRASE = 0.5  # what a phrase is worth beside a sentence
+_WORD_ALONE = 0.6  # salience of one word that is enough for a query
+_SHORT = 3  # letters of a word that says too little by itself
 _NAMED, _SAID = 60, 90  # characters, behind which half of what a passage names, or says, matters
 _LONG = 80  # words; what says that much without function words is a table, or code
 _BREAK = re.compile(
@@ -53,11 +44,9 @@ _MARKUP = re.compile(
     r"|[=~^*#-]{4,}|(?<=\w)\[\[[^\[\]\n]+\]\]",
     re.DOTALL | re.MULTILINE,
 )
+_BROKEN = re.compile("[\u00ad\u2010]\n\\s*")  # a word at the end of a line
 # code, entities, and what is said by the way
 _ASIDE = re.compile(r"(`+)[^`\n]+\1|&#?\w+;|\([^()]*\)")
-# a term that stands over what explains it
-_TERM = re.compile(r"^( *)(?![ \d]|[-*+•] )[^\n]{1,24}\n(?=\1 +\S)", re.MULTILINE)
-_BROKEN = re.compile("[\u00ad\u2010]\n\\s*")  # a word at the end of a line
 
 
 class RuleQuery(NamedTuple):
@@ -70,11 +59,7 @@ class RuleQuery(NamedTuple):
     score: float
 
 
-class Prose(NamedTuple):
-    """A block of prose: characters [start, stop) of a text."""
-
-    start: int
-    stop: int
+Place = tuple[int, int]  # characters [start, stop) of a text
 
 
 def without_markup(text: str, mark: str = " ") -> str:
@@ -87,22 +72,40 @@ def _prose(text: str) -> str:
     return _ASIDE.sub(lambda match: re.sub(r"\S", MASK, match.group()), masked)
 
 
-def _apart(text: str) -> str:
-    """A text of the same length in which no sentence goes on from a term to its explanation."""
-    return _TERM.sub(lambda match: match.group()[:-1] + MASK, text)
-
-
 def keyphrases(
     text: str,
     language: str,
     count: int,
     counts: CorpusCounts,
-    prose: Sequence[Prose] | None = None,
+    prose: Sequence[Place] | None = None,
 ) -> list[RuleQuery]:
-    """The best phrases of a passage, best first; none where no rules know the language."""
-    if not count:
+    """The best phrases of a passage, best first, none a part of a better one; none where no rules
+    know the language. `prose`: the blocks that are read; all of the text without.
+    """
+    if not count or not has_baseline(language):
         return []
-    return _ranked(_apart(text), language, counts, _blocks(text, prose))[:count]
+    blocks = _blocks(text, prose)
+    found: dict[str, tuple[float, int, int]] = {}
+    held, in_sentences = Counter(words_of(text)), _in_sentences(text, language)
+    for block in blocks:
+        for start, stop, worth in _phrases(text, block, language, in_sentences):
+            words = words_of(text[start:stop])
+            if len(words) == 1 and not _says_enough(words[0], counts):
+                continue
+            score = worth * _worth(words, held, counts) * _place(start, _NAMED)
+            key = " ".join(text[start:stop].casefold().split())
+            found.setdefault(key, (score, start, stop))
+    result: list[RuleQuery] = []
+    taken: list[str] = []
+    for score, start, stop in sorted(found.values(), key=lambda one: (-one[0], one[1])):
+        phrase = " ".join(text[start:stop].split())
+        within = f" {phrase.casefold()} "
+        if language != CHINESE and any(within in one or one in within for one in taken):
+            continue
+        taken.append(within)
+        kind: Literal["keyword", "phrase"] = "phrase" if " " in phrase else "keyword"
+        result.append(RuleQuery(kind, phrase, start, stop, round(score, 4)))
+    return result[:count]
 
 
 def summaries(
@@ -110,49 +113,34 @@ def summaries(
     language: str,
     count: int,
     counts: CorpusCounts,
-    prose: Sequence[Prose] | None = None,
+    prose: Sequence[Place] | None = None,
 ) -> list[RuleQuery]:
     """What the first sentences of a passage say, in few words."""
     if not count or not has_baseline(language):
         return []
     blocks, held = _blocks(text, prose), Counter(words_of(text))
-    text, in_sentences = _apart(text), _in_sentences(text, language)
+    in_sentences = _in_sentences(text, language)
     result: list[RuleQuery] = []
-    first = min((one.start for one in blocks), default=0)
+    first = min(blocks, default=(0, 0))[0]
     for start, stop in _sentences_of(text, blocks):
         if len(result) == min(count, _SENTENCES):
             break
         sentence = _prose(text[start:stop])
-        told = without_markup(text[start:stop]) if language == "en" else sentence
-        short = in_few_words(told, language, counts)
+        short = in_few_words(sentence, language, counts)
         if short and (language == CHINESE or is_prose(sentence, language, in_sentences)):
-            telling = [one for one in words_of(short) if one not in stopwords(language)]
-            place = 0 if tells_of_document(sentence, language, counts) else start - first
-            score = _worth(telling, held, counts) * _place(place, _SAID)
+            score = _worth(words_of(short), held, counts) * _place(start - first, _SAID)
             result.append(RuleQuery("summary", short, start, stop, round(score, 4)))
     return result
 
 
-def tells_of_document(sentence: str, language: str, counts: CorpusCounts) -> bool:
-    """Whether an English sentence says what its document is or has: it begins with "this package
-    contains", the verb being one that many documents have.
-    """
-    run = next(runs(sentence), [])
-    if language != "en" or not run or run[0].text not in ("This", "These"):
-        return False
-    verb = next((i for i, tag in enumerate(tags_in_context(run)) if tag in ("VBP", "VBZ")), 0)
-    word = run[verb].text
-    return verb > 1 and word not in _AUXILIARIES and counts.know(word, _COMMON)
-
-
-def _blocks(text: str, prose: Sequence[Prose] | None) -> list[Prose]:
+def _blocks(text: str, prose: Sequence[Place] | None) -> list[Place]:
     """The blocks that are read: all of the prose up to a length, or the text as one block."""
     result, read = [], 0
-    for one in [Prose(0, len(text))] if prose is None else prose:
+    for start, stop in [(0, len(text))] if prose is None else prose:
         if read >= _READ:
             break
-        result.append(one._replace(stop=min(one.stop, one.start + _READ - read)))
-        read += one.stop - one.start
+        result.append((start, min(stop, start + _READ - read)))
+        read += stop - start
     return result
 
 
@@ -176,63 +164,35 @@ def _in_sentences(text: str, language: str) -> bool:
     return len(text.split()) >= _LONG or is_prose(_prose(text), language)
 
 
-def _ranked(
-    text: str, language: str, counts: CorpusCounts, blocks: Sequence[Prose]
-) -> list[RuleQuery]:
-    """All phrases of a passage, best first, none a part of a better one."""
-    if not has_baseline(language):
-        return []
-    found: dict[str, tuple[float, int, int]] = {}
-    held, in_sentences = Counter(words_of(text)), _in_sentences(text, language)
-    for block in blocks:
-        for start, stop, worth in _phrases(text, block, language, in_sentences):
-            score = worth * _worth(words_of(text[start:stop]), held, counts) * _place(start, _NAMED)
-            key = " ".join(text[start:stop].casefold().split())
-            found.setdefault(key, (score, start, stop))
-    scored = list(found.values())
-    scored.sort(key=lambda one: (-one[0], one[1]))
-    result: list[RuleQuery] = []
-    taken: list[str] = []
-    for score, start, stop in scored:
-        phrase = " ".join(text[start:stop].split())
-        within = f" {phrase.casefold()} "
-        if language != CHINESE and any(within in one or one in within for one in taken):
-            continue
-        taken.append(within)
-        kind: Literal["keyword", "phrase"] = "phrase" if " " in phrase else "keyword"
-        result.append(RuleQuery(kind, phrase, start, stop, round(score, 4)))
-    return result
+def _says_enough(word: str, counts: CorpusCounts) -> bool:
+    """Whether a word by itself is a query: few documents have it, and it is no abbreviation, which
+    means another thing in each. Scripts other than ASCII say more with a sign.
+    """
+    is_short = word.isascii() and len(word) <= _SHORT
+    return not is_short and counts.salience([word]) >= _WORD_ALONE
 
 
 def _phrases(
-    text: str, block: Prose, language: str, in_sentences: bool
+    text: str, block: Place, language: str, in_sentences: bool
 ) -> Iterator[tuple[int, int, float]]:
     """The phrases of a block: their places in the text, and what such a phrase is worth."""
-    part = _prose(text[block.start : block.stop])
+    part = _prose(text[slice(*block)])
     if language == CHINESE:
         ranked = chinese_phrases(part)
         best = max((weight for _, weight in ranked), default=1.0)
         for name, weight in ranked:
             for match in re.finditer(re.escape(name), part):
-                start = block.start + match.start()
+                start = block[0] + match.start()
                 yield start, start + len(name), weight / best
-        return
-    if not is_prose(part, language, in_sentences):
-        return
-    for one in noun_phrases(part, language):
-        start, stop = block.start + one.start, block.start + one.stop
-        worth = _PHRASE * (1 - _ADJECTIVE * len(one.adjectives) / len(one.words))
-        if len(one.words) == 1:
-            if is_short(one.words[0]):
-                continue
-            worth = _NAME if one.is_name else _NOUN
-        yield start, stop, worth
+    elif is_prose(part, language, in_sentences):
+        for start, stop in noun_phrases(part, language):
+            yield block[0] + start, block[0] + stop, _PHRASE
 
 
-def _sentences_of(text: str, blocks: Sequence[Prose]) -> Iterator[tuple[int, int]]:
-    for block in blocks:
-        for start, stop in sentences(text[block.start : block.stop]):
-            yield block.start + start, block.start + stop
+def _sentences_of(text: str, blocks: Sequence[Place]) -> Iterator[Place]:
+    for begin, end in blocks:
+        for start, stop in sentences(text[begin:end]):
+            yield begin + start, begin + stop
 
 
 def sentences(text: str) -> list[tuple[int, int]]:
@@ -249,12 +209,10 @@ def sentences(text: str) -> list[tuple[int, int]]:
 
 
 def in_few_words(text: str, language: str, counts: CorpusCounts) -> str:
-    """The main clause of a sentence; in other languages than English its first content words, less
-    those that many documents have. "" where they are too few.
+    """The first content words of a sentence, less those that many documents have; "" where they are
+    too few.
     """
     text, stops = _BROKEN.sub("", text), stopwords(language)
-    if language == "en":
-        return main_clause(text, partial(counts.know, share=_COMMON))
     if language == CHINESE:
         cut = weighed_words(text)[1]
         words = [word for word, flag in cut if flag[0] in "navbijls" or flag == "eng"]

@@ -8,7 +8,7 @@ from typing import Annotated, Literal
 
 from pydantic import AfterValidator, Field, ValidationInfo, model_validator
 
-from retgen.generators.params import InputFile, Params
+from retgen.generators.params import Params
 from retgen.generators.source import DocumentSource, PassageSize
 
 
@@ -33,9 +33,6 @@ class QueryCounts(Params):
     quality: float = Field(0.5, ge=0, lt=1)
     per_document: float = Field(0.1, gt=0, le=1)
     two_documents: int = Field(0, ge=0, le=100_000)
-    like: InputFile | None = Field(
-        None, description="queries that users asked: forms follow theirs; no labels, no test set"
-    )
 
     @model_validator(mode="after")
     def _some(self) -> QueryCounts:
@@ -56,7 +53,6 @@ class MiningParams(Params):
     negatives: int = Field(4, ge=0, le=100)
     depth: int = Field(50, ge=1, le=10_000)
     margin: float = Field(0.95, gt=0, le=1)
-    judge: bool = Field(False, description="leave out what a model calls relevant")
 
     @model_validator(mode="after")
     def _deep_enough(self) -> MiningParams:

@@ -308,64 +308,26 @@ class Holders:
 
     def __init__(self, passages: Iterable[Codes], phrases: Iterable[Terms]) -> None:
         """`passages`: the codes of the words of each (`term_codes`), title and text."""
-        of_size: dict[int, array[int]] = defaultdict(lambda: array("Q"))
+        of_size: dict[int, list[int]] = defaultdict(list)
         for phrase in filter(None, phrases):
             of_size[len(phrase)].append(_code_of(phrase))
-        wanted = {size: np.unique(np.array(some)) for size, some in of_size.items()}
-        found: dict[int, list[NDArray[np.int64]]] = {size: [] for size in wanted}
-        first, block, held = 0, list[Codes](), 0
-        for number, codes in enumerate(chain(passages, (None,))):
-            if codes is not None:
-                block.append(codes)
-                held += len(codes)
-            if block and (codes is None or held >= _BLOCK):
-                lengths = [len(one) for one in block]
-                owners = np.repeat(np.arange(first, first + len(block)), lengths)
-                words = np.concatenate(block)
-                for size, keys in wanted.items():
-                    found[size].append(_held(words, owners, size, keys))
-                first, block, held = number + 1, [], 0
-        self._of_size = {
-            size: (keys, *_grouped(found[size], len(keys))) for size, keys in wanted.items()
-        }
+        wanted = {size: np.unique(np.array(some, np.uint64)) for size, some in of_size.items()}
+        self._held = {code: array("q") for some in wanted.values() for code in some.tolist()}
+        for number, words in enumerate(passages):
+            for size, keys in wanted.items():
+                count = max(0, len(words) - size + 1)
+                met = _combined(words[at : at + count] for at in range(size))
+                for code in np.intersect1d(met, keys).tolist():
+                    if self._held[code][-1:] != array("q", [number]):  # of another size
+                        self._held[code].append(number)
 
     def __getitem__(self, phrase: Terms) -> list[int]:
         """Of a phrase that was asked for, or `KeyError`; none hold the empty one."""
-        if not phrase:
-            return []
-        keys, starts, passages = self._of_size[len(phrase)]
-        wanted = np.uint64(_code_of(phrase))
-        at = int(np.searchsorted(keys, wanted))
-        if at == len(keys) or keys[at] != wanted:
-            raise KeyError(phrase)
-        result: list[int] = passages[starts[at] : starts[at + 1]].tolist()
-        return result
+        return self._held[_code_of(phrase)].tolist() if phrase else []
 
 
 def _code_of(phrase: Terms) -> int:
     return int(_combined(term_codes(phrase)[:, None])[0])
-
-
-def _held(words: Codes, owners: NDArray[np.int64], size: int, keys: Codes) -> NDArray[np.int64]:
-    """(m,) places in `keys` of so many words side by side and, in the lower half, whose they are:
-    ascending, each once.
-    """
-    count = max(0, len(words) - size + 1)
-    met = _combined(words[at : at + count] for at in range(size))
-    place = np.minimum(np.searchsorted(keys, met), len(keys) - 1)
-    same = (keys[place] == met) & (owners[:count] == owners[len(words) - count :])
-    return np.unique(place[same] << 32 | owners[:count][same])
-
-
-def _grouped(
-    held: Sequence[NDArray[np.int64]], count: int
-) -> tuple[NDArray[np.int64], NDArray[np.int32]]:
-    """Owners by their places (`_held`): (count + 1,) where those of each begin, and all."""
-    both = np.unique(np.concatenate([np.empty(0, np.int64), *held]))
-    return np.searchsorted(both, np.arange(count + 1) << 32), both.astype(np.int32)
-
-
-_BLOCK = 1 << 20  # words that are looked at together
 
 
 def _combined(columns: Iterable[Codes]) -> Codes:

@@ -14,7 +14,6 @@ from retgen.generators.capretrieval.agents import (
     PAGE,
     WRITE_QUERIES,
 )
-from retgen.generators.capretrieval.asked import like_note
 from retgen.generators.capretrieval.judging import given_queries
 from retgen.generators.capretrieval.language import has_baseline, language_name, language_of
 from retgen.generators.capretrieval.params import CapRetrievalParams
@@ -48,19 +47,15 @@ _SETTLED = 80  # tokens of an adjudication
 
 
 def call_estimates(
-    job: Job[CapRetrievalParams], passages: int, size: int, queries: int
+    job: Job[CapRetrievalParams], passages: int, size: int
 ) -> dict[str, CallEstimate]:
-    """Calls of each live agent. `size`: bytes of all passages; `queries`: as estimated."""
+    """Calls of each live agent. `size`: bytes of all passages."""
     counts = job.params.queries
     length = size // max(1, passages)
     result = {}
     if WRITE_QUERIES.name in job.live:
         wanted = _QUERY * (counts.keywords + counts.summaries)
         result[WRITE_QUERIES.name] = CallEstimate(passages, (1.0, 1.2), _WRITING + length, wanted)
-    if job.params.mine.judge:
-        shown = 2 * job.params.mine.negatives
-        prompt = _WRITING + shown * length
-        result[ANNOTATE.name] = CallEstimate(queries, (0.6, 0.9), prompt, 12 * shown)
     if counts.two_documents:
         asked = min(counts.two_documents, passages)
         both = _WRITING + 2 * length
@@ -97,14 +92,12 @@ LOOKED_AT = 500  # documents, for their languages
 
 
 def plan_notes(job: Job[CapRetrievalParams], texts: Sequence[str]) -> list[str]:
-    """What the plan says: whose queries they are like, languages without a baseline, and what only
-    a model writes. `texts`: of the first documents.
+    """What the plan says: languages without a baseline, and what only a model writes. `texts`: of
+    the first documents.
     """
-    like = job.params.queries.like
-    notes = [] if like is None else [like_note(like)]
     if agents_of(job.params) <= job.live:
-        return notes
-    notes += ["hypernyms and questions are a model's work (--model); rules write the other queries"]
+        return []
+    notes = ["hypernyms and questions are a model's work (--model); rules write the other queries"]
     languages = Counter(language_of(texts, job.params.language))
     for code in sorted(code for code in languages if not has_baseline(code)):
         notes.append(

@@ -26,12 +26,6 @@ from retgen.generators.capretrieval.agents import (
     Queries,
 )
 from retgen.generators.capretrieval.ambiguity import ambiguous_queries
-from retgen.generators.capretrieval.asked import (
-    asked_queries,
-    like_asked,
-    shown_examples,
-    without_asked,
-)
 from retgen.generators.capretrieval.counts import CorpusCounts
 from retgen.generators.capretrieval.drafts import draft_in_processes
 from retgen.generators.capretrieval.language import (
@@ -95,7 +89,6 @@ if TYPE_CHECKING:
 
 MINED = "mined.json"
 FEW_TESTED = 100  # test queries, below which a run says where the others went
-_LEFT_OUT = 0.5  # share of the rules' queries, of which those like users' are chosen
 
 
 async def write_queries(job: Job[CapRetrievalParams], context: Context) -> None:
@@ -119,7 +112,7 @@ async def write_queries(job: Job[CapRetrievalParams], context: Context) -> None:
     document_of = numbered_sources(passages)
     reject_rows(refused, context)
     rejected = clean
-    drafted = await draft_in_processes(documents, passages, document_of, side, params, context)
+    drafted = await draft_in_processes(documents, passages, document_of, params, context)
     drafts, counts, words, stems, lists = drafted
     drafts.extend(await _written(passages, counts, job, context, rejected))
     every = without_test_queries(drafts, passages, tests, params, context.engine, rejected)
@@ -131,10 +124,6 @@ async def write_queries(job: Job[CapRetrievalParams], context: Context) -> None:
         rejected,
     )
     return_freed_memory()  # drafts, and an index of all passages
-    asked = asked_queries(params.queries.like) if params.queries.like else None
-    if asked:
-        every = without_asked(every, passages, asked, rejected)
-        every = like_asked(every, passages, asked, _LEFT_OUT, rejected)
     phrases = (phrase for phrase in (one.phrase() for one in every) if phrase is not None)
     labels = PassageLabels(passages, Holders(words, phrases))
     kept = select_queries(every, passages, splits, params.queries, labels, rejected)
@@ -144,10 +133,7 @@ async def write_queries(job: Job[CapRetrievalParams], context: Context) -> None:
         more, judged = await write_two_document_questions(
             params.queries.two_documents, run, taken, counts, job.seed, context
         )
-        usable = without_test_queries(more, passages, tests, params, context.engine, rejected)
-        if asked:
-            usable = without_asked(usable, passages, asked, rejected)
-        kept.extend(usable)
+        kept.extend(without_test_queries(more, passages, tests, params, context.engine, rejected))
         write_file(context.folder / TWO_DOCUMENTS, dump_json(judged))
     del labels
     left = drop_near_duplicates(kept, passages, rejected)
@@ -157,7 +143,7 @@ async def write_queries(job: Job[CapRetrievalParams], context: Context) -> None:
         why = _nothing_asked(kept, side, languages, wording.share, rejected)
         raise SourceRefused(why, ())
     mark_sides(kept, passages, stems)
-    mined = await mine_negatives(kept, passages, document_of, wording, splits, stems, job, context)
+    mined = mine_negatives(kept, passages, document_of, wording, splits, stems, job, context)
     context.report.rejected.extend(rejected)
     write_rows(context.folder / PASSAGES, map(passage_row, passages, splits))
     write_rows(context.folder / QUERIES, (one.to_json() for one in kept))
@@ -208,7 +194,6 @@ async def _written(
         return []
 
     wanted = job.params.queries
-    shown = shown_examples(wanted.like, job.seed) if wanted.like else ""
 
     async def work(number: int) -> tuple[int, Queries]:
         one = passages[number]
@@ -218,7 +203,6 @@ async def _written(
             passage=one.text,
             keywords=wanted.keywords,
             summaries=wanted.summaries,
-            asked=shown,
         )
         return number, await context.answer(WRITE_QUERIES, asked)
 
@@ -271,18 +255,21 @@ def _chosen(
         ambiguous = {scored[number]: reason for number, reason in found.items()}
     firsts = np.flatnonzero(np.diff(run.document_of, prepend=-1))
     documents = Counter(run.splits[i] for i in firsts.tolist())
-    # like users' queries are chosen by form, among those of any score
-    least = 0.0 if wanted.like else wanted.quality
     for split in ("test", "dev"):
         places = np.flatnonzero(split_of == split).tolist()
         own = {number: ambiguous[i] for number, i in enumerate(places) if i in ambiguous}
         some, are_few = without_poor(
-            chosen(run.queries, places), run.passages, own, least, documents[split], rejected
+            chosen(run.queries, places),
+            run.passages,
+            own,
+            wanted.quality,
+            documents[split],
+            rejected,
         )
         kept[[places[number] for number in some]] = True
         if are_few:
             context.notice(
-                f"Few queries by rules have one answer and score {least:g} "
+                f"Few queries by rules have one answer and score {wanted.quality:g} "
                 "(params.queries.quality): the best of the others are kept. Read some first; a "
                 "model (--model) writes better ones."
             )
@@ -327,8 +314,6 @@ def agents_of(params: CapRetrievalParams) -> frozenset[str]:
     if params.judge is not None:
         return frozenset({ANNOTATE.name, ADJUDICATE.name, CALIBRATE.name})
     needed = {WRITE_QUERIES.name}
-    if params.mine.judge:
-        needed.add(ANNOTATE.name)
     if params.queries.two_documents:
         needed.update(one.name for one in TWO_DOCUMENT_AGENTS)
     return frozenset(needed)

@@ -15,9 +15,7 @@ same seed gives the same bytes on every machine.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping, Sequence
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from retgen.errors import RecipeError
@@ -25,55 +23,44 @@ from retgen.generators.family import Evidence, Family, Plan
 from retgen.generators.limit import tables
 from retgen.generators.limit.agents import (
     AGENTS,
+    DESCRIPTIONS,
     IDENTIFY,
     NONE,
     PARAPHRASE,
     PROPOSE,
     REMOVE,
-    glossary,
-)
-from retgen.generators.limit.latent import build_latent, count_queries
-from retgen.generators.limit.params import (
-    BalancedForm,
-    ConditionsForm,
-    CyclePattern,
-    DensePattern,
-    DisjointPattern,
-    FactorialPattern,
-    FilePattern,
-    HadamardPattern,
-    LimitParams,
-    PowerLawPattern,
-    ProjectivePattern,
-    RegularPattern,
-    SemanticForm,
-    SingleForm,
-)
-from retgen.generators.limit.tables import DocumentTable, TrainingTable
-from retgen.generators.limit.with_agents import (
-    DESCRIPTIONS,
     call_estimates,
     catalogue_size,
     generate_attributes,
     generate_descriptions,
+    glossary,
     read_descriptions,
 )
+from retgen.generators.limit.documents import build_latent
+from retgen.generators.limit.params import (
+    BalancedForm,
+    ConditionsForm,
+    FactorialPattern,
+    LimitParams,
+    SemanticForm,
+    SingleForm,
+)
+from retgen.generators.limit.tables import DocumentTable
 from retgen.generators.limit.words import (
     Attribute,
     attribute_stems,
     attributes_digest,
+    bundled_attributes,
+    catalogue_files,
+    half_of,
     has_proposed_attributes,
     job_attributes,
-    load_attributes,
     load_names,
-    proposed_file,
-    source_files,
-    stem_words,
 )
 from retgen.generators.params import Job
 from retgen.generators.records import MODEL_TERMS, OWN_LICENCE, Records
 from retgen.generators.tables import Ids
-from retgen.tokenizer import STOPWORDS, tokens
+from retgen.qrels import patterns
 from retgen.validators import limit as proof
 from retgen.validators.rule import CorpusRule, Judgements
 
@@ -116,15 +103,14 @@ class Limit(Family[LimitParams]):
             available = size if params.catalogue.split == "all" else (size + 1) // 2
             item, id_size = float(_ITEM), len(str(size))
         else:
-            everything, chosen = load_attributes(params.catalogue, job.seed)
-            _check_templates(params, attribute_stems(everything))
+            chosen = half_of(bundled_attributes(), job.seed, params.catalogue.split)
             available = len(chosen)
             item = sum(len(a.text.encode()) for a in chosen) / len(chosen)
             id_size = len(str(max(a.id for a in chosen)))
             if isinstance(params.form, SemanticForm) and PARAPHRASE.name not in job.live:
-                _check_glossary(chosen, count_queries(params))
+                _check_glossary(chosen, params.count_queries())
         latent = build_latent(params, job.seed, available)
-        load_names(params.names.locales, frozenset(), job.seed, params.catalogue.split, params.docs)
+        load_names(frozenset(), job.seed, params.catalogue.split, params.docs)
         document = 90 + 16 + params.attributes_per_doc * (item + 2 + id_size + 1)
         asked = _DESCRIPTION if isinstance(params.form, SemanticForm) else item
         query = 90 + latent.asked.shape[1] * (asked + 5)
@@ -177,9 +163,6 @@ class Limit(Family[LimitParams]):
     def generate(self, job: Job[LimitParams]) -> Records:
         params, seed = job.params, job.seed
         everything, chosen = job_attributes(job)
-        # of the whole list, so that neither templates nor names depend on the split
-        of_attributes = attribute_stems(everything)
-        _check_templates(params, of_attributes)
         texts, numbers = [a.text for a in chosen], [a.id for a in chosen]
         asked = texts
         first: list[int] = []
@@ -191,9 +174,9 @@ class Limit(Family[LimitParams]):
             first = [where[attribute] for attribute in descriptions]
             asked = [descriptions.get(text, text) for text in texts]
         latent = build_latent(params, seed, len(chosen), first)
-        names = load_names(
-            params.names.locales, of_attributes, seed, params.catalogue.split, params.docs
-        )
+        # without words of the whole list, so that names do not depend on its split
+        forbidden = attribute_stems(everything)
+        names = load_names(forbidden, seed, params.catalogue.split, params.docs)
         doc_ids = Ids(seed, "limit/ids", "d", params.docs)
         corpus = DocumentTable(
             params.docs,
@@ -204,14 +187,8 @@ class Limit(Family[LimitParams]):
             doc_ids,
             texts,
             numbers,
-            params.templates.document,
         )
-        if isinstance(params, FactorialPattern):
-            queries, qrels = tables.operator_tables(params, seed, latent, doc_ids, texts, numbers)
-        else:
-            queries, qrels = tables.query_tables(
-                params.templates.query, seed, latent, doc_ids, asked, numbers
-            )
+        queries, qrels, pairs = tables.query_tables(params, seed, latent, corpus, asked, numbers)
         features: dict[str, Mapping[str, Any]] = {
             "corpus": {"attributes": ["int32"], "column": "int32"},
             "queries": {"attributes": ["int32"], "row": "int32"},
@@ -229,11 +206,7 @@ class Limit(Family[LimitParams]):
             breakdown=tables.BREAKDOWN if isinstance(params, FactorialPattern) else (),
             word_lists={"attributes": attributes_digest(everything), "names (Faker)": names.digest},
             card=_card(params),
-            training=(
-                {"pairs": TrainingTable(queries, qrels, corpus)}
-                if params.catalogue.split == "train"
-                else {}
-            ),
+            training={"pairs": pairs} if params.catalogue.split == "train" else {},
             licences=_licences(job),
         )
 
@@ -244,115 +217,64 @@ class Limit(Family[LimitParams]):
         return proof.proof_rules(_spec(job), judgements)
 
 
-def _check_templates(params: LimitParams, of_attributes: frozenset[str]) -> None:
-    """No content word of a template may be one of an attribute: it would match every document."""
-    kinds = {"document": params.templates.document, "query": tables.sentences(params)}
-    for kind, templates in kinds.items():
-        for template in templates:
-            plain = tables.without_marks(template)
-            words = [word for word in tokens(plain) if word not in STOPWORDS]
-            for word, stem in zip(words, stem_words(words), strict=True):
-                if stem in of_attributes:
-                    what = f"the word {word!r} of {template!r} is a word of an attribute too"
-                    if kind == "query" and isinstance(params, FactorialPattern):
-                        raise RecipeError(f"params.catalogue: {what}; leave that attribute out")
-                    raise RecipeError(f"params.templates.{kind}: {what}; use another word")
-
-
 def _spec(job: Job[LimitParams]) -> proof.LimitSpec:
     """The recipe in the words of the proof, which reads the catalogue by itself."""
-    params = job.params
-    files = source_files(params.catalogue)
-    if has_proposed_attributes(job) and job.sources is not None:
-        files = (proposed_file(job.sources),)
-    listed = proof.read_attributes(files)
-    half = proof.split_half([text for text, _ in listed], job.seed, params.catalogue.split)
-    wanted, without = params.catalogue.categories, params.catalogue.without
-    queries, sums, common, matrix_file = _expected_counts(params)
+    params, split = job.params, job.params.catalogue.split
+    listed = proof.read_attributes(catalogue_files(job))
+    half = proof.split_half(listed, job.seed, split)
     relevant, column_sum = _expected_structure(params)
-    split = params.catalogue.split
+    form, factorial = params.form, None
+    if isinstance(params, FactorialPattern):
+        factorial = proof.FactorialSpec(
+            params.form.operators, params.answer_sizes, params.queries_per_cell
+        )
     return proof.LimitSpec(
         documents=params.docs,
-        queries=queries,
+        queries=params.count_queries(),
         attributes_per_doc=params.attributes_per_doc,
-        attributes={
-            text: number
-            for number, (text, category) in enumerate(listed)
-            if text in half and (wanted is None or category in wanted) and category not in without
-        },
-        document_templates=params.templates.document,
-        query_templates=() if isinstance(params, FactorialPattern) else params.templates.query,
-        row_sums=sums,
-        per_query=1 if isinstance(params.form, SingleForm | SemanticForm) else 2,
+        attributes={text: number for number, text in enumerate(listed) if text in half},
+        row_sums=params.row_sums(),
+        per_query=1 if isinstance(form, SingleForm | SemanticForm) else 2,
         descriptions=(
-            proof.read_descriptions(job.sources / DESCRIPTIONS)
-            if isinstance(params.form, SemanticForm) and job.sources is not None
+            proof.read_descriptions(job.source_folder() / DESCRIPTIONS)
+            if isinstance(form, SemanticForm)
             else None
         ),
-        hard_negatives=(
-            params.form.hard_negatives if isinstance(params.form, ConditionsForm) else 0
-        ),
-        balanced=isinstance(params.form, BalancedForm),
-        common_documents=common,
-        distinct_rows=not isinstance(params, PowerLawPattern | FilePattern | FactorialPattern),
-        factorial=(
-            proof.FactorialSpec(params.form.operators, params.answer_sizes, params.queries_per_cell)
-            if isinstance(params, FactorialPattern)
-            else None
-        ),
-        matrix_file=matrix_file,
+        hard_negatives=form.hard_negatives if isinstance(form, ConditionsForm) else 0,
+        balanced=isinstance(form, BalancedForm),
+        common_documents=_COMMON[params.pattern](params) if params.pattern in _COMMON else None,
+        factorial=factorial,
         relevant_documents=relevant,
         column_sum=column_sum,
-        locales=params.names.locales,
         surname_half=None if split == "all" else (job.seed, split),
         training=split == "train",
     )
 
 
-def _expected_counts(params: LimitParams) -> tuple[int, tuple[int, int], int | None, Path | None]:
-    """(queries, least and most relevant documents, documents any two queries share, own matrix)."""
-    match params:
-        case HadamardPattern():
-            degree = (params.n - round(params.n**0.5)) // 2
-            return params.n, (degree, degree), proof.hadamard_common(params.n), None
-        case ProjectivePattern():
-            return params.p**2 + params.p + 1, (params.p + 1, params.p + 1), 1, None
-        case PowerLawPattern():
-            return params.queries, (1, params.maximum), None, None
-        case FilePattern():
-            lines = params.path.read_text("utf-8-sig").splitlines()[1:]
-            judged = [line.split("\t") for line in lines if line.strip()]
-            positives = [cells[0] for cells in judged if float(cells[2]) > 0]
-            sums = [positives.count(query) for query in dict.fromkeys(positives)]
-            return len(sums), (min(sums), max(sums)), None, params.path
-        case FactorialPattern():
-            sizes = params.answer_sizes
-            return len(list(params.cells())), (min(sizes), max(sizes)), None, None
-        case _:
-            return params.queries, (params.k, params.k), None, None
+# documents that any two queries share, of patterns that fix it
+_COMMON: Mapping[str, Any] = {
+    "hadamard": lambda params: proof.hadamard_common(params.n),
+    "projective": lambda params: 1,
+}
 
 
 def _expected_structure(params: LimitParams) -> tuple[int | None, int | None]:
     """(documents with a query, queries that each is relevant to); None where the draw decides."""
-    match params:
-        case DensePattern():
-            n = params.k
-            while math.comb(n, params.k) < params.queries:
-                n += 1
-            return n, None  # fewer would leave too few subsets, so each is in some
-        case RegularPattern():
-            among = params.relevant_docs or params.docs
-            return among, params.queries * params.k // among
-        case CyclePattern():
-            return params.queries * (params.k - 1), 2 if params.k == 2 else None
-        case DisjointPattern():
-            return params.queries * params.k, 1
-        case HadamardPattern():
-            return params.n, (params.n - math.isqrt(params.n)) // 2
-        case ProjectivePattern():
-            return params.p**2 + params.p + 1, params.p + 1
+    sizes, queries = params.sizes(), params.count_queries()
+    match params.pattern:
+        case "dense":
+            return patterns.dense_documents(queries, sizes["k"]), None
+        case "cycle" if sizes["k"] > 2:
+            return queries * (sizes["k"] - 1), None
+        case "cycle" | "hadamard" | "projective":
+            documents = queries
+        case "disjoint":
+            documents = queries * sizes["k"]
+        case "regular":
+            documents = sizes["documents"]
         case _:
             return None, None
+    return documents, queries * params.row_sums()[0] // documents
 
 
 def _check_glossary(chosen: Sequence[Attribute], queries: int) -> None:

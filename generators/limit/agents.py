@@ -1,25 +1,62 @@
 """LIMIT's agents (paper, §5.2): things that a person could like, and queries that do not name them.
 
-The paper had a model propose attributes and then remove duplicates and hypernyms, again and again.
-Descriptions in place of names are ours.
+The catalogue grows in rounds (the paper had a model propose attributes, and then remove duplicates
+and hypernyms again and again). A round asks for things of several categories at a time, keeps what
+shares no word with the list, and lets the model remove overlaps until it finds none. Everything
+asked in a round follows from the rounds before it. Descriptions in place of names are ours.
 """
 
 from __future__ import annotations
 
+import heapq
+import math
 import re
 import unicodedata
+from collections.abc import Sequence
 from functools import cache
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated, NamedTuple
 
 from pydantic import Field
 
 from retgen.agents.agent import AnswerSchema, Question, RepairsFailed
 from retgen.generators.agents import bundled_agent
-from retgen.generators.limit.words import CatalogueParams, load_attributes
+from retgen.generators.family import CallEstimate
+from retgen.generators.limit.documents import asked_attributes
+from retgen.generators.limit.params import BalancedForm, LimitParams, SemanticForm
+from retgen.generators.limit.words import (
+    ATTRIBUTES,
+    Attribute,
+    bundled_attributes,
+    has_proposed_attributes,
+)
+from retgen.generators.params import Job
+from retgen.generators.tables import read_rows
+from retgen.streams import Stream
 from retgen.tokenizer import STOPWORDS, content_stems, tokens
+from retgen.write import write_file, write_rows
+
+if TYPE_CHECKING:
+    from retgen.agents.context import Context
+    from retgen.agents.report import Stage
 
 NONE = "none of these"
+DESCRIPTIONS = "descriptions.jsonl"
+
+_EACH = 25  # attributes proposed by one request
+_PART = 120  # attributes of one request that looks for overlaps
+_PASSES = 3  # looks for overlaps in a round, at most
+_BARREN = 2  # rounds without anything new, after which a model is taken to know no more
+_YIELD = 0.8  # of what is proposed, so much is taken to be new and clean, until it shows
+_OPTIONS = 8
+_CONTROL = 10  # of so many descriptions one is shown to the judge without the right answer, too
+
+# words of the sentences of a data set, which no attribute may hold: it would match every document
+_SENTENCES = (
+    "who likes, who does not like, which people like, not only but also, both, at least one, "
+    "without liking"
+)
+
 
 Text = Annotated[str, Field(min_length=1, max_length=200)]
 
@@ -128,8 +165,7 @@ def _choice_fault(question: AskChoice, answer: Choice) -> str | None:
 
 
 def _propose_offline(question: AskAttributes) -> Proposed:
-    everything, _ = load_attributes(CatalogueParams(split="all"), 0)
-    fresh = [a.text for a in everything if a.category == question.category]
+    fresh = [a.text for a in bundled_attributes() if a.category == question.category]
     return Proposed(
         attributes=[text for text in fresh if text not in question.known][: question.count]
     )
@@ -172,3 +208,282 @@ IDENTIFY = bundled_agent(
     max_tokens=256,
 )
 AGENTS = (PROPOSE, REMOVE, PARAPHRASE, IDENTIFY)
+
+
+class AttributeDescription(NamedTuple):
+    """A description that stands for an attribute.
+
+    `control`: what the judge chose where the right answer was left out; None: not tried.
+    """
+
+    attribute: str
+    description: str
+    control: str | None
+
+
+def catalogue_size(params: LimitParams) -> int:
+    """Attributes that are to be proposed: by default what the recipe needs, at the paper's ratio.
+
+    The paper has 1,850 for 1,000 queries and 45 attributes a document; twice as many where a half
+    is left to a training set.
+    """
+    if params.catalogue.size is not None:
+        return params.catalogue.size
+    if isinstance(params.form, BalancedForm):
+        needed = params.form.pool
+    else:
+        asked = asked_attributes(params, params.count_queries())
+        needed = asked + 19 * params.attributes_per_doc
+    return needed * (1 if params.catalogue.split == "all" else 2)
+
+
+def call_estimates(job: Job[LimitParams]) -> dict[str, CallEstimate]:
+    """What a plan says of the calls."""
+    result = {}
+    if has_proposed_attributes(job):
+        size = catalogue_size(job.params)
+        result[PROPOSE.name] = CallEstimate(size, (1 / _EACH / _YIELD, 3 / _EACH), 2200, 8 * _EACH)
+        if REMOVE.name in job.live:
+            result[REMOVE.name] = CallEstimate(size, (2 / _PART, 12 / _PART), 3200, 60)
+    if isinstance(job.params.form, SemanticForm):
+        queries = job.params.count_queries()
+        each = {
+            PARAPHRASE.name: CallEstimate(queries, (1.0, 2.0), 1500, 25),
+            IDENTIFY.name: CallEstimate(queries, (1 + 1 / _CONTROL, 2.0), 1000, 12),
+        }
+        result |= {name: one for name, one in each.items() if name in job.live}
+    return result
+
+
+# --- the catalogue ------------------------------------------------------------------------------
+
+
+async def generate_attributes(job: Job[LimitParams], context: Context) -> None:
+    """Propose and clean until there are exactly so many; leaves a catalogue file."""
+    size = catalogue_size(job.params)
+    stage = context.stage("attributes", size, PROPOSE, REMOVE)
+    wanted = context.pilot_size(size)
+    categories = _categories(job)
+    result = GrowingCatalogue()
+    number = barren = 0
+    while len(result) < wanted and barren < _BARREN:
+        before = len(result)
+        await _round(categories, number, wanted, result, context, stage)
+        number += 1
+        barren = 0 if len(result) > before else barren + 1
+        # a pilot counts all that its requests gave
+        stage.done = len(result) if context.pilot is not None else min(len(result), wanted)
+        context.show(stage)
+    if len(result) < wanted:
+        raise context.too_few(stage, wanted)
+    if context.pilot is not None:
+        wanted = len(result)
+    if spare := list(result.kept)[wanted:]:  # as good as the others, and not needed
+        write_file(context.folder / "attributes_spare.txt", "\n".join([*spare, ""]))
+    lines = []
+    for category in categories:
+        members = [a for a, c in list(result.kept.items())[:wanted] if c == category]
+        lines += [f"[{category}]", *members, ""] if members else []
+    write_file(context.folder / ATTRIBUTES, "\n".join(lines))
+
+
+async def _round(
+    categories: Sequence[str],
+    number: int,
+    wanted: int,
+    result: GrowingCatalogue,
+    context: Context,
+    stage: Stage,
+) -> None:
+    """Ask for what is missing, category after category, then clean what was added."""
+    taken = len(result) / result.asked / _EACH if result.asked else _YIELD
+    requests = math.ceil((wanted - len(result)) / _EACH / max(taken, 0.1))
+    requests = min(len(categories), requests)
+    begin = result.asked
+    result.asked += requests
+    turn = [categories[i % len(categories)] for i in range(begin, begin + requests)]
+    questions = [AskAttributes(category=c, count=_EACH, known=result.of(c)) for c in turn]
+    # what failed once would be answered the same again
+    questions = [question for question in questions if question not in result.failed_after_repairs]
+
+    async def propose(question: AskAttributes) -> tuple[str, ...] | RepairsFailed:
+        try:
+            return tuple((await context.answer(PROPOSE, question)).attributes)
+        except RepairsFailed as error:
+            return error
+
+    answers = await context.gather(stage, map(propose, questions))
+    before = len(result)
+    for question, answer in zip(questions, answers, strict=True):
+        if isinstance(answer, RepairsFailed):
+            context.reject(stage, answer, question.category)
+            result.failed_after_repairs.add(question)
+            continue
+        for text in answer:
+            reason = result.add(" ".join(text.split()), question.category)
+            if reason is not None:
+                rule = "attributes/" + ("overlap" if "shares" in reason else "form")
+                context.reject(stage, RepairsFailed(rule, reason, ()), text)
+    touched = list(dict.fromkeys(list(result.kept.values())[before:]))
+    await _remove_overlaps(touched, number, result, context, stage)
+
+
+async def _remove_overlaps(
+    touched: Sequence[str], number: int, result: GrowingCatalogue, context: Context, stage: Stage
+) -> None:
+    """Look by category first, then across all of them, until nothing has to go."""
+
+    async def look(part: tuple[str, ...]) -> tuple[str, ...] | RepairsFailed:
+        try:
+            return tuple((await context.answer(REMOVE, AskOverlaps(attributes=part))).remove)
+        except RepairsFailed as error:
+            return error
+
+    for step in range(_PASSES):
+        if step == 0:
+            lists = [result.of(category) for category in touched]
+        else:
+            everything = tuple(result.kept)
+            order = Stream(number, f"limit/overlaps/{step}").permutation(len(everything))
+            lists = [tuple(everything[i] for i in order.tolist())]
+        parts = [one[i : i + _PART] for one in lists for i in range(0, len(one), _PART)]
+        parts = [part for part in parts if len(part) > 1]
+        removed = 0
+        for part, answer in zip(parts, await context.gather(stage, map(look, parts)), strict=True):
+            if isinstance(answer, RepairsFailed):
+                context.reject(stage, answer, list(part))
+                continue
+            for text in answer:
+                if text in part and result.drop(text):
+                    reason = "the model finds that it duplicates or contains another"
+                    context.reject(stage, RepairsFailed("attributes/overlap", reason, ()), text)
+                    removed += 1
+        if step and not removed:
+            break
+
+
+class GrowingCatalogue:
+    """A list of attributes no two of which share a word, or nearly the same spelling."""
+
+    def __init__(self) -> None:
+        self.kept: dict[str, str] = {}  # attribute -> category
+        self.asked = 0
+        self.failed_after_repairs: set[AskAttributes] = set()
+        self._owner: dict[str, str] = {}  # stem -> attribute
+        self._templates = content_stems(_SENTENCES)
+        self._dropped: set[str] = set()
+
+    def __len__(self) -> int:
+        return len(self.kept)
+
+    def of(self, category: str) -> tuple[str, ...]:
+        """The attributes of a category."""
+        return tuple(one for one, its in self.kept.items() if its == category)
+
+    def add(self, text: str, category: str) -> str | None:
+        """Take an attribute, or say why not."""
+        stems = content_stems(text)
+        plain = text[:1].isalnum() and len(text.split()) <= 4 and text.casefold() != NONE
+        if (
+            not stems
+            or not plain
+            or len(text) > 60
+            or any(not (c.isalnum() or c in " '’-") for c in text)
+        ):
+            return "it is no name of one to four plain words"
+        if " and " in f" {text.casefold()} ":
+            return "it holds 'and', which separates attributes in a document"
+        if text.casefold() in self._dropped:
+            return "it shares its meaning with another, as found before"
+        for stem in sorted(stems):
+            if stem in self._templates:
+                return f"it shares {stem!r} with the sentences of the data set"
+            if stem in self._owner:
+                return f"it shares {stem!r} with {self._owner[stem]!r}"
+        if near := self._near(text):
+            return f"it shares nearly all letters with {near!r}"
+        self.kept[text] = category
+        self._owner |= dict.fromkeys(stems, text)
+        return None
+
+    def drop(self, text: str) -> bool:
+        """Remove an attribute for good; whether it was there."""
+        if self.kept.pop(text, None) is None:
+            return False
+        self._owner = {stem: owner for stem, owner in self._owner.items() if owner != text}
+        self._dropped.add(text.casefold())
+        return True
+
+    def _near(self, text: str) -> str | None:
+        from rapidfuzz import fuzz, process
+
+        result = process.extractOne(text, list(self.kept), scorer=fuzz.ratio, score_cutoff=88)
+        return result[0] if result else None
+
+
+def _categories(job: Job[LimitParams]) -> list[str]:
+    """What to propose things of, in an order of the seed's."""
+    names = list(dict.fromkeys(attribute.category for attribute in bundled_attributes()))
+    order = Stream(job.seed, "limit/categories").permutation(len(names))
+    return [names[i] for i in order.tolist()]
+
+
+# --- descriptions -------------------------------------------------------------------------------
+
+
+async def generate_descriptions(
+    job: Job[LimitParams], context: Context, attributes: Sequence[Attribute]
+) -> None:
+    """Describe as many of the attributes as there are queries; leaves a line for each.
+
+    A description is shown to the judge among similar attributes, and taken if the judge picks the
+    right one. Now and then the right one is left out too, which tells how often the judge guesses.
+    """
+    stage = context.stage("descriptions", job.params.count_queries(), PARAPHRASE, IDENTIFY)
+    order = Stream(job.seed, "limit/attributes").permutation(len(attributes))
+    candidates = [attributes[i] for i in order.tolist()]
+    if context.offline(PARAPHRASE):
+        candidates = [one for one in candidates if one.text in glossary()]
+
+    async def describe(numbered: tuple[int, Attribute]) -> AttributeDescription:
+        number, meant = numbered
+        question = AskDescription(attribute=meant.text, category=meant.category)
+        text = (await context.answer(PARAPHRASE, question)).description
+        near = _similar(meant, attributes)
+        options = tuple(sorted([meant.text, *near[:-1]]))
+        choice = await context.answer(IDENTIFY, AskChoice(description=text, options=options))
+        if choice.choice != meant.text:
+            reason = f"of {len(options)} attributes the judge took {choice.choice!r}"
+            raise RepairsFailed("identify_attribute/answer", f"{text!r}: {reason}", ())
+        control = None
+        if number % _CONTROL == 0:
+            question_without = AskChoice(description=text, options=tuple(sorted(near)))
+            control = (await context.answer(IDENTIFY, question_without)).choice
+        return AttributeDescription(meant.text, text, control)
+
+    seen: set[str] = set()
+
+    def admit(made: AttributeDescription) -> str | None:
+        if made.description.casefold() in seen:
+            return "another attribute has this description"
+        seen.add(made.description.casefold())
+        return None
+
+    accepted = context.accepted_records(
+        stage, enumerate(candidates), describe, lambda one: one[1].text, admit
+    )
+    write_rows(context.folder / DESCRIPTIONS, [one._asdict() async for one in accepted])
+
+
+def _similar(meant: Attribute, attributes: Sequence[Attribute]) -> list[str]:
+    """Attributes to tell one from: of its category, those next to it first; then of any."""
+
+    def far(one: Attribute) -> tuple[bool, int, int]:
+        return one.category != meant.category, abs(one.id - meant.id), one.id
+
+    return [one.text for one in heapq.nsmallest(_OPTIONS + 1, attributes, key=far)[1:]]
+
+
+def read_descriptions(sources: Path) -> list[AttributeDescription]:
+    """The descriptions that a run was told, one for each query."""
+    return [AttributeDescription(**row) for row in read_rows(sources / DESCRIPTIONS)]

@@ -5,57 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Annotated, Literal
 
-from pydantic import AfterValidator, Field
+from pydantic import Field
 
-from retgen.generators.limit.words import LOCALES, CatalogueParams, Locale
-from retgen.generators.params import Distinct, InputFile, Params
-
-
-def _document_template(template: str) -> str:
-    if template.count("{name}") != 1 or template.count("{attributes}") != 1:
-        raise ValueError("a document template holds {name} once and {attributes} once")
-    middle = template.partition("{name}")[2].partition("{attributes}")
-    if not middle[1] or not middle[0].strip() or middle[0][0].isalnum() or middle[0][-1].isalnum():
-        raise ValueError("{name} comes first, then a space and at least a word, then {attributes}")
-    return _one_line(template)
-
-
-def _query_template(template: str) -> str:
-    if template.count("{attributes}") != 1:
-        raise ValueError("a query template holds {attributes} once")
-    return _one_line(template)
-
-
-def _one_line(template: str) -> str:
-    if any(ord(c) < 32 for c in template):
-        raise ValueError("a template is one line without control characters")
-    return template
-
-
-DocumentTemplate = Annotated[str, AfterValidator(_document_template)]
-QueryTemplate = Annotated[str, AfterValidator(_query_template)]
-
-
-class DocumentTemplates(Params):
-    """The paper's sentence (§5.2) or your own; of several, the seed deals one to each document."""
-
-    document: tuple[DocumentTemplate, ...] = Field(
-        ("{name} likes {attributes}.",), min_length=1, max_length=64
-    )
-
-
-class Templates(DocumentTemplates):
-    """Sentences of the paper (§5.2) or your own; of several, the seed deals one to each record."""
-
-    query: tuple[QueryTemplate, ...] = Field(
-        ("Who likes {attributes}?",), min_length=1, max_length=64
-    )
-
-
-class NamesParams(Params):
-    """Where people's names come from."""
-
-    locales: tuple[Locale, ...] = Field(LOCALES, min_length=1, description="Faker locales")
+from retgen.generators.params import Distinct, Params
 
 
 class SingleForm(Params):
@@ -108,93 +60,124 @@ Count = Annotated[int, Field(ge=1)]
 Size = Annotated[int, Field(ge=1, le=1_000_000)]
 
 
-class _Common(Params):
+class CatalogueParams(Params):
+    """Which attributes a data set may use."""
+
+    split: Literal["test", "train", "all"] = Field(
+        "test",
+        description="half of the list, chosen by the seed; a set made from `all` must not be "
+        "paired with any training set",
+    )
+    size: int | None = Field(
+        None, ge=2, description="attributes that a model proposes; default: what the recipe needs"
+    )
+
+
+class Pattern(Params):
+    """A qrel matrix, and the words that it is put into."""
+
+    pattern: str
     docs: Count = Field(50_000, description="documents, distractors included")
     attributes_per_doc: Count = Field(45, description="attributes of every document, exactly")
     form: Form = Field(SingleForm(), description="what a query asks for")
     catalogue: CatalogueParams = CatalogueParams()
-    names: NamesParams = NamesParams()
-    templates: Templates = Templates()
+
+    def sizes(self) -> dict[str, int]:
+        """The arguments of the pattern's function in `retgen.qrels.patterns`, where it has one."""
+        return {}
+
+    def row_sums(self) -> tuple[int, int]:
+        """The fewest and the most relevant documents of a query."""
+        raise NotImplementedError
+
+    def count_queries(self) -> int:
+        """Rows of the matrix, without building it."""
+        raise NotImplementedError
 
 
-class _Sized(_Common):
+class SubsetsPattern(Pattern):
+    """Distinct k-subsets as relevant documents of the queries.
+
+    dense: of the smallest number of documents that has enough (the paper's LIMIT); random: of all
+    documents; cycle: neighbouring queries share one document; disjoint: none share any (Appendix
+    C).
+    """
+
+    pattern: Literal["dense", "random", "cycle", "disjoint"]
     queries: Count = 1000
     k: Count = Field(2, description="relevant documents a query")
 
+    def sizes(self) -> dict[str, int]:
+        among = {"documents": self.docs} if self.pattern == "random" else {}
+        return {"queries": self.queries, "k": self.k, **among}
 
-class DensePattern(_Sized):
-    """All k-subsets of the smallest number of documents that has enough (the paper's LIMIT)."""
+    def row_sums(self) -> tuple[int, int]:
+        return self.k, self.k
 
-    pattern: Literal["dense"]
-
-
-class RandomPattern(_Sized):
-    """Distinct k-subsets of all documents."""
-
-    pattern: Literal["random"]
+    def count_queries(self) -> int:
+        return self.queries
 
 
-class RegularPattern(_Sized):
+class RegularPattern(SubsetsPattern):
     """Distinct k-subsets, each of `relevant_docs` documents (default: all) in equally many."""
 
-    pattern: Literal["regular"]
+    pattern: Literal["regular"]  # type: ignore[assignment]
     relevant_docs: Count | None = None
 
-
-class CyclePattern(_Sized):
-    """Neighbouring queries share one document (Appendix C)."""
-
-    pattern: Literal["cycle"]
+    def sizes(self) -> dict[str, int]:
+        return {"queries": self.queries, "k": self.k, "documents": self.relevant_docs or self.docs}
 
 
-class DisjointPattern(_Sized):
-    """No two queries share a document (Appendix C)."""
-
-    pattern: Literal["disjoint"]
-
-
-class PowerLawPattern(_Common):
-    """Relevant documents a query follow Zipf's law, from 1 to `maximum`."""
-
-    pattern: Literal["power_law"]
-    queries: Count = 1000
-    exponent: float = Field(1.5, gt=0, le=10)
-    maximum: Count = 100
-
-
-class FilePattern(_Common):
-    """A matrix of your own: a qrels TSV with the header query-id, corpus-id, score."""
-
-    pattern: Literal["file"]
-    path: InputFile
-
-
-class HadamardPattern(_Common):
+class HadamardPattern(Pattern):
     """n x n, (n - sqrt n)/2 relevant documents a query; n a power of 4. Proven hard: ~sqrt n."""
 
     pattern: Literal["hadamard"]
     n: Count = 64
 
+    def sizes(self) -> dict[str, int]:
+        return {"n": self.n}
 
-class ProjectivePattern(_Common):
+    def row_sums(self) -> tuple[int, int]:
+        degree = (self.n - round(self.n**0.5)) // 2
+        return degree, degree
+
+    def count_queries(self) -> int:
+        return self.n
+
+
+class ProjectivePattern(Pattern):
     """Lines and points of the projective plane over F_p: any two queries share one document."""
 
     pattern: Literal["projective"]
     p: Count = Field(31, description="a prime; p*p + p + 1 queries, p + 1 relevant documents each")
 
+    def sizes(self) -> dict[str, int]:
+        return {"p": self.p}
 
-class FactorialPattern(_Common):
+    def row_sums(self) -> tuple[int, int]:
+        return self.p + 1, self.p + 1
+
+    def count_queries(self) -> int:
+        return self.p**2 + self.p + 1
+
+
+class FactorialPattern(Pattern):
     """Every operator with every number of answers, equally often; with `operators` only."""
 
     pattern: Literal["factorial"]
     form: OperatorsForm = Field(OperatorsForm(), description="which operators")  # type: ignore[assignment]
-    templates: DocumentTemplates = DocumentTemplates()  # type: ignore[assignment]
     answer_sizes: Annotated[tuple[Size, ...], Distinct] = Field(
         (1, 2, 10, 50), min_length=1, description="relevant documents of a query, exactly"
     )
     queries_per_cell: int = Field(
         25, ge=1, le=10_000, description="of each operator and number of answers"
     )
+
+    def row_sums(self) -> tuple[int, int]:
+        return min(self.answer_sizes), max(self.answer_sizes)
+
+    def count_queries(self) -> int:
+        return len(self.form.operators) * len(self.answer_sizes) * self.queries_per_cell
 
     def cells(self) -> Iterator[tuple[Operator, int]]:
         """Operator and number of answers of every row of the matrix."""
@@ -204,15 +187,6 @@ class FactorialPattern(_Common):
 
 
 LimitParams = Annotated[
-    DensePattern
-    | RandomPattern
-    | RegularPattern
-    | CyclePattern
-    | DisjointPattern
-    | PowerLawPattern
-    | FilePattern
-    | HadamardPattern
-    | ProjectivePattern
-    | FactorialPattern,
+    SubsetsPattern | RegularPattern | HadamardPattern | ProjectivePattern | FactorialPattern,
     Field(discriminator="pattern"),
 ]

@@ -24,17 +24,16 @@ on nothing but i.
 
 from __future__ import annotations
 
-import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cache
 from typing import Any
 
 import numpy as np
 import orjson
 from numpy.typing import NDArray
 
-from retgen.generators.limit.latent import Latent
+from retgen.generators.limit.documents import Latent
 from retgen.generators.limit.params import FactorialPattern, LimitParams, Operator
 from retgen.generators.limit.words import PeopleNames
 from retgen.generators.records import Rows, rows_of
@@ -95,16 +94,11 @@ class DocumentTable:
     ids: Ids
     attributes: Sequence[str]
     attribute_ids: Sequence[int]
-    templates: Sequence[str]
 
     def __post_init__(self) -> None:
-        cut = [_template_parts(template) for template in self.templates]
         tables = {
-            "head": _table(['","title":"","text":"' + _json(head) for head, _, _ in cut]),
-            "middle": _table([_json(middle) for _, middle, _ in cut]),
-            "tail": _table([_json(tail) + '","metadata":{"attributes":[' for *_, tail in cut]),
             "first": _table([_json(name) + " " for name in self.names.first]),
-            "last": _table([_json(name) for name in self.names.last]),
+            "last": _table([_json(name) + " likes " for name in self.names.last]),
             # an attribute is followed by a comma, by "and", or by nothing
             "listed": _table([_json(text) + ", " for text in self.attributes]),
             "before last": _table([_json(text) + " and " for text in self.attributes]),
@@ -126,11 +120,7 @@ class DocumentTable:
         n = stop - start
         index = np.arange(start, stop)
         sets = self.attribute_sets(start, stop)
-        given, last = self.names.parts(index)
-        template = np.zeros(n, np.int64)
-        if len(self.templates) > 1:
-            stream = Stream(self.seed, "limit/document templates")
-            template = stream.draws(start, stop, np.array([len(self.templates)], np.uint64))[:, 0]
+        first, last = self.names.parts(index)
         listed = [
             tables["listed"][sets[:, :-2]],
             tables["before last"][sets[:, -2:-1]],
@@ -140,11 +130,11 @@ class DocumentTable:
         fields = [
             _constant('{"_id":"', n),
             self.ids.fields(index),
-            _bytes(tables["head"][template], n),
-            *(_bytes(tables["first"][one], n) for one in given),
-            *(_bytes(column, n) for column in (tables["last"][last], tables["middle"][template])),
+            _constant('","title":"","text":"', n),
+            _bytes(tables["first"][first], n),
+            _bytes(tables["last"][last], n),
             *(_bytes(column, n) for column in listed if column.size),
-            _bytes(tables["tail"][template], n),
+            _constant('.","metadata":{"attributes":[', n),
             *(_bytes(column, n) for column in numbers if column.size),
             _constant('],"column":', n),
             _bytes(self.matrix_columns(start, stop), n),
@@ -210,12 +200,6 @@ def _samples(
     return deck[:, :size].astype(np.int64)
 
 
-def _template_parts(template: str) -> tuple[str, str, str]:
-    head, _, rest = template.partition("{name}")
-    middle, _, tail = rest.partition("{attributes}")
-    return head, middle, tail
-
-
 def _json(text: str) -> str:
     """A text as it stands inside a JSON string."""
     return orjson.dumps(text).decode()[1:-1]
@@ -237,103 +221,67 @@ def _constant(text: str, n: int) -> NDArray[np.uint8]:
 # --- queries and qrels ----------------------------------------------------------------------------
 
 
-def sentences(params: LimitParams) -> Sequence[str]:
-    """What queries say, with marks in place of attributes."""
-    if isinstance(params, FactorialPattern):
-        return [one for operator in params.form.operators for one in PHRASINGS[operator]]
-    return params.templates.query
-
-
-def without_marks(template: str) -> str:
-    """The words of a template."""
-    return re.sub(r"\{\w+\}", " ", template)
-
-
 def query_tables(
-    templates: Sequence[str],
+    params: LimitParams,
     seed: int,
     latent: Latent,
-    doc_ids: Ids,
+    corpus: DocumentTable,
     texts: Sequence[str],
     numbers: Sequence[int],
-) -> tuple[Rows, Rows]:
-    """Queries and qrels, in one shuffled order of the matrix rows.
+) -> tuple[Rows, Rows, Rows]:
+    """Queries, qrels and training pairs, in one shuffled order of the matrix rows.
 
-    `texts` and `numbers`: of the attributes that `latent.asked` names by their places.
+    `texts` and `numbers`: of the attributes that `latent.asked` names by their places. With
+    operators every cell has its phrasings in turn, and hard negatives are judged 0.
     """
-    matrix = latent.matrix
-    order = Stream(seed, "limit/query order").permutation(matrix.queries)
+    matrix, doc_ids = latent.matrix, corpus.ids
+    order = Stream(seed, "limit/query order").permutation(matrix.queries).tolist()
     query_ids = Ids(seed, "limit/ids", "q", matrix.queries).texts(np.arange(matrix.queries))
-    relevant = doc_ids.texts(latent.positions)
-    width = latent.negatives.shape[1]
-    negatives = doc_ids.texts(latent.negatives.reshape(-1)) if width else []
-    dealt = Stream(seed, "limit/query templates").integers(len(templates), matrix.queries)
-
-    def query(i: int) -> Mapping[str, Any]:
-        row = int(order[i])
-        asked = latent.asked[row].tolist()
-        text = templates[dealt[i]].replace("{attributes}", " and ".join(texts[a] for a in asked))
-        metadata: dict[str, Any] = {"attributes": [numbers[a] for a in asked], "row": row}
-        if width:
-            metadata["hard_negatives"] = sorted(negatives[row * width : (row + 1) * width])
-        return {"_id": query_ids[i], "text": text, "metadata": metadata}
-
-    ends = np.cumsum(matrix.row_sums[order])
-
-    def qrel(i: int) -> Mapping[str, Any]:
-        query_index = int(np.searchsorted(ends, i, side="right"))
-        columns = matrix.row(int(order[query_index]))
-        before = int(ends[query_index - 1]) if query_index else 0
-        return {
-            "query-id": query_ids[query_index],
-            "corpus-id": relevant[int(columns[i - before])],
-            "score": 1,
-        }
-
-    return rows_of(query, matrix.queries), rows_of(qrel, matrix.nnz)
-
-
-def operator_tables(
-    params: FactorialPattern,
-    seed: int,
-    latent: Latent,
-    doc_ids: Ids,
-    texts: Sequence[str],
-    numbers: Sequence[int],
-) -> tuple[Rows, Rows]:
-    """The same of a factorial. Every cell has its phrasings in turn."""
-    cells, matrix = list(params.cells()), latent.matrix
-    order = Stream(seed, "limit/query order").permutation(len(cells)).tolist()
-    query_ids = Ids(seed, "limit/ids", "q", len(cells)).texts(np.arange(len(cells)))
     hard = [row[row >= 0] for row in latent.negatives]
+    cells = list(params.cells()) if isinstance(params, FactorialPattern) else []
 
     def query(i: int) -> Mapping[str, Any]:
         row = order[i]
-        operator, size = cells[row]
-        several = PHRASINGS[operator]
-        phrasing = several[row % params.queries_per_cell % len(several)]
-        mine = [a for a in latent.asked[row].tolist() if a >= 0]
-        words = dict(zip("abc", (texts[a] for a in mine), strict=False))
-        return {
-            "_id": query_ids[i],
-            "text": phrasing.format(**words),
-            "metadata": {
-                "attributes": [numbers[a] for a in mine],
-                "row": row,
-                "operator": operator,
-                "answers": size,
-                "hard_negatives": len(hard[row]),
-            },
-        }
+        asked = [a for a in latent.asked[row].tolist() if a >= 0]
+        named = [texts[a] for a in asked]
+        metadata: dict[str, Any] = {"attributes": [numbers[a] for a in asked], "row": row}
+        text = f"Who likes {' and '.join(named)}?"
+        if isinstance(params, FactorialPattern):
+            operator, size = cells[row]
+            several = PHRASINGS[operator]
+            phrasing = several[row % params.queries_per_cell % len(several)]
+            text = phrasing.format(**dict(zip("abc", named, strict=False)))
+            metadata |= {"operator": operator, "answers": size, "hard_negatives": len(hard[row])}
+        elif len(hard[row]):
+            metadata["hard_negatives"] = sorted(doc_ids.texts(hard[row]))
+        return {"_id": query_ids[i], "text": text, "metadata": metadata}
 
-    def pairs() -> Iterator[dict[str, Any]]:
-        for row, query_id in zip(order, query_ids, strict=True):
-            for score, positions in ((1, latent.positions[matrix.row(row)]), (0, hard[row])):
-                for doc_id in doc_ids.texts(positions):
-                    yield {"query-id": query_id, "corpus-id": doc_id, "score": score}
+    judged: list[tuple[int, int, int]] = []  # (query, corpus position, score)
+    for i, row in enumerate(order):
+        judged += [(i, position, 1) for position in latent.positions[matrix.row(row)].tolist()]
+        if cells:
+            judged += [(i, position, 0) for position in hard[row].tolist()]
 
-    qrels = list(pairs())
-    return rows_of(query, len(cells)), rows_of(qrels.__getitem__, len(qrels))
+    def qrel(i: int) -> Mapping[str, Any]:
+        number, position, score = judged[i]
+        doc_id = doc_ids.texts(np.array([position]))[0]
+        return {"query-id": query_ids[number], "corpus-id": doc_id, "score": score}
+
+    @cache
+    def document(position: int) -> Mapping[str, str]:
+        row: Mapping[str, str] = orjson.loads(corpus.jsonl(position, position + 1))
+        return row
+
+    def pair(i: int) -> Mapping[str, Any]:
+        number, position, _ = judged[i]
+        result = {"anchor": query(number)["text"], "positive": document(position)["text"]}
+        others = map(document, hard[order[number]].tolist())
+        for j, one in enumerate(sorted(others, key=lambda one: one["_id"]), start=1):
+            result[f"negative_{j}"] = one["text"]
+        return result | {"query-id": query_ids[number]}
+
+    count = len(judged)
+    return rows_of(query, matrix.queries), rows_of(qrel, count), rows_of(pair, count)
 
 
 def card(params: FactorialPattern) -> list[str]:
@@ -356,52 +304,3 @@ def card(params: FactorialPattern) -> list[str]:
         "The words of a query stand literally in its relevant documents, so that it tests what a "
         "retriever makes of an operator, and not whether it knows other words for something.",
     ]
-
-
-# --- training -------------------------------------------------------------------------------------
-
-
-@dataclass(frozen=True)
-class TrainingTable:
-    """A table with a row for each qrel (see `Rows`), worked out when it is asked for."""
-
-    queries: Rows
-    qrels: Rows
-    corpus: DocumentTable
-
-    @property
-    def count(self) -> int:
-        """How many pairs there are."""
-        return self.qrels.count
-
-    def jsonl(self, start: int, stop: int) -> bytes:
-        """Pairs start..stop-1 as JSON Lines."""
-        return self._table.jsonl(start, stop)
-
-    @cached_property
-    def _table(self) -> Rows:
-        asked = {row["_id"]: row for row in _parsed_rows(self.queries, range(self.queries.count))}
-        judged = list(_parsed_rows(self.qrels, range(self.qrels.count)))
-        named = {row["corpus-id"] for row in judged}
-        named.update(doc for row in asked.values() for doc in _negatives(row))
-        ids = self.corpus.ids.texts(np.arange(self.corpus.count))
-        places = [i for i, doc_id in enumerate(ids) if doc_id in named]
-        texts = {row["_id"]: row["text"] for row in _parsed_rows(self.corpus, places)}
-
-        def pair(i: int) -> Mapping[str, Any]:
-            query = asked[judged[i]["query-id"]]
-            result = {"anchor": query["text"], "positive": texts[judged[i]["corpus-id"]]}
-            for j, doc_id in enumerate(_negatives(query), start=1):
-                result[f"negative_{j}"] = texts[doc_id]
-            return result | {"query-id": query["_id"]}
-
-        return rows_of(pair, len(judged))
-
-
-def _negatives(query: Mapping[str, Any]) -> list[str]:
-    return list(query["metadata"].get("hard_negatives", ()))
-
-
-def _parsed_rows(table: Rows, places: Iterable[int]) -> Iterator[dict[str, Any]]:
-    for i in places:
-        yield orjson.loads(table.jsonl(i, i + 1))

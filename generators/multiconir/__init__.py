@@ -31,7 +31,7 @@ from retgen.generators.multiconir.figures import FIGURES, WITH_A_MODEL
 from retgen.generators.multiconir.ladders import (
     DOCUMENTS,
     LADDERS,
-    LadderDocuments,
+    ladder_documents,
     stored_ladders,
 )
 from retgen.generators.multiconir.params import (
@@ -40,7 +40,7 @@ from retgen.generators.multiconir.params import (
     on_the_hub,
     source_of,
 )
-from retgen.generators.multiconir.tables import STYLES, LadderTables, review_tables
+from retgen.generators.multiconir.tables import STYLES, LadderTables
 from retgen.generators.multiconir.with_agents import call_estimates, generate_ladders
 from retgen.generators.params import Job, domain_digest
 from retgen.generators.records import MODEL_TERMS, OWN_LICENCE, Example, Records
@@ -145,7 +145,7 @@ class MultiConIR(Family[MultiConIRParams]):
         exported = LadderTables(
             ladders,
             job.seed,
-            LadderDocuments(params.orders, params.singles),
+            params.singles,
             _opening(job),
             domain.name,
             _judge(job),
@@ -170,7 +170,7 @@ class MultiConIR(Family[MultiConIRParams]):
             word_lists=self.word_lists(job),
             facts=_facts(job, exported),
             example=_example(exported),
-            tables={**exported.tables(), **review_tables(exported)},
+            tables=exported.tables(),
             training=exported.training(),
             licences=_licences(job),
         )
@@ -184,7 +184,6 @@ class MultiConIR(Family[MultiConIRParams]):
             sources / DOCUMENTS,
             sources / LADDERS,
             _opening(job),
-            job.params.orders,
             domain.name,
             run / "rejected.jsonl",
             asked,
@@ -211,7 +210,7 @@ def _plan(
     notes: tuple[str, ...] = (),
     unknown: bool = False,
 ) -> Plan:
-    each = len(LadderDocuments(job.params.orders, job.params.singles).all)
+    each = len(ladder_documents(job.params.singles))
     documents, queries = ladders * each, ladders * 2 * CONDITIONS
     return Plan(
         documents=documents,

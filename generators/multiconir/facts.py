@@ -23,7 +23,7 @@ import numpy as np
 from retgen.errors import RecipeError
 from retgen.generators.multiconir.checks import CONDITIONS
 from retgen.generators.multiconir.ladders import Evidence, Ladder, places
-from retgen.generators.multiconir.params import MultiConIRParams, half_of, half_of_domain
+from retgen.generators.multiconir.params import MultiConIRParams
 from retgen.generators.params import Job
 from retgen.streams import Stream
 from retgen.tokenizer import content_stems, tokens
@@ -39,7 +39,6 @@ FACTS = "facts"  # in place of a judge
 _DRAWS = 400  # of a pair, 32 bits each
 _ORDERS = 4  # in which slots are tried: what goes with what leaves some without a condition
 _PAIRS = 4  # that there are for a ladder; some are too much alike
-_PAIRS_OF_HALF = 32  # where only values of a half may be asked for
 _WORLDS = {"movies": "films"}  # other domains go by their names
 
 # two facts in a sentence; {0} is the entity's, {1} another's
@@ -59,8 +58,7 @@ def is_drawn(job: Job[MultiConIRParams]) -> bool:
 def world_of(params: MultiConIRParams) -> Domain:
     """The domain of facts for a recipe's domain."""
     name = str(params.domain)
-    domain = load_domain(_WORLDS.get(name, name))
-    return half_of_domain(domain, params.half) if params.half else domain
+    return load_domain(_WORLDS.get(name, name))
 
 
 def openings(params: MultiConIRParams) -> tuple[str, str]:
@@ -92,12 +90,12 @@ class LadderSampler:
         self.wanted = params.count()
         self._opening = openings(params)[1]
         self._width = max(5, len(str(self.wanted)))
-        pairs = (_PAIRS_OF_HALF if params.half else _PAIRS) * self.wanted + 100
-        self.world = World(self.domain, seed, 2 * pairs, f"multiconir/{params.half}")
+        pairs = _PAIRS * self.wanted + 100
+        self.world = World(self.domain, seed, 2 * pairs, "multiconir/None")
         self._pairs = pairs
         self._composer = Composer(self.world)
         # the wordings of each slot that can say of another what they say of the entity; a slot
-        # without any, as half of a domain may have, is not asked for
+        # without any is not asked for
         able = {
             name: [i for i, one in enumerate(cut) if one.alone and one.first != "O"]
             for name, cut in self._composer.wordings.items()
@@ -120,11 +118,10 @@ class LadderSampler:
         raise RecipeError(
             f"params.ladders: domain {self.params.domain} gives {made:,} ladders that differ in "
             f"their first condition, not {self.wanted:,}. Ask for fewer"
-            + (", or leave params.half out" if self.params.half else "")
         )
 
     def _entity_pairs(self) -> Iterator[_EntityPair]:
-        purpose = f"multiconir/drawn/{self.params.domain}/{self.params.half or ''}"
+        purpose = f"multiconir/drawn/{self.params.domain}/"
         stream = Stream(self.seed, purpose)
         full = np.full(_DRAWS, np.uint64(1 << 32))
         step = 512
@@ -185,12 +182,6 @@ class LadderSampler:
         """Whether both have a value, and each says something that the other does not."""
         one, two = pair.first[slot.name], pair.second[slot.name]
         if ABSENT in (one, two) or one == two:
-            return False
-        if (
-            self.params.half
-            and not slot.is_listed
-            and {half_of(slot, one), half_of(slot, two)} != {self.params.half}
-        ):
             return False
         names = [bare for _, (_, bare) in self._values(slot, pair)]
         if slot.type == "relation" and pair.forms[0] in names:

@@ -4,8 +4,8 @@
      "rewrites": [ten], "verdicts": [twenty], "refused": [{"sentence", "condition", "reason"}]}
 
 Everything is in the order of the conditions; of their verdicts the sentence's stands before that of
-its rewrite. HNi of breaking order o replaces the sentences of the
-first i conditions of o by their rewrites (paper, §3.2, step 4); in which order the sentences stand
+its rewrite. HNi replaces the sentences of the first i conditions by
+their rewrites (paper, §3.2, step 4); in which order the sentences stand
 in the document is drawn apart, so that a hard negative's level and a position are not confounded.
 """
 
@@ -81,10 +81,12 @@ class Ladder(NamedTuple):
 
 
 class LadderDocument(NamedTuple):
-    """A document of every ladder. `broken`: conditions it violates; `orders`: both from 0."""
+    """A document of every ladder. `broken`: conditions it violates, from 0; `is_rung`: whether it
+    is the positive or one of HN1 to HN10.
+    """
 
     broken: frozenset[int]
-    orders: tuple[int, ...]
+    is_rung: bool
 
 
 def stored_ladders(path: Path) -> Sequence[Ladder]:
@@ -116,39 +118,14 @@ def _draw_order(seed: int, purpose: str) -> list[int]:
     return order
 
 
-def breaking_orders(count: int) -> list[list[int]]:
-    """`count` of 10 orders in which conditions break; the first is 0, 1, ..., 9, the paper's.
+def ladder_documents(singles: bool) -> list[LadderDocument]:
+    """The documents of every ladder: the positive, then rung by rung.
 
-    Rows of a Williams design: in all ten, every condition breaks once at every rung, and follows
-    every other condition once.
-
-    Reference: Williams, "Experimental designs balanced for the estimation of residual effects of
-    treatments", Australian Journal of Scientific Research 2(2), 1949.
+    `singles`: then those that break one condition alone and are no rung.
     """
-    n = CONDITIONS
-    zigzag = [(j // 2 + 1 if j % 2 else n - j // 2) % n for j in range(n)]
-    label = {value: place for place, value in enumerate(zigzag)}
-    rows = [[label[(value + shift) % n] for value in zigzag] for shift in range(n)]
-    return [rows[i * n // count] for i in range(count)]
-
-
-class LadderDocuments:
-    """The distinct documents of a ladder: the positive, then rung by rung of every order.
-
-    `singles`: then those that break one condition alone and are no rung, which have no order.
-    """
-
-    def __init__(self, orders: int, singles: bool = False) -> None:
-        self.singles = singles
-        result: dict[frozenset[int], list[int]] = {}
-        for steps in range(CONDITIONS + 1):
-            for number, order in enumerate(breaking_orders(orders)):
-                result.setdefault(frozenset(order[:steps]), []).append(number)
-        if singles:
-            for c in range(CONDITIONS):
-                result.setdefault(frozenset([c]), [])
-        self.all = [LadderDocument(broken, tuple(numbers)) for broken, numbers in result.items()]
-        self.first = [rung for rung in self.all if 0 in rung.orders]
+    rungs = [LadderDocument(frozenset(range(n)), True) for n in range(CONDITIONS + 1)]
+    alone = [LadderDocument(frozenset([c]), False) for c in range(1, CONDITIONS)]
+    return rungs + (alone if singles else [])
 
 
 # --- padding --------------------------------------------------------------------------------------

@@ -1,22 +1,15 @@
-"""Parameters of the MultiConIR family: a domain, or half of one, a source of documents, negatives.
+"""Parameters of the MultiConIR family: a domain, a source of documents, negatives.
 
 A domain says what a ladder's texts are about, as data (paper, §3.1, Appendix B). The five of the
 paper are in domains.yaml; a recipe may hold a block of the same keys.
-
-Two halves of a domain share neither values nor wordings (`half: a` and `half: b`). Of every list of
-values, wordings, given names and other holders each half has every second entry; of the values
-within a parent, so that both know what can be asked a step up. Years, dates and numbers keep their
-ranges, which hang together.
 """
 
 from __future__ import annotations
 
-import datetime
-from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import replace
+from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
-from typing import Annotated, Literal, TypeVar
+from typing import Annotated, Literal
 
 from pydantic import AfterValidator, Discriminator, Field, Tag, model_validator
 
@@ -26,15 +19,11 @@ from retgen.generators.params import Params
 from retgen.generators.source import DocumentSource
 from retgen.messages import did_you_mean
 from retgen.sources import HUB, RefusedRow, SourceDocument
-from retgen.world.dependence import Dependence
-from retgen.world.domain import Domain, Slot
 from retgen.yaml_text import read_yaml
 
 Strategy = Literal["modify", "reassign"]
 Strategies = Literal["modify", "reassign", "mixed"]
 Wording = Literal["literal", "paraphrase", "entailed"]
-Half = Literal["a", "b"]
-_T = TypeVar("_T")
 DRAWN = 200  # ladders, unless a recipe says how many
 
 
@@ -101,24 +90,11 @@ def _domain(value: str | LadderDomain) -> str | LadderDomain:
 
 
 class Negatives(Params):
-    """What a rewritten sentence has to keep (paper, Appendix G.1: no rewriting into generic text).
-
-    `length`: how far its number of words may be from the original's, as a share; a reassigned
-    sentence, to which a clause is added, may be longer by `clause` as well. `kept`: the share of
-    the original's words that stand in it in their order. `key_terms`: the share of the condition's
-    content words that stay, for the strategy `reassign`, and half of it for `modify`. `negations`:
-    at most this share of a ladder's rewrites may only negate. `attempts`: rewrites of one sentence.
-    """
+    """How sentences become hard negatives."""
 
     strategy: Strategies | None = Field(
         None, description="default: mixed where ladders are drawn, else the domain's"
     )
-    length: float = Field(0.35, ge=0, le=5)
-    clause: float = Field(1.5, ge=0, le=5)
-    kept: float = Field(0.6, ge=0, le=1)
-    key_terms: float = Field(0.8, ge=0, le=1)
-    negations: float = Field(0.2, ge=0, le=1)
-    attempts: int = Field(2, ge=1, le=20)
     reword: bool = Field(
         False, description="of drawn ladders: rewrites state their value in other words"
     )
@@ -145,19 +121,12 @@ class MultiConIRParams(Params):
         min_length=1,
         description="of drawn ladders: how conditions ask, each as often",
     )
-    half: Half | None = Field(
-        None, description="of drawn ladders: only this half of all values and wordings"
-    )
     context: int = Field(
         0, ge=0, description="of drawn ladders: sentences without a fact behind each condition's"
     )
     singles: bool = Field(
         True, description="whether there is a document for each condition that breaks it alone"
     )
-    replacements: int = Field(
-        6, ge=0, le=20, description="sentences of a document that may be replaced by others"
-    )
-    orders: int = Field(1, ge=1, le=10, description="breaking orders of the same rewrites")
     negatives: Negatives = Negatives()
 
     @model_validator(mode="after")
@@ -227,79 +196,3 @@ def documents_of(params: MultiConIRParams) -> Iterator[SourceDocument | RefusedR
                 yield RefusedRow(one.id, "source/sentences", message, one.id)
                 continue
         yield one
-
-
-# --- half of a domain -----------------------------------------------------------------------------
-
-
-def half_of_domain(domain: Domain, half: Half) -> Domain:
-    """The domain with every second value and wording."""
-    kept = {name: _values(slot, half) for name, slot in domain.slots.items()}
-    persons = domain.persons and domain.persons.model_copy(
-        update={"given": tuple(_every_second(domain.persons.given, half))}
-    )
-    return replace(
-        domain,
-        slots={name: _slot(slot, kept, half) for name, slot in domain.slots.items()},
-        persons=persons,
-        others=tuple(_every_second(domain.others, half)),
-    )
-
-
-def half_of(slot: Slot, code: int) -> str:
-    """The half of a value of a slot that has no list: by persons and entities, decades, tens."""
-    match slot.type:
-        case "year":
-            code //= 10
-        case "date":
-            code = datetime.date.fromordinal(code).year // 10
-        case "number":
-            code //= 10 * slot.step
-    return "ab"[code % 2]
-
-
-def _every_second(items: Sequence[_T], half: Half) -> Sequence[_T]:
-    return items[half == "b" :: 2]
-
-
-def _values(slot: Slot, half: Half) -> list[int]:
-    """The indices that are kept: within each parent, and one of what goes with each other value."""
-    groups: dict[tuple[str, ...], list[int]] = {}
-    for code, value in enumerate(slot.values):
-        groups.setdefault(value.parents[:1], []).append(code)
-    kept = {code for group in groups.values() for code in _some(group, half)}
-    for codes in (codes for one in slot.given if slot.is_listed for codes in one.allowed):
-        if kept.isdisjoint(codes):
-            kept.update(codes[:1])
-    return sorted(kept)
-
-
-def _some(group: Sequence[int], half: Half) -> Iterable[int]:
-    return _every_second(group, half) if len(group) > 1 else group
-
-
-def _slot(slot: Slot, kept: dict[str, list[int]], half: Half) -> Slot:
-    own = {code: place for place, code in enumerate(kept[slot.name])}
-    given = []
-    for one in slot.given:
-        allowed, starts = one.allowed, one.starts
-        if others := kept[one.slot]:  # of a list, whose values are groups
-            allowed = (allowed[0], *(allowed[1 + code] for code in others))
-            starts = tuple(range(len(others)))
-        if slot.is_listed:
-            allowed = tuple(tuple(own[c] for c in codes if c in own) for codes in allowed)
-        given.append(Dependence(one.slot, starts, allowed))
-    return replace(
-        slot,
-        values=tuple(slot.values[code] for code in kept[slot.name]),
-        given=tuple(given),
-        document=_wordings(slot.document, half),
-        query=tuple(_every_second(slot.query, half)),
-    )
-
-
-def _wordings(wordings: Sequence[str], half: Half) -> tuple[str, ...]:
-    """Every second of those that can be asked with, and every second of the others."""
-    able = [one for one in wordings if one.startswith(("{S} ", "{P} "))]
-    rest = [one for one in wordings if one not in able]
-    return (*_every_second(able, half), *_every_second(rest, half))

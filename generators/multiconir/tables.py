@@ -1,23 +1,11 @@
 """What a ladder becomes: documents, queries and qrels, the paper's flat tables, training data.
 
 A row of each depends on its ladder alone, so tables of any length are made ladder by ladder.
-
-People review a sample of 100 queries and 100 labels (paper, Appendix C):
-
-    {"query-id": "q0123456", "query": "Find a person ...", "style": "instruction", "conditions": 3,
-     "questions": [{"id": "natural", "ask": "...", "answers": ["yes", "no"]}, ...]}
-    {"query-id": "...", "corpus-id": "...", "query": "...", "document": "...", "label": 7, "of": 10,
-     "questions": [...]}
-
-Queries are spread over both styles and all lengths, labels over all levels of hard negatives and
-both styles; which ladder stands for which is drawn.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from functools import cache
-from pathlib import Path
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -27,18 +15,16 @@ from retgen.generators.multiconir.checks import CONDITIONS
 from retgen.generators.multiconir.ladders import (
     Ladder,
     LadderDocument,
-    LadderDocuments,
+    ladder_documents,
     padded_text,
     places,
 )
-from retgen.generators.records import BatchedRows, Row, Rows, rows_of
+from retgen.generators.records import BatchedRows, Row, Rows
 from retgen.generators.tables import Ids
 from retgen.streams import Permutation, Stream
-from retgen.yaml_text import read_yaml
 
 STYLES = ("instruction", "descriptive")
 PADDED = (512, 1024)  # words (paper, Appendix F.2)
-SAMPLE = 100  # of each (paper, Appendix C)
 
 
 def _per_ladder(ladders: int, each: int, make: Callable[[int], Sequence[Row]]) -> Rows:
@@ -86,16 +72,16 @@ class LadderTables:
         self,
         ladders: Sequence[Ladder],
         seed: int,
-        rungs: LadderDocuments,
+        singles: bool,
         opening: str,
         domain: str,
         judge: tuple[str, str],
     ) -> None:
         self.ladders, self.seed, self.opening, self.domain = ladders, seed, opening, domain
         self.judge = judge
-        self.rungs: list[LadderDocument] = rungs.all
-        self.chain = rungs.first
-        self.singles = rungs.singles
+        self.rungs = ladder_documents(singles)
+        self.chain = [rung for rung in self.rungs if rung.is_rung]
+        self.singles = singles
         purpose = f"multiconir/ids/{domain}"  # sets of several domains can be joined
         self._doc_ids = Ids(seed, purpose, "d", len(ladders) * len(self.rungs))
         self._query_ids = Ids(seed, purpose, "q", len(ladders) * self.queries_per_ladder)
@@ -159,7 +145,7 @@ class LadderTables:
                 "metadata": {
                     "ladder": ladder.id,
                     "broken": sorted(c + 1 for c in rung.broken),
-                    "orders": [number + 1 for number in rung.orders],
+                    "orders": [1] if rung.is_rung else [],  # breaking orders; the paper has one
                 },
             }
             for name, rung in self._corpus_order(index)
@@ -208,12 +194,11 @@ class LadderTables:
     # --- the paper's flat tables ------------------------------------------------------------
 
     def tables(self) -> dict[str, Rows]:
-        """Task 1, tasks 2 and 3, task 4 at two lengths, the position study of §5.2; verdicts."""
+        """Task 1, tasks 2 and 3, task 4 at two lengths; verdicts."""
         made = {
             "task1": (len(STYLES), self._task1),
             "task2_3": (len(STYLES), self._task2_3),
             **{f"task4_{words}": (len(STYLES), self._task4(words)) for words in PADDED},
-            "position": (1, self._position),
             "verdicts": (2 * CONDITIONS, self._verdicts),
         }
         return {
@@ -253,17 +238,6 @@ class LadderTables:
             return [self._flat(ladder, style, documents) for style in STYLES]
 
         return make
-
-    def _position(self, index: int) -> list[dict[str, Any]]:
-        """The first condition, which HN1 violates, at each of the query's ten places."""
-        ladder = self.ladders[index]
-        moved, *others = ladder.conditions
-        row: dict[str, Any] = {"id": ladder.id, "condition": 1}
-        for place in range(CONDITIONS):
-            listed = [*others[:place], moved, *others[place:]]
-            row[f"Query{place + 1}"] = instruction(self.opening, listed)
-        positive, broken = self._plain(ladder)[:2]
-        return [row | {"Positive": positive, "HN1": broken}]
 
     # --- evidence ---------------------------------------------------------------------------
 
@@ -363,79 +337,3 @@ class LadderTables:
             for row in self._listwise(index)
             for i in range(CONDITIONS)
         ]
-
-
-# --- the sample that people review ----------------------------------------------------------------
-
-
-@cache
-def _questions() -> dict[str, list[dict[str, Any]]]:
-    result: dict[str, list[dict[str, Any]]] = read_yaml(Path(__file__).parent / "review.yaml")
-    return result
-
-
-def review_tables(exported: LadderTables) -> dict[str, Rows]:
-    """The tables `review_queries` and `review_labels` of a set."""
-    queries = [(style, n) for style in STYLES for n in range(1, CONDITIONS + 1)]
-    labels = [(style, rung) for rung in range(CONDITIONS + 1) for style in STYLES]
-    of_queries, of_labels = (
-        _Sample(exported, "queries", queries),
-        _Sample(exported, "labels", labels),
-    )
-    return {
-        "review_queries": rows_of(lambda i: _query(exported, *of_queries[i]), len(of_queries)),
-        "review_labels": rows_of(lambda i: _label(exported, *of_labels[i]), len(of_labels)),
-    }
-
-
-class _Sample:
-    """(ladder, stratum) of every entry: strata in turn, no ladder twice in one before all were."""
-
-    def __init__(
-        self, exported: LadderTables, what: str, strata: Sequence[tuple[str, int]]
-    ) -> None:
-        count = len(exported.ladders)
-        self._strata, self._count = strata, min(SAMPLE, count * len(strata))
-        stream = Stream(exported.seed, f"multiconir/review/{what}")
-        self._ladders = [stream.permutation(count).tolist() for _ in strata]
-
-    def __len__(self) -> int:
-        return self._count
-
-    def __getitem__(self, i: int) -> tuple[int, tuple[str, int]]:
-        round_, stratum = divmod(i, len(self._strata))
-        return self._ladders[stratum][round_], self._strata[stratum]
-
-
-def _query(exported: LadderTables, ladder: int, stratum: tuple[str, int]) -> Mapping[str, Any]:
-    row = _question_row(exported, ladder, *stratum)
-    return {
-        "query-id": row["_id"],
-        "query": row["text"],
-        "style": stratum[0],
-        "conditions": stratum[1],
-        "questions": _questions()["queries"],
-    }
-
-
-def _label(exported: LadderTables, ladder: int, stratum: tuple[str, int]) -> Mapping[str, Any]:
-    style, rung = stratum
-    row = _question_row(exported, ladder, style, CONDITIONS)
-    document = next(
-        one
-        for one in exported.documents_of(ladder)
-        if one["metadata"]["broken"] == list(range(1, rung + 1)) and 1 in one["metadata"]["orders"]
-    )
-    return {
-        "query-id": row["_id"],
-        "corpus-id": document["_id"],
-        "query": row["text"],
-        "document": document["text"],
-        "label": CONDITIONS - rung,
-        "of": CONDITIONS,
-        "questions": _questions()["labels"],
-    }
-
-
-def _question_row(exported: LadderTables, ladder: int, style: str, n: int) -> Mapping[str, Any]:
-    return exported.queries_of(ladder)[STYLES.index(style) * CONDITIONS + n - 1]

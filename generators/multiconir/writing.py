@@ -55,6 +55,14 @@ if TYPE_CHECKING:
     from retgen.agents.context import Context
 
 TEN = range(CONDITIONS)
+# what a rewritten sentence has to keep (paper, Appendix G.1: no rewriting into generic text)
+_LENGTH = 0.35  # how far its number of words may be from the original's, as a share
+_CLAUSE = 1.5  # as much longer a reassigned sentence may be, to which a clause is added
+_KEPT = 0.6  # of the original's words, in their order
+_KEY_TERMS = {"reassign": 0.8, "modify": 0.4}  # of the condition's content words
+_NEGATIONS = 2  # rewrites of a ladder that may only negate
+_ATTEMPTS = 2  # rewrites of one sentence
+_REPLACEMENTS = 6  # sentences of a document that may be replaced by others
 SPARE = 4  # sentences that are asked for beyond those that are needed
 _TRIES = 3  # times that a model is asked for the same part of an answer
 _IS = {"satisfied": "satisfies", "violated": "contradicts", "cannot_tell": "leaves open"}
@@ -91,11 +99,9 @@ class Draft:
     """
 
     def __init__(self, job: Job[MultiConIRParams], document: SourceDocument) -> None:
-        self.document, self.params, self.seed = document, job.params, job.seed
+        self.document, self.seed = document, job.seed
         self.domain = job.params.the_domain()
         self.strategy = job.params.rewriting(REWRITE.name in job.live)
-        # how many rewrites of a ladder may merely negate
-        self.negations = round(job.params.negatives.negations * CONDITIONS)
         self.spare: list[Found] = []
         self._slots: list[_Slot | None] = [None] * CONDITIONS
         self._refused: list[RefusedSentence] = []
@@ -213,8 +219,8 @@ class Draft:
         """Others take the places of sentences that do not do; condition -> (rule, reason)."""
         for c, (rule, reason) in sorted(faults.items()):
             found = self._at(c).found
-            if self._replaced >= self.params.replacements:
-                message = f"more than {self.params.replacements} sentences were refused; the last: "
+            if self._replaced >= _REPLACEMENTS:
+                message = f"more than {_REPLACEMENTS} sentences were refused; the last: "
                 raise self._give_up(rule, f"{message}{found.sentence!r}: {reason}")
             self._refuse_sentence(found, reason)
             self._out.add(found.sentence)
@@ -268,7 +274,7 @@ class Draft:
         others = {place.rewrite for i, place in enumerate(self._filled) if i != c}
         if rewrite in {*self.sentences, *others}:
             return "it stands in the document already, for another condition"
-        if len(bare := self._negating()) > self.negations and c in bare:
+        if len(bare := self._negating()) > _NEGATIONS and c in bare:
             return "it merely negates the sentence, as too many others do"
         return None
 
@@ -289,7 +295,7 @@ class Draft:
                 f"its rewrite {one.tried[-1].rewrite!r} was not taken: {one.tried[-1].reason}",
             )
             for c, one in enumerate(self._filled)
-            if one.rewrite is None and len(one.tried) >= self.params.negatives.attempts
+            if one.rewrite is None and len(one.tried) >= _ATTEMPTS
         }
 
     def _negating(self) -> list[int]:
@@ -299,13 +305,12 @@ class Draft:
 
     def ask_rewrites(self, conditions: Iterable[int]) -> AskRewrites:
         """Rewrites of the sentences of some conditions."""
-        limits, reassign = self.params.negatives, self.strategy == "reassign"
-        more = limits.length + (limits.clause if reassign else 0)
+        more = _LENGTH + (_CLAUSE if self.strategy == "reassign" else 0)
         asked, refused = list[SentenceToRewrite](), list[RefusedRewrite]()
         for c in conditions:
             place = self._at(c)
             words = word_count(place.found.sentence)
-            fewest = max(1, round(words * (1 - limits.length)))
+            fewest = max(1, round(words * (1 - _LENGTH)))
             most = max(words + 2, round(words * (1 + more)))
             asked.append(
                 SentenceToRewrite(
@@ -322,9 +327,9 @@ class Draft:
             ),
             conditions=tuple(self.conditions),
             sentences=tuple(asked),
-            kept=round(100 * limits.kept),
-            key_terms=limits.key_terms * (1.0 if reassign else 0.5),
-            negations=max(0, self.negations - len(self._negating())),
+            kept=round(100 * _KEPT),
+            key_terms=_KEY_TERMS[self.strategy],
+            negations=max(0, _NEGATIONS - len(self._negating())),
             refused=tuple(refused),
         )
 

@@ -23,10 +23,8 @@ from retgen.errors import RecipeError
 from retgen.generators.family import CallEstimate, Family, Plan
 from retgen.generators.niah.agents import (
     AGENTS,
-    EXPAND_QUERY,
     JUDGE_NEEDLE,
     WRITE_NEEDLES,
-    expand_questions,
     write_groups,
 )
 from retgen.generators.niah.books import (
@@ -34,15 +32,14 @@ from retgen.generators.niah.books import (
     Material,
     gather_material,
     held_names,
-    prose_note,
     read_material,
     write_sources,
 )
 from retgen.generators.niah.counting import load_counter
-from retgen.generators.niah.groups import NeedleGroup, read_groups
+from retgen.generators.niah.groups import NeedleGroup
 from retgen.generators.niah.haystacks import HaystackBuilder
 from retgen.generators.niah.params import NiahParams
-from retgen.generators.niah.tables import HaystackTables, coherence_note, lexical_note
+from retgen.generators.niah.tables import HaystackTables
 from retgen.generators.params import Job
 from retgen.generators.records import OWN_LICENCE, Example, Records
 from retgen.sources import refusals
@@ -92,11 +89,10 @@ class Niah(Family[NiahParams]):
 
     def plan(self, job: Job[NiahParams]) -> Plan:
         params = job.params
-        if (params.written is not None or params.expand) and not AGENT_NAMES & job.live:
-            key = "expand" if params.written is None else "written"
+        if params.written is not None and not AGENT_NAMES & job.live:
             raise RecipeError(
-                f"params.{key}: that is a model's work: name one, as in --model openai:gpt-5-mini, "
-                f"or leave {key} out{_WITHOUT[key]}"
+                "params.written: that is a model's work: name one, as in --model "
+                "openai:gpt-5-mini, or leave written out"
             )
         material = gather_material(params, job.seed)
         haystacks = _haystacks(job, material)
@@ -117,7 +113,6 @@ class Niah(Family[NiahParams]):
             f"{faults:,} of {len(material.sentences):,} sentences of the books are left out of "
             "filtered filler: they hold words of the questions or of the needles",
             held_names(material),
-            "" if params.books is None else prose_note(material.sentences),
         )
         return Plan(
             documents=documents,
@@ -132,22 +127,17 @@ class Niah(Family[NiahParams]):
         )
 
     def required_agents(self, job: Job[NiahParams]) -> frozenset[str]:
-        names = set[str]()
-        if job.params.written is not None:
-            names |= {WRITE_NEEDLES.name, JUDGE_NEEDLE.name}
-        return frozenset(names | ({EXPAND_QUERY.name} if job.params.expand else set()))
+        return AGENT_NAMES if job.params.written is not None else frozenset()
 
     def prepares(self, job: Job[NiahParams]) -> bool:
         return True  # the books are read
 
     async def generate_with_agents(self, job: Job[NiahParams], context: Context) -> None:
         params = job.params
-        written, terms = list[NeedleGroup](), None
+        written = list[NeedleGroup]()
         if params.written is not None:
             written = await write_groups(params.written, job.seed, context)
-        if params.expand:
-            terms = await expand_questions(written or read_groups(params), context)
-        material = gather_material(params, job.seed, written, terms)
+        material = gather_material(params, job.seed, written)
         context.report.rejected.extend(
             Rejection(one.rule, f"{one.where}: {one.reason}", {"id": one.id})
             for one in material.refused
@@ -172,7 +162,7 @@ class Niah(Family[NiahParams]):
             training=tables.training(),
             tables=tables.tables(),
             facts=_facts(haystacks),
-            notes=_notes(material, haystacks),
+            notes={"names": names} if (names := held_names(material)) else {},
             example=_example(haystacks),
             licences=_licences(job.params),
         )
@@ -190,31 +180,15 @@ def _haystacks(job: Job[NiahParams], material: Material) -> HaystackBuilder:
     )
 
 
-_WITHOUT = {
-    "written": "",
-    "expand": " (the bundled groups for testing have terms of their own; for those of a table, or "
-    "for training, only a model can add any)",
-}
-
-
-def _notes(material: Material, haystacks: HaystackBuilder) -> dict[str, str]:
-    notes = {
-        "lexical": lexical_note(haystacks),
-        "coherent": coherence_note(haystacks),
-        "names": held_names(material),
-    }
-    return {name: text for name, text in notes.items() if text}
-
-
 def _estimates(params: NiahParams, groups: int, live: frozenset[str]) -> dict[str, CallEstimate]:
     """What the models are asked."""
-    result = {}
-    if params.written is not None:
-        categories, each = len(params.written.categories), params.written.each
-        result[WRITE_NEEDLES.name] = CallEstimate(categories, (1.0, 2.0), 2500, 330 * each)
-        result[JUDGE_NEEDLE.name] = CallEstimate(groups, (0.6, 1.1), 2000, 200)
-    if params.expand:
-        result[EXPAND_QUERY.name] = CallEstimate(groups, (1.0, 1.3), 900, 1200)
+    if params.written is None:
+        return {}
+    categories, each = len(params.written.categories), params.written.each
+    result = {
+        WRITE_NEEDLES.name: CallEstimate(categories, (1.0, 2.0), 2500, 330 * each),
+        JUDGE_NEEDLE.name: CallEstimate(groups, (0.6, 1.1), 2000, 200),
+    }
     return {name: one for name, one in result.items() if name in live}
 
 

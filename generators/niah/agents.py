@@ -1,4 +1,4 @@
-"""NIAH's agents: needles in groups, a judge of them, and terms that expand a question.
+"""NIAH's agents: needles in groups, and a judge of them.
 
 The judge has to accept each group that is written. Without a model the groups are the bundled ones,
 so offline answers there are none.
@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Literal
 
-from pydantic import Field, ValidationError
+from pydantic import ValidationError
 
 from retgen.agents.agent import AnswerSchema, Numbered, Question
 from retgen.agents.report import Rejection
@@ -24,9 +24,6 @@ if TYPE_CHECKING:
     from retgen.agents.context import Context
 
 
-TERMS = 250  # of an expanded question: the post's most
-_FEWEST = 0.8  # share of the terms that will do
-_WORDS = 4  # of a term
 _NEAR = 4  # near-answers of a group
 
 
@@ -79,19 +76,6 @@ class Verdicts(AnswerSchema):
     verdicts: list[Verdict]
 
 
-class AskTerms(Question):
-    """So many terms for a question."""
-
-    question: str
-    count: int
-
-
-class Terms(AnswerSchema):
-    """The answer of `expand_query`, best first."""
-
-    terms: list[str] = Field(max_length=2 * TERMS)
-
-
 def group_of(written: WrittenGroup, group_id: str, category: str) -> NeedleGroup | str:
     """A written group, or what is wrong with it."""
     row = {"id": group_id, "category": category, **written.model_dump()}
@@ -128,32 +112,13 @@ def _check_verdicts(asked: AskJudge, answer: Verdicts) -> str | None:
     )
 
 
-def _check_terms(asked: AskTerms, answer: Terms) -> str | None:
-    found = len(distinct(answer.terms))
-    if found < _FEWEST * asked.count:
-        return f"{found} of the terms differ and have one to four words; {asked.count} are wanted"
-    return None
-
-
-def distinct(terms: list[str]) -> list[str]:
-    """The terms that can be used, each once."""
-    result: dict[str, str] = {}
-    for one in (" ".join(term.split()) for term in terms):
-        if 1 <= len(one.split()) <= _WORDS:
-            result.setdefault(one.casefold(), one)
-    return list(result.values())
-
-
 WRITE_NEEDLES = bundled_agent(
     "niah/write_needles", "write", AskNeedles, WrittenGroups, check=_check_groups, max_tokens=2048
 )
 JUDGE_NEEDLE = bundled_agent(
     "niah/judge_needle", "judge", AskJudge, Verdicts, check=_check_verdicts
 )
-EXPAND_QUERY = bundled_agent(
-    "niah/expand_query", "write", AskTerms, Terms, check=_check_terms, max_tokens=2048
-)
-AGENTS = (WRITE_NEEDLES, JUDGE_NEEDLE, EXPAND_QUERY)
+AGENTS = (WRITE_NEEDLES, JUDGE_NEEDLE)
 
 
 async def write_groups(written: WrittenNeedles, seed: int, context: Context) -> list[NeedleGroup]:
@@ -234,19 +199,3 @@ def _judge_fault(answer: Verdicts, order: Sequence[int]) -> str | None:
             return f"{called} answers the question without the fact"
     near = [i for i in sorted(of) if i > 1 and of[i].answers == "yes"]
     return f"near[{near[0] - 2}] answers the question" if near else None
-
-
-async def expand_questions(groups: Sequence[NeedleGroup], context: Context) -> dict[str, list[str]]:
-    """Terms for the questions of groups, by their ids; a question that failed has none."""
-    stage = context.stage("expansions", len(groups), EXPAND_QUERY, candidates=len(groups))
-
-    async def expand(group: NeedleGroup) -> tuple[str, list[str]]:
-        answer = await context.answer(EXPAND_QUERY, AskTerms(question=group.question, count=TERMS))
-        return group.id, distinct(answer.terms)[:TERMS]
-
-    return {
-        group_id: terms
-        async for group_id, terms in context.accepted_records(
-            stage, groups, expand, lambda group: {"id": group.id}, exact=False
-        )
-    }

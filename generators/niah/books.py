@@ -1,19 +1,10 @@
-"""Books: cut into sentences, filtered for the questions, and kept with the groups in sources/.
-
-Sentences that hardly are prose are counted, with examples, before anything is made. A word is
-unlikely where it begins with a small letter and neither the dictionary (lemminflect) nor the
-bundled prose knows it, where marks stand within it, or where it is written in capitals. A sentence
-is unlikely if `_FEWEST_UNLIKELY` of its words and one in `_SHARE` are: code, tables, addresses,
-headings, lines of a licence, words that a scan has broken, dialect, other languages. What it means
-is for the reader to say.
-"""
+"""Books: cut into sentences, filtered for the questions, and kept with the groups in sources/."""
 
 from __future__ import annotations
 
 import re
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from functools import cache
 from pathlib import Path
 from typing import NamedTuple
 
@@ -32,7 +23,6 @@ from retgen.generators.niah.leaks import LeakFilter, check_groups
 from retgen.generators.niah.params import NiahParams
 from retgen.generators.tables import read_rows
 from retgen.sources import RefusedRow, SourceDocument, refusals
-from retgen.tokenizer import STOPWORDS
 from retgen.write import write_rows
 
 GROUPS, BOOKS, SENTENCES = "groups.jsonl", "books.jsonl", "sentences.jsonl"
@@ -56,12 +46,6 @@ _PARAGRAPH = re.compile(r"\n[ \t\r]*\n\s*")
 _LONGEST = 1000  # characters: what is longer is no sentence
 _FEWEST = 2  # words
 _SHOWN = 10  # names in a message
-_SHARE, _FEWEST_UNLIKELY = 5, 2
-_EXAMPLES = 3
-_CHARACTERS = 70  # of an example
-_PART = re.compile(r"[^\W\d_]+")
-_INNER = re.compile(r"[^\w\s'\u2018\u2019\u2013\u2014-]")  # marks that stand within no word
-_EDGES = ".,;:!?\"'()[]\u2018\u2019\u201c\u201d\u2026\u2013\u2014-_*"
 
 
 # --- sentences ------------------------------------------------------------------------------------
@@ -154,59 +138,6 @@ def counts_by_book(texts: Sequence[Sentence]) -> list[dict[str, object]]:
     ]
 
 
-# --- what hardly is prose -------------------------------------------------------------------------
-
-
-def prose_note(found: Sequence[Sentence]) -> str:
-    """How many sentences are unlikely, and the least likely ones; "" for none."""
-    scored = [(unlikely_share(one.text), -number) for number, one in enumerate(found)]
-    least = sorted((one for one in scored if one[0]), reverse=True)
-    if not least:
-        return ""
-    books = Counter(found[-number].book for _, number in least)
-    book, most = books.most_common(1)[0]
-    shown = "; ".join(
-        f"{text if len(text) <= _CHARACTERS else text[: _CHARACTERS - 3] + '...'!r}"
-        for text in (found[-number].text for _, number in least[:_EXAMPLES])
-    )
-    return (
-        f"{len(least):,} of {len(found):,} sentences of the books hardly look like prose (code, "
-        f"tables, lines of a licence, broken words of a scan, another language?), {most:,} of them "
-        f"in {book}: {shown}. Clean the books, or leave such ones out"
-    )
-
-
-def unlikely_share(sentence: str) -> float:
-    """The share of a sentence's words that are unlikely; 0 where that says nothing."""
-    words = [plain for word in sentence.split() if (plain := word.strip(_EDGES))]
-    unlikely = sum(map(_is_unlikely, words))
-    return unlikely / len(words) if unlikely >= max(_FEWEST_UNLIKELY, len(words) / _SHARE) else 0.0
-
-
-@cache
-def _is_unlikely(word: str) -> bool:
-    parts = _PART.findall(word)
-    if _INNER.search(word) or not parts:
-        return not word.replace(",", "").isdecimal()
-    if any(len(part) > 1 and part.isupper() for part in parts):
-        return True
-    return any(not _is_known(part) for part in parts if part.islower() and len(part) > 1)
-
-
-@cache
-def _is_known(word: str) -> bool:
-    from lemminflect import getAllLemmas
-
-    return word in STOPWORDS or word in _bundled_words() or bool(getAllLemmas(word))
-
-
-@cache
-def _bundled_words() -> frozenset[str]:
-    """Words of the bundled prose: also those that the dictionary has under no part of speech."""
-    texts = (path.read_text("utf-8") for path in PROSE.glob("*.txt"))
-    return frozenset(word for text in texts for word in _PART.findall(text.lower()))
-
-
 # --- what a run keeps in sources ------------------------------------------------------------------
 
 
@@ -226,11 +157,10 @@ def gather_material(
     params: NiahParams,
     seed: int,
     written: Sequence[NeedleGroup] = (),
-    expanded: Mapping[str, Sequence[str]] | None = None,
 ) -> Material:
     """Read table and books, check them, and give out names.
 
-    `written`: groups in place of the table's; `expanded`: terms in place of the bundled ones.
+    `written`: groups in place of the table's.
     """
     groups = list(written) or read_groups(params)
     check_groups(groups, params.table)
@@ -242,9 +172,8 @@ def gather_material(
         for text in sentences(book.text)
     ]
     available = names_left(people().names, found)
-    if expanded is None:
-        known = {} if written or params.table is not None else expansions()
-        expanded = {group.id: known[group.id] for group in groups if group.id in known}
+    known = {} if written or params.table is not None else expansions()
+    expanded = {group.id: known[group.id] for group in groups if group.id in known}
     return Material(
         groups, cast(groups, available, seed, other_names(params)), found, refused, expanded
     )

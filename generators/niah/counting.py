@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
 from collections.abc import Iterator, Sequence
 from functools import cache
 from pathlib import Path
@@ -20,62 +19,35 @@ _BATCH = 1 << 20  # characters of texts that are encoded at once: what keeps mem
 _BEFORE = "so "  # stands before each chunk: a word that opens a text may have other tokens
 
 
-class TokenCounter(ABC):
-    """Counts tokens. `first`: special tokens before a text; `special`: before and after.
+class TokenCounter:
+    """Counts tokens: those of a tokenizer of the library `tokenizers`, without one the words
+    between blanks, as `retgen.tokenizer` counts them.
 
-    `by_words`: every word is cut by itself, so a text has the tokens of its sentences.
+    `first`: special tokens before a text; `special`: before and after. `by_words`: every word is
+    cut by itself, so a text has the tokens of its sentences.
     """
 
-    first: int = 0
-    special: int = 0
-    by_words: bool = True
+    def __init__(self, tokenizer: Any = None) -> None:
+        self._tokenizer = tokenizer
+        self.first, self.special, self.by_words = 0, 0, True
+        if tokenizer is not None:
+            from tokenizers.pre_tokenizers import BertPreTokenizer
 
-    @abstractmethod
+            tokenizer.no_truncation()
+            tokenizer.no_padding()
+            self.by_words = isinstance(tokenizer.pre_tokenizer, BertPreTokenizer)
+            mask = tokenizer.encode("so").special_tokens_mask
+            self.special = sum(mask)
+            self.first = next((i for i, special in enumerate(mask) if not special), 0)
+
     def sizes(self, sentences: Sequence[str]) -> NDArray[np.int64]:
         """Tokens of each sentence where it stands behind a blank, (n,), special ones not counted.
 
-        The sum over a text's sentences is its length with most tokenizers; `lengths` knows.
+        The sum over a text's sentences is its length with most tokenizers; `lengths` knows. Every
+        sentence is encoded once, in a text with those around it.
         """
-
-    def place(self, text: str, span: tuple[int, int]) -> tuple[int, int]:
-        """Tokens of a text before some characters, special ones included, and of these.
-
-        Only asked of a counter that is not `by_words`.
-        """
-        raise NotImplementedError
-
-    @abstractmethod
-    def lengths(self, texts: Sequence[str]) -> list[int]:
-        """Tokens of each text, encoded as a model is given it: special ones included."""
-
-
-class WordCounter(TokenCounter):
-    """Words between blanks, as `retgen.tokenizer` counts them."""
-
-    def sizes(self, sentences: Sequence[str]) -> NDArray[np.int64]:
-        return np.array(self.lengths(sentences), np.int64)
-
-    def lengths(self, texts: Sequence[str]) -> list[int]:
-        return [length(text) for text in texts]
-
-
-class SubwordCounter(TokenCounter):
-    """The tokens of a tokenizer of the library `tokenizers`."""
-
-    def __init__(self, tokenizer: Any) -> None:
-        from tokenizers.pre_tokenizers import BertPreTokenizer
-
-        self._tokenizer = tokenizer
-        tokenizer.no_truncation()
-        tokenizer.no_padding()
-        self.by_words = isinstance(tokenizer.pre_tokenizer, BertPreTokenizer)
-        encoding = tokenizer.encode("so")
-        mask = encoding.special_tokens_mask
-        self.special = sum(mask)
-        self.first = next((i for i, special in enumerate(mask) if not special), 0)
-
-    def sizes(self, sentences: Sequence[str]) -> NDArray[np.int64]:
-        """Every sentence is encoded once, in a text with those around it."""
+        if self._tokenizer is None:
+            return np.array(self.lengths(sentences), np.int64)
         result = [np.empty(0, np.int64)]
         for some in _batches(sentences, _BATCH):
             chunks = [list(chunk) for chunk in _batches(some, _CHUNK)]
@@ -89,12 +61,19 @@ class SubwordCounter(TokenCounter):
         return np.concatenate(result)
 
     def lengths(self, texts: Sequence[str]) -> list[int]:
+        """Tokens of each text, encoded as a model is given it: special ones included."""
+        if self._tokenizer is None:
+            return [length(text) for text in texts]
         result: list[int] = []
         for some in _batches(texts, _BATCH):
             result += map(len, self._tokenizer.encode_batch_fast(some))
         return result
 
     def place(self, text: str, span: tuple[int, int]) -> tuple[int, int]:
+        """Tokens of a text before some characters, special ones included, and of these.
+
+        Only asked of a counter that is not `by_words`.
+        """
         held = self._tokenizer.encode(text)
         start, stop = (held.char_to_token(place) for place in (span[0], span[1] - 1))
         return start, stop + 1 - start
@@ -118,7 +97,7 @@ def _batches(texts: Sequence[str], characters: int) -> Iterator[list[str]]:
 def load_counter(name: Path | str) -> TokenCounter:
     """The counter of a tokenizer as parameters name it. Raises `RecipeError`."""
     if name == "words":
-        return WordCounter()
+        return TokenCounter()
     try:
         from tokenizers import Tokenizer
 
@@ -140,4 +119,4 @@ def load_counter(name: Path | str) -> TokenCounter:
             f"params.tokenizer: {path} cannot be loaded ({reason}); give a {FILE} as the library "
             "tokenizers saves it (of a model: AutoTokenizer.from_pretrained(...).save_pretrained)"
         ) from error
-    return SubwordCounter(tokenizer)
+    return TokenCounter(tokenizer)

@@ -90,17 +90,6 @@ class Haystack(NamedTuple):
     depth: float
 
 
-class Gaps(NamedTuple):
-    """Of a coherent filler without its tail: its sentences, those of its books that are left out
-    between them, and how many books there are. `own_tail`: the tail is of the last one, too.
-    """
-
-    sentences: int
-    left_out: int
-    books: int
-    own_tail: bool
-
-
 class Size(NamedTuple):
     """Tokens and words of a sentence or more; 0 words where they do not matter."""
 

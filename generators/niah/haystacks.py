@@ -13,7 +13,7 @@ from __future__ import annotations
 import contextlib
 from collections.abc import Iterable, Iterator, Sequence
 from functools import lru_cache
-from itertools import pairwise, product
+from itertools import product
 from typing import get_args
 
 import numpy as np
@@ -25,7 +25,6 @@ from retgen.generators.niah.fillers import (
     Draw,
     FillerKey,
     FillerText,
-    Gaps,
     Haystack,
     NoFit,
     Pieces,
@@ -168,16 +167,6 @@ class HaystackBuilder:
             for i, name in zip(order, self.others(key), strict=False)
         ]
 
-    def all_texts(self) -> Iterator[str]:
-        """Every sentence that may stand in a haystack of the recipe."""
-        for _, numbers in self._pools.values():
-            yield from (self._texts[number] for number in numbers)
-        for group in range(len(self.groups)):
-            for kind in self.params.needles:
-                yield from (self.needle(group, kind, order).text for order in self.params.orders)
-            if max(self.params.distractors):
-                yield from self.groups[group].near
-
     # --- fillers ----------------------------------------------------------------------------
 
     def key(self, filler: int) -> FillerKey:
@@ -305,21 +294,6 @@ class HaystackBuilder:
                 "a haystack; use more books, or shorter haystacks"
             )
         return f"{where} cannot be made for group {group}: {error.why}; {error.helps}"
-
-    def gaps(self, filler: int) -> Gaps:
-        """What coherent filler is made of; its tail behind the first needle."""
-        key, made = self.key(filler), self.filler(filler)
-        pool, numbers = self._pools[key.filtered]
-        chosen = made.body.chosen
-        there = [
-            numbers[j] - numbers[i] - 1
-            for i, j in pairwise(chosen)
-            if pool.books[i] == pool.books[j] and i < j
-        ]
-        tail = self.tail(key, made, self._left(key, made, self.piece(key, self.variants[0])))
-        books = {pool.books[i] for i in chosen}
-        own = all(pool.books[i] == pool.books[chosen[-1]] for i in tail)
-        return Gaps(len(chosen), sum(there), len(books), own)
 
     def check(self) -> None:
         """Make the filler of each group and length. Raises `RecipeError` where there is none."""

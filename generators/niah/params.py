@@ -70,7 +70,6 @@ class NiahParams(Params):
     )
     table: InputFile | None = Field(None, description="needles of your own; default: bundled")
     written: WrittenNeedles | None = Field(None, description="needles that a model writes instead")
-    expand: bool = Field(False, description="a model expands the questions by 250 terms")
     lengths: Annotated[tuple[Length, ...], Distinct] = Field(
         (128, 256, 512, 1024, 2048, 4096, 8192),
         min_length=1,

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import re
-from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import cached_property
 from typing import Any
@@ -13,12 +11,10 @@ from numpy.typing import NDArray
 
 from retgen.generators.niah.fillers import Haystack, Variant
 from retgen.generators.niah.haystacks import HaystackBuilder
-from retgen.generators.niah.leaks import content_words
 from retgen.generators.niah.params import Needle, Order
 from retgen.generators.records import BatchedRows, Row, Rows, rows_of
 from retgen.generators.tables import Ids
 from retgen.streams import Permutation
-from retgen.tokenizer import stems, tokens
 
 EXPANDED = (100, 150, 250)  # terms
 PROMPT = "{haystack}\n\n%s Answer with the name alone."
@@ -250,47 +246,3 @@ class HaystackTables:
                 "query-id": self._query_ids[group],
                 "positive-id": self._id(number),
             }
-
-
-def lexical_note(haystacks: HaystackBuilder) -> str:
-    """How many haystacks with a needle hold a word with a stem of their question's, by variant."""
-    words = sorted({word for text in haystacks.all_texts() for word in tokens(text)})
-    stem_of = dict(zip(words, stems(words), strict=True))
-    looked_for = []
-    for group in haystacks.groups:
-        asked = set(stems(content_words(group.question)))
-        held = [re.escape(word) for word in words if stem_of[word] in asked]
-        looked_for.append(re.compile(rf"\b(?:{'|'.join(held)})\b") if held else None)
-    counts, found = Counter[str](), Counter[str]()
-    for number in range(haystacks.count):
-        filler, place = divmod(number, len(haystacks.variants))
-        needle, key = haystacks.variants[place].needle, haystacks.key(filler)
-        if needle not in ("one_hop", "literal"):
-            continue
-        variant = needle.replace("_", "-") + ("" if key.filtered else ", unfiltered")
-        counts[variant] += 1
-        if pattern := looked_for[key.group]:
-            (one,) = haystacks.places([number])
-            found[variant] += bool(pattern.search(one.text.casefold()))
-    shares = [f"{found[variant]:,} of {count:,} ({variant})" for variant, count in counts.items()]
-    return f"haystacks that hold a content word of their question: {'; '.join(shares)}"
-
-
-def coherence_note(haystacks: HaystackBuilder) -> str:
-    """How much of its book coherent filler leaves out, and where it goes on in another one."""
-    gaps = [
-        haystacks.gaps(filler)
-        for filler in range(haystacks.fillers)
-        if haystacks.key(filler).filler == "coherent"
-    ]
-    if not gaps:
-        return ""
-    whole = sum(not one.left_out for one in gaps)
-    left_out, kept = sum(one.left_out for one in gaps), sum(one.sentences for one in gaps)
-    return (
-        f"of {len(gaps):,} coherent fillers {whole:,} leave out no sentence of their books; all "
-        f"together {left_out:,} of {left_out + kept:,} (those with words of a question, and in "
-        f"short haystacks long ones); {sum(one.books > 1 for one in gaps):,} go on in another book "
-        f"where one ends; the last sentences of {sum(one.own_tail for one in gaps):,} are of the "
-        "same book"
-    )

@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING
 from retgen.agents.judge import CALIBRATION, calibrate
 from retgen.errors import RecipeError
 from retgen.generators.family import Evidence, Family, Plan
-from retgen.generators.params import Job, check_lexicon, domain_digest
+from retgen.generators.params import Job, check_readable, domain_digest
 from retgen.generators.records import MODEL_TERMS, OWN_LICENCE, Example, Records, rows_of
 from retgen.generators.world import with_agents
 from retgen.generators.world.agents import AGENTS, CALIBRATE
@@ -188,7 +188,7 @@ class World(Family[WorldParams]):
 
 def _check(params: WorldParams, domain: Domain) -> None:
     """Raise `RecipeError` for what this domain, or so many documents, cannot give."""
-    check_lexicon(params.domain, params.lexicon, domain.path)
+    check_readable(params.domain, domain.path)
     for slot in params.slots or ():
         if slot not in domain.slots:
             hint = did_you_mean(slot, list(domain.slots)) or "."

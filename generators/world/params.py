@@ -6,7 +6,7 @@ from typing import Annotated
 
 from pydantic import Field
 
-from retgen.generators.params import Distinct, DomainName, LexiconFile, Params
+from retgen.generators.params import Distinct, DomainName, Params
 from retgen.generators.world.queries import OPERATORS, Operator
 from retgen.world.asking import Wording
 
@@ -19,7 +19,6 @@ class WorldParams(Params):
     domain: DomainName = Field(
         "films", description="the name of a bundled domain, or a .yaml file of your own"
     )
-    lexicon: LexiconFile = None
     documents: int = Field(10_000, ge=10, le=100_000_000)
     operators: Annotated[tuple[Operator, ...], Distinct] = Field(OPERATORS, min_length=1)
     answer_sizes: Annotated[tuple[Size, ...], Distinct] = Field(

@@ -34,19 +34,10 @@ class TrialQuery(NamedTuple):
     expression: str
 
 
-class ProofReadings(NamedTuple):
-    """How many documents and queries the reader of the proof was given and read rightly, and what
-    it says of some others.
-    """
-
-    documents: tuple[int, int]
-    queries: tuple[int, int]
-    problems: list[str]
-
-
 class Trial(NamedTuple):
     """What came out. `entities`: how many have a name; `contradictions`: what the domain's rules
-    forbid; `missing`: queries that cannot be had.
+    forbid; `missing`: queries that cannot be had; `proof`: how many documents and queries its
+    reader was given and read rightly, and what it says of some others.
     """
 
     domain: Domain
@@ -56,12 +47,12 @@ class Trial(NamedTuple):
     documents: list[ComposedDocument]
     queries: list[TrialQuery]
     missing: list[QueryCell]
-    readings: ProofReadings
+    proof: dict[str, Any]
 
     @property
     def sound(self) -> bool:
         """Whether the domain contradicts itself nowhere, and the proof reads all it was given."""
-        return not self.contradictions and not self.readings.problems
+        return not self.contradictions and not self.proof["problems"]
 
     def to_json(self) -> dict[str, Any]:
         """For scripts."""
@@ -78,7 +69,7 @@ class Trial(NamedTuple):
                 for one in self.queries
             ],
             "cannot_be_asked": [cell._asdict() for cell in self.missing],
-            "proof": self.readings._asdict(),
+            "proof": self.proof,
         }
 
     def lines(self) -> list[str]:
@@ -100,7 +91,7 @@ class Trial(NamedTuple):
             lines += ["", written.name, f"  {written.text}"]
         lines.append("")
         lines += [f"{one.cell.operator}, {one.cell.wording}: {one.text}" for one in self.queries]
-        (right, documents), (read, queries) = self.readings.documents, self.readings.queries
+        (right, documents), (read, queries) = self.proof["documents"], self.proof["queries"]
         total = queries + len(self.missing)
         lines += [
             "",
@@ -113,11 +104,7 @@ class Trial(NamedTuple):
         lines.append(
             f"The proof reads {right} of {documents} documents and {read} of {queries} queries."
         )
-        lines += [f"  {problem}" for problem in self.readings.problems]
-        if self.readings.problems:
-            own = domain.path.with_suffix(".lexicon.yaml")
-            lines.append(f"Phrases in which every word stands belong into {own.name} beside it.")
-        return lines
+        return lines + [f"  {problem}" for problem in self.proof["problems"]]
 
 
 def trial(source: str | Path, seed: int, documents: int) -> Trial:
@@ -126,8 +113,7 @@ def trial(source: str | Path, seed: int, documents: int) -> Trial:
     entities = World(domain, seed, 1).names_count
     tried = min(_DOCUMENTS, entities)
     world = World(domain, seed, tried)
-    table = EntityTable(world)
-    search = Search(table, seed)
+    search = Search(EntityTable(world), seed)
     shown, missing, asked = dict[str, TrialQuery](), list[QueryCell](), list[TrialQuery]()
     params = WorldParams.model_construct(documents=tried, answer_sizes=_SIZES)
     for cell in cells(params):
@@ -135,13 +121,11 @@ def trial(source: str | Path, seed: int, documents: int) -> Trial:
         if found is None:
             missing.append(cell)
             continue
-        text = asker(table.domain, cell, seed, 0).ask(found)
-        asked.append(TrialQuery(cell, text, dumps(found)))
+        asked.append(TrialQuery(cell, asker(domain, cell, seed, 0).ask(found), dumps(found)))
         # one of each operator is shown, in the wordings by turns
         if cell.wording == params.wordings[len(shown) % len(params.wordings)]:
             shown.setdefault(cell.operator, asked[-1])
     written = Composer(world).documents(0, min(_READ, tried))
-    readings = _read(domain.path, written, asked)
     return Trial(
         domain,
         entities,
@@ -150,34 +134,39 @@ def trial(source: str | Path, seed: int, documents: int) -> Trial:
         written[:documents],
         list(shown.values()),
         missing,
-        readings,
+        _proof(domain.path, written, asked),
     )
 
 
-def _read(
+def _proof(
     path: Path, written: Sequence[ComposedDocument], asked: Sequence[TrialQuery]
-) -> ProofReadings:
-    """What the proof makes of them, which knows the definition of the domain alone."""
+) -> dict[str, Any]:
+    """What the proof makes of documents and queries."""
+    problems: list[str] = []
+    right = read = 0
     try:
         _, reader, queries = domain_readers(path)
     except BadDefinition as error:
-        return ProofReadings((0, len(written)), (0, len(asked)), [str(error)])
-    problems: list[str] = []
-    right = read = 0
-    for one in written:
-        facts, said = reader.document(one.name, one.text)
-        stated = [str(fact) for fact in facts]
-        if not said and stated != one.facts:
-            said = [f"reads as {', '.join(stated)}"]
-        right += not said
-        problems += [f"{one.name}: {said[0]}"] if said else []
-    for query in asked:
-        try:
-            found = orjson.dumps(queries.query(query.text)).decode()
-        except UnreadableQuery as error:
-            problems.append(f"{query.text} {error}")
-            continue
-        read += found == query.expression
-        if found != query.expression:
-            problems.append(f"{query.text} Reads as {found}")
-    return ProofReadings((right, len(written)), (read, len(asked)), problems[:_SHOWN])
+        problems.append(str(error))
+    else:
+        for one in written:
+            facts, said = reader.document(one.name, one.text)
+            stated = [str(fact) for fact in facts]
+            if not said and stated != one.facts:
+                said = [f"reads as {', '.join(stated)}"]
+            right += not said
+            problems += [f"{one.name}: {said[0]}"] if said else []
+        for query in asked:
+            try:
+                found = orjson.dumps(queries.query(query.text)).decode()
+            except UnreadableQuery as error:
+                problems.append(f"{query.text} {error}")
+                continue
+            read += found == query.expression
+            if found != query.expression:
+                problems.append(f"{query.text} Reads as {found}")
+    return {
+        "documents": [right, len(written)],
+        "queries": [read, len(asked)],
+        "problems": problems[:_SHOWN],
+    }

@@ -16,7 +16,7 @@ from functools import partial
 
 from retgen.errors import RecipeError
 from retgen.generators.family import Family, Plan
-from retgen.generators.params import Job, check_lexicon, domain_digest
+from retgen.generators.params import Job, check_readable, domain_digest
 from retgen.generators.records import OWN_LICENCE, Example, Records, rows_of
 from retgen.generators.world_twins.contrasts import Contrast
 from retgen.generators.world_twins.params import TwinsParams
@@ -126,7 +126,7 @@ def _tables_of(job: Job[TwinsParams]) -> TwinTables:
 
 def _check(params: TwinsParams, domain: Domain) -> None:
     """Raise `RecipeError` for what this domain cannot give."""
-    check_lexicon(params.domain, params.lexicon, domain.path)
+    check_readable(params.domain, domain.path)
     for slot_type in params.slot_types or ():
         if not changeable(params, domain, slot_type):
             there = ", ".join(dict.fromkeys(slot.type for slot in domain.slots.values()))

@@ -6,7 +6,7 @@ from typing import Annotated
 
 from pydantic import Field
 
-from retgen.generators.params import Distinct, DomainName, LexiconFile, Params
+from retgen.generators.params import Distinct, DomainName, Params
 from retgen.generators.world_twins.contrasts import Contrast
 from retgen.world.asking import Wording
 from retgen.world.domain_file import SlotType
@@ -21,7 +21,6 @@ class TwinsParams(Params):
     domain: DomainName = Field(
         "films", description="the name of a bundled domain, or a .yaml file of your own"
     )
-    lexicon: LexiconFile = None
     triples_per_cell: int = Field(10, ge=1, le=500, description="of each slot type and length")
     slot_types: Annotated[tuple[SlotType, ...], Distinct] | None = Field(
         None, min_length=1, description="of the fact that is changed; default: all of the domain"

@@ -2,23 +2,90 @@
 
 from __future__ import annotations
 
-import shlex
-from collections.abc import Sequence
+import json
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from itertools import islice
 from pathlib import Path
+from typing import Any
 
 from retgen.changes.records import (
+    NONE,
+    Changes,
+    Example,
     HashedTable,
     label_examples,
     match_labels,
     match_texts,
     text_examples,
 )
-from retgen.changes.report import Diff, diff_page
-from retgen.changes.runs import manifest_differences, score_changes
-from retgen.data import TableFiles, open_dataset
-from retgen.errors import UsageError
+from retgen.changes.scores import AGAIN, ScoreChange, read_json, score_changes
+from retgen.data import Dataset, TableFiles, open_dataset
+from retgen.errors import DatasetError, UsageError
+from retgen.evaluation.scoring.panels import p_value, signed_interval
+from retgen.highlights import Segment, both_sides
 from retgen.progress import Progress, no_progress
-from retgen.write import make_folder, write_file
+from retgen.results.tables import TableView
+from retgen.tokenizer import laid_out
+from retgen.yaml_text import read_yaml
+
+# of manifest.json; what follows from the tables, and what a run took, is not compared
+_KEYS = ("evidence", "judges", "models", "prompts", "word_lists", "licences", "lineage", "versions")
+_AROUND = 12  # words shown before the first and after the last that differ
+_WORDS = 80  # at most, from the first that differs
+_OPENING = 30  # words of a text that stands alone
+_WIDTH = 60  # characters of a value in a table
+_LISTED = 40  # keys that a terminal lists
+_COUNTS = ("same", "changed", "added", "removed", "renamed")
+KeyDifferences = dict[str, dict[str, list[Any]]]  # what -> key -> [in A, in B]
+
+
+@dataclass(frozen=True)
+class Diff:
+    """What changed from A to B. `qrels`, `graded`: by split. `stated`: what recipes and manifests
+    say otherwise, None where one of both is no run.
+    """
+
+    a: Path
+    b: Path
+    documents: Changes
+    queries: Changes
+    qrels: dict[str, Changes]
+    graded: dict[str, Changes]
+    examples: list[Example]
+    stated: KeyDifferences | None
+    scores: list[ScoreChange]
+    notes: list[str]
+
+    @property
+    def same_records(self) -> bool:
+        """Whether all records are the same, in the same order."""
+        labels = [*self.qrels.values(), *self.graded.values()]
+        return not any(one.differ for one in (self.documents, self.queries, *labels))
+
+    @property
+    def differ(self) -> bool:
+        """Whether records, or what a run says of them, differ; versions and scores do not count."""
+        return not self.same_records or bool((self.stated or {}).keys() - {"versions"})
+
+    def to_json(self) -> dict[str, Any]:
+        """As `gen diff --json` prints it."""
+        return {
+            "a": str(self.a),
+            "b": str(self.b),
+            "differ": self.differ,
+            "documents": self.documents.to_json(),
+            "queries": self.queries.to_json(),
+            "qrels": {split: one.to_json() for split, one in self.qrels.items()},
+            "labels": _all_labels(self.qrels),
+            "graded": {split: one.to_json() for split, one in self.graded.items()},
+            "grades": _all_labels(self.graded),
+            "examples": self.examples,
+            "manifest": self.stated,
+            "scores": [one.to_json() for one in self.scores],
+            "notes": self.notes,
+        }
 
 
 def diff(
@@ -26,23 +93,19 @@ def diff(
     b: str | Path,
     *,
     metrics: Sequence[str] = (),
-    examples: int = 3,
-    page: str | Path | None = None,
-    command: str | None = None,
+    examples: int = 10,
     progress: Progress = no_progress,
 ) -> Diff:
     """What changed from A to B, two runs or data sets in any layout that `open_dataset` reads.
 
     Records are matched by their ids; one that is missing under its id, but stands with the same
     title and text under another, is renamed, and so are its qrels. Counts are exact. `examples`:
-    how many of each kind are shown. `metrics`: the measures of `gen eval` to compare; default all
-    that both have. `page`: an HTML file to write. Memory: 32 bytes a document, and as much a qrel.
-    Raises `DatasetError` for invalid rows, or no data set, and `UsageError`.
+    how many of a table are shown. `metrics`: the measures of `gen eval` to compare; default all
+    that both have. Memory: 24 bytes a document, and as much a qrel. Raises `DatasetError` for
+    invalid rows, or no data set, and `UsageError`.
     """
     if examples < 0:
         raise UsageError("--examples: a number from 0")
-    if page is not None and Path(page).is_dir():
-        raise UsageError(f"--page {page}: is a folder; name a file in it, as diff.html")
     paths = Path(a), Path(b)
     sets = open_dataset(paths[0]), open_dataset(paths[1])
 
@@ -58,35 +121,229 @@ def diff(
         }
         for old, new in ((sets[0].qrels, sets[1].qrels), (sets[0].graded, sets[1].graded))
     )
-    shown = [
-        *text_examples("documents", documents, examples),
-        *text_examples("queries", queries, examples),
-    ]
+    found = [text_examples("documents", documents), text_examples("queries", queries)]
     for table, splits in (("qrels", qrels), ("graded", graded)):
-        for split, one in splits.items():
-            shown += label_examples(table, split, one, queries, documents, examples)
-    repeated = [
-        f"{path}: {number:,} {what} have an id that stood before; the second of an id is compared "
-        "with the second"
-        for what, changes in (("documents", documents), ("queries", queries))
-        for path, number in zip(paths, changes.repeated, strict=True)
-        if number
-    ]
-    stated, notes = manifest_differences(*sets)
+        found += [
+            label_examples(table, split, one, queries, documents) for split, one in splits.items()
+        ]
+    shown = [example for one in found for example in islice(one, examples)]
+    stated, notes = _stated(*sets)
     changed, of_scores = score_changes((sets[0], paths[0]), (sets[1], paths[1]), metrics)
-    result = Diff(
-        *paths,
-        documents,
-        queries,
-        qrels,
-        graded,
-        shown,
-        stated,
-        changed,
-        [*repeated, *notes, *of_scores],
-        command or shlex.join(["gen", "diff", str(a), str(b)]),
+    return Diff(
+        *paths, documents, queries, qrels, graded, shown, stated, changed, [*notes, *of_scores]
     )
-    if page is not None:
-        make_folder(Path(page).parent)
-        write_file(Path(page), diff_page(result).html())
+
+
+# --- what runs state ------------------------------------------------------------------------------
+
+
+def _stated(a: Dataset, b: Dataset) -> tuple[KeyDifferences | None, list[str]]:
+    """The keys that differ, of `recipe` and of parts of the manifest; notes on what is missing.
+
+    None where one of both is no run. Raises `DatasetError` for a file that cannot be read.
+    """
+    outside = [str(one.root) for one in (a, b) if one.run is None]
+    if len(outside) == 1:
+        return None, [f"{outside[0]} is no run: recipes, evidence and versions are not compared"]
+    if outside:
+        return None, []
+    result = {"recipe": _differing(_recipe(a), _recipe(b))}
+    before, after = (read_json((one.run or one.root) / "manifest.json") for one in (a, b))
+    notes = [
+        f"{one.run} has no manifest.json, so its run is not finished: evidence and versions are "
+        "not compared"
+        for one, manifest in ((a, before), (b, after))
+        if manifest is None
+    ]
+    if before is not None and after is not None:
+        result |= {key: _differing(before.get(key), after.get(key), key) for key in _KEYS}
+    return {what: keys for what, keys in result.items() if keys}, notes
+
+
+def _recipe(dataset: Dataset) -> dict[str, Any]:
+    path = (dataset.run or dataset.root) / "recipe.yaml"
+    try:
+        result = read_yaml(path, error=DatasetError)
+    except DatasetError as error:
+        raise DatasetError(f"{str(error).rstrip('.')}. {AGAIN}") from error
+    if not isinstance(result, dict):
+        raise DatasetError(f"{path} holds no recipe. {AGAIN}")
     return result
+
+
+def _differing(a: Any, b: Any, name: str = "") -> dict[str, list[Any]]:
+    """Dotted key -> both values, None where a side has no such key."""
+    before, after = dict(_flat(a, name)), dict(_flat(b, name))
+    return {
+        key: [before.get(key), after.get(key)]
+        for key in {**before, **after}
+        if before.get(key) != after.get(key)
+    }
+
+
+def _flat(value: Any, name: str) -> Iterator[tuple[str, Any]]:
+    if isinstance(value, dict):
+        for key, one in value.items():
+            yield from _flat(one, f"{name}.{key}" if name else str(key))
+    elif name:
+        yield name, value
+
+
+# --- for a terminal -------------------------------------------------------------------------------
+
+
+def terminal_text(diff: Diff) -> str:
+    """All of it. Control characters of records are spelt out."""
+    texts = {"documents": diff.documents, "queries": diff.queries}
+    counted: dict[str, dict[str, Any]] = {name: one.to_json() for name, one in texts.items()}
+    for stem, splits in (("qrels", diff.qrels), ("graded", diff.graded)):
+        counted |= {f"{stem} {split}": one.to_json() for split, one in splits.items()}
+    rows = [
+        [name, *(f"{counts[key]:,}" if key in counts else "" for key in _COUNTS)]
+        for name, counts in counted.items()
+    ]
+    remarks = []
+    for name, one in texts.items():
+        if one.metadata_only:
+            remarks.append(f"{name}: {one.metadata_only:,} changed in nothing but metadata")
+        if one.reordered:
+            remarks.append(f"{name} stand in another order")
+    for name, splits in (("qrels", diff.qrels), ("grades", diff.graded)):
+        if labels := _all_labels(splits):
+            changed = (f"{change.replace('->', ' -> ')}: {n:,}" for change, n in labels.items())
+            remarks.append(f"{name}: {', '.join(changed)}")
+    parts = [f"A  {diff.a}\nB  {diff.b}", TableView(["", *_COUNTS], rows).text()]
+    parts += ["\n".join(remarks)] if remarks else []
+    keys = [
+        [printable(key if what != "recipe" else f"recipe: {key}"), *map(_value, values)]
+        for what, differing in (diff.stated or {}).items()
+        for key, values in differing.items()
+    ]
+    if keys:
+        parts.append(TableView(["", "A", "B"], keys[:_LISTED], 3).text())
+    if len(keys) > _LISTED:
+        parts.append(f"... and {len(keys) - _LISTED:,} more keys; --json has all")
+    parts += ["\n".join(_lines(example)) for example in diff.examples]
+    parts += [_score_table(diff.scores).text()] if diff.scores else []
+    parts += ["\n".join(f"note: {note}" for note in diff.notes)] if diff.notes else []
+    return "\n\n".join([*parts, _verdict(diff)])
+
+
+def _all_labels(splits: dict[str, Changes]) -> dict[str, int]:
+    """How many labels went from what to what, of all splits: {"0->1": 3, "none->1": 2}."""
+    total = sum((one.labels for one in splits.values()), Counter[str]())
+    return {change: total[change] for change in sorted(total)}
+
+
+def _value(value: Any) -> str:
+    text = printable(_text(value) if value is not None else "-")
+    return text if len(text) <= _WIDTH else f"{text[: _WIDTH - 1]}…"
+
+
+def _score_table(scores: Sequence[ScoreChange]) -> TableView:
+    """A row a system and measure; intervals and p-values where the queries are the same."""
+    head = ["system", "measure", "A", "B", "B - A", "95% interval", "p"]
+    rows = []
+    for one in scores:
+        change = f"{one.after - one.before:+.4f}"
+        row = [one.label, one.measure, f"{one.before:.4f}", f"{one.after:.4f}", change]
+        if (c := one.compared) is not None:
+            row += [signed_interval(c.low, c.high), p_value(c.adjusted)]
+        rows.append(row)
+    return TableView(head[: max(map(len, rows))], rows, 2)
+
+
+def _verdict(diff: Diff) -> str:
+    """The answer in a sentence."""
+    if not diff.same_records:
+        return "The records differ."
+    if diff.differ:
+        return "The same records in the same order; what is said of them differs."
+    return "No difference: the same records in the same order."
+
+
+def _title(example: Example) -> str:
+    """What an example is of."""
+    if "split" in example:
+        labels = (example.get("before"), example.get("after"))
+        values = " -> ".join(NONE if one is None else f"{one:g}" for one in labels)
+        table = "grade" if example["table"] == "graded" else "qrel"
+        pair = f"query {example['query-id']}, document {example['corpus-id']}"
+        return f"{table} {example['what']} ({example['split']}): {pair}: {values}"
+    what = "document" if example["table"] == "documents" else "query"
+    was = f", was {example['was']}" if "was" in example else ""
+    return f"{what} {example['what']}: {example['id']}{was}"
+
+
+def _lines(example: Example) -> list[str]:
+    """Of a changed record the parts that differ, cut where they do; of others their openings."""
+    result = [printable(_title(example))]
+    if "split" in example:
+        return result + [
+            f"    {part}: {printable(_opening(example[part]))}"
+            for part in ("query", "document")
+            if part in example
+        ]
+    before, after = example.get("before") or {}, example.get("after") or {}
+    for part in {**before, **after}:
+        name = f"{part}: " if part != "text" else ""
+        if example["what"] == "changed":
+            old, new = excerpts(_text(before.get(part)), _text(after.get(part)))
+            if not any(piece.text.strip() for piece in (*old, *new) if piece.kind):
+                name = f"{part}, white space alone: "
+            result += [f"  - {name}{_signed(old, '-')}", f"  + {name}{_signed(new, '+')}"]
+        else:
+            sign, side = ("-", before) if part in before else ("+", after)
+            result.append(f"  {sign} {name}{printable(_opening(_text(side[part])))}")
+    return result
+
+
+def _text(value: Any) -> str:
+    if isinstance(value, str):
+        return value
+    return "" if value is None else json.dumps(value, ensure_ascii=False, default=str)
+
+
+def _opening(text: str) -> str:
+    words = laid_out(text)
+    return "".join(words[:_OPENING]) + (" …" if len(words) > _OPENING else "")
+
+
+def excerpts(a: str, b: str) -> tuple[list[Segment], list[Segment]]:
+    """Both texts around what differs, marked there. White space at the end is not shown.
+
+    Of the words from the first that differs to the last, no more than 80 are shown.
+    """
+    before, after = laid_out(a), laid_out(b)
+    same = _common_prefix(before, after)
+    tail = _common_prefix(before[same:][::-1], after[same:][::-1])
+    start = max(0, same - _AROUND)
+    stops = [
+        min(len(words) - tail + _AROUND, len(words), same + _WORDS) for words in (before, after)
+    ]
+    texts = ("".join(words[start:stop]) for words, stop in zip((before, after), stops, strict=True))
+    marked = both_sides(*texts)
+    for pieces, words, stop in zip(marked, (before, after), stops, strict=True):
+        pieces[:0] = [Segment("…")] if start else []
+        pieces += [Segment(" …")] if stop < len(words) else []
+    return marked
+
+
+def _common_prefix(a: Sequence[str], b: Sequence[str]) -> int:
+    """How many words both begin with."""
+    pairs = enumerate(zip(a, b, strict=False))
+    return next((place for place, (x, y) in pairs if x != y), min(len(a), len(b)))
+
+
+def _signed(pieces: Iterable[Segment], sign: str) -> str:
+    """A text with signs around what differs."""
+    return "".join(
+        f"[{sign}{printable(text)}{sign}]" if kind else printable(text) for text, kind, _ in pieces
+    )
+
+
+def printable(text: str) -> str:
+    """A text in which a terminal obeys nothing: control and bidi characters are spelt out."""
+    if text.isprintable():
+        return text
+    return "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in text)

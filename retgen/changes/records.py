@@ -1,6 +1,6 @@
 """Tables as hashes of their rows, matched by id and by text; a few records are read again.
 
-All that is held of a corpus is 32 bytes a document. Hashes have 64 bits (xxh3): of two tables of a
+All that is held of a corpus is 24 bytes a document. Hashes have 64 bits (xxh3): of two tables of a
 million rows each, a pair of different ids collides with a chance of one in ten million.
 """
 
@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from array import array
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -25,8 +25,8 @@ from retgen.rows import text_hash
 
 Hashes = NDArray[np.uint64]
 Rows = NDArray[np.int64]  # rows of a table, from 0
+Example = dict[str, Any]  # as `gen diff --json` prints it
 NONE = "none"  # the label of a pair without a row
-PARTS = ("title", "text", "metadata")  # of a document or query, beside its id
 
 
 def _hash_metadata(metadata: Any) -> int:
@@ -39,12 +39,19 @@ def _hash_metadata(metadata: Any) -> int:
     )
 
 
+def _without_empty_values(metadata: Any) -> Any:
+    """Metadata without what is empty in it; None where nothing is left."""
+    if not isinstance(metadata, dict):
+        return metadata
+    values = {key: _without_empty_values(one) for key, one in metadata.items()}
+    return {key: value for key, value in values.items() if value is not None} or None
+
+
 # columns of a table, with the type code of `array` and what stands there of a record
 _Columns = dict[str, tuple[str, Callable[[Any], Any]]]
 _TEXTS: _Columns = {
     "id": ("Q", lambda record: text_hash(record[0])),
-    "title": ("Q", lambda record: text_hash(getattr(record, "title", ""))),
-    "text": ("Q", lambda record: text_hash(record.text)),
+    "text": ("Q", lambda record: text_hash(f"{getattr(record, 'title', '')}\0{record.text}")),
     "metadata": ("Q", lambda record: _hash_metadata(record.metadata)),
 }
 _QRELS: _Columns = {
@@ -57,8 +64,8 @@ _QRELS: _Columns = {
 class HashedTable:
     """A corpus, queries, or qrels. `files`: None where a data set has no such split.
 
-    `columns`, (rows,) each: hashes of id, title, text and metadata; of qrels hashes of both ids,
-    and the label itself. Raises `DatasetError`, naming `path`, for a row that is none.
+    `columns`, (rows,) each: hashes of id, title with text, and metadata; of qrels hashes of both
+    ids, and the label itself. Raises `DatasetError`, naming `path`, for a row that is none.
     """
 
     def __init__(self, files: TableFiles | None, path: Path, progress: Progress) -> None:
@@ -98,14 +105,14 @@ class HashedTable:
         return result
 
 
-def pair_hashes(first: Hashes, second: Hashes) -> Hashes:
+def _pair_hashes(first: Hashes, second: Hashes) -> Hashes:
     """A hash of pairs of hashes, in their order, (rows,)."""
     result: Hashes = first * np.uint64(0x9E3779B97F4A7C15) + second * np.uint64(0xC2B2AE3D27D4EB4F)
     return result
 
 
-def distinct_hashes(hashes: Hashes) -> tuple[Hashes, int]:
-    """The same with a repeated value told apart from its first one, and how many are repeated.
+def _distinct_hashes(hashes: Hashes) -> Hashes:
+    """The same with a repeated value told apart from its first one.
 
     The second d7 of one table belongs to the second d7 of the other.
     """
@@ -117,120 +124,91 @@ def distinct_hashes(hashes: Hashes) -> tuple[Hashes, int]:
     number = rows - np.maximum.accumulate(np.where(begins, rows, 0)) if len(rows) else rows
     result = np.empty_like(hashes)
     result[order] = ordered + number.astype(np.uint64) * np.uint64(0xD6E8FEB86659FD93)
-    return result, int(np.count_nonzero(number))
+    return result
 
 
 @dataclass(frozen=True)
-class TextChanges:
-    """Documents or queries of two data sets.
+class Changes:
+    """Documents, queries, or qrels of a split, of two data sets.
 
-    `pairs` (rows of A, rows of B) of the changed in B's order, texts before metadata alone, and of
-    the `renamed`; `removed` rows of A, `added` rows of B. `parts`: how many of the changed differ
-    in their title, text and metadata. `reordered`: records of both stand in another order.
-    `repeated`: rows of A and of B whose id stood before.
+    `changed` (rows of A, rows of B) in B's order, texts before metadata alone; `renamed`: the same,
+    of texts; `removed` rows of A, `added` rows of B. `metadata_only`: how many of the changed.
+    `reordered`: records of both stand in another order. `labels`: how many went from what to what.
     """
 
     before: HashedTable
     after: HashedTable
     same: int
-    pairs: tuple[Rows, Rows]
-    renamed: tuple[Rows, Rows]
+    changed: tuple[Rows, Rows]
     removed: Rows
     added: Rows
-    parts: dict[str, int]
-    metadata_only: int
-    reordered: bool
-    repeated: tuple[int, int]
+    renamed: tuple[Rows, Rows] | None = None
+    metadata_only: int = 0
+    reordered: bool = False
+    labels: Counter[str] = field(default_factory=Counter)
 
     @property
     def differ(self) -> bool:
         """Whether anything differs, the order included."""
-        lists = (self.pairs[0], self.renamed[0], self.removed, self.added)
-        return self.reordered or any(map(len, lists))
+        renamed = len(self.renamed[0]) if self.renamed else 0
+        lists = (self.changed[0], self.removed, self.added)
+        return self.reordered or bool(renamed) or any(map(len, lists))
 
     def to_json(self) -> dict[str, Any]:
         """Counts."""
-        return {
+        counts = {
             "same": self.same,
-            "changed": len(self.pairs[0]),
+            "changed": len(self.changed[0]),
             "added": len(self.added),
             "removed": len(self.removed),
+        }
+        if self.renamed is None:
+            return counts
+        return {
+            **counts,
             "renamed": len(self.renamed[0]),
-            "changed_in": self.parts,
             "metadata_only": self.metadata_only,
             "reordered": self.reordered,
         }
 
 
-@dataclass(frozen=True)
-class LabelChanges:
-    """Qrels, or grades, of a split. `pairs`: rows of A and of B whose labels differ."""
-
-    before: HashedTable
-    after: HashedTable
-    same: int
-    pairs: tuple[Rows, Rows]
-    removed: Rows
-    added: Rows
-    labels: Counter[str] = field(default_factory=Counter)
-
-    @property
-    def differ(self) -> bool:
-        """Whether any judgement differs."""
-        return any(map(len, (self.pairs[0], self.removed, self.added)))
-
-    def to_json(self) -> dict[str, int]:
-        """Counts."""
-        return {
-            "same": self.same,
-            "changed": len(self.pairs[0]),
-            "added": len(self.added),
-            "removed": len(self.removed),
-        }
-
-
-def match_texts(before: HashedTable, after: HashedTable) -> TextChanges:
+def match_texts(before: HashedTable, after: HashedTable) -> Changes:
     """Records by their ids; of those that one side lacks, by title and text."""
     old, new = before.columns, after.columns
-    (a, again_a), (b, again_b) = distinct_hashes(old["id"]), distinct_hashes(new["id"])
-    rows_a, rows_b, removed, added = _match_rows(a, b)
-    differ = {part: old[part][rows_a] != new[part][rows_b] for part in PARTS}
-    texts = differ["title"] | differ["text"]
-    changed = texts | differ["metadata"]
-    left = (
-        distinct_hashes(pair_hashes(side["title"][rows], side["text"][rows]))[0]
-        for side, rows in ((old, removed), (new, added))
+    rows_a, rows_b, removed, added = _match_rows(
+        _distinct_hashes(old["id"]), _distinct_hashes(new["id"])
     )
+    texts, metadata = (old[part][rows_a] != new[part][rows_b] for part in ("text", "metadata"))
+    changed = texts | metadata
+    left = (_distinct_hashes(old["text"][removed]), _distinct_hashes(new["text"][added]))
     renamed_a, renamed_b, _, _ = _match_rows(*left)
     renamed = removed[renamed_a], added[renamed_b]
     order = np.lexsort((rows_b[changed], ~texts[changed]))
-    return TextChanges(
+    return Changes(
         before,
         after,
         int(np.count_nonzero(~changed)),
         (rows_a[changed][order], rows_b[changed][order]),
-        renamed,
         np.setdiff1d(removed, renamed[0]),
         np.setdiff1d(added, renamed[1]),
-        {part: int(np.count_nonzero(differ[part])) for part in PARTS},
+        renamed,
         int(np.count_nonzero(changed & ~texts)),
         bool((np.diff(rows_a) < 0).any()),
-        (again_a, again_b),
     )
 
 
 def match_labels(
-    before: HashedTable, after: HashedTable, queries: TextChanges, documents: TextChanges
-) -> LabelChanges:
+    before: HashedTable, after: HashedTable, queries: Changes, documents: Changes
+) -> Changes:
     """Qrels by their ids; those left over by the new ids of renamed queries and documents."""
     old, new = before.columns, after.columns
-    a, _ = distinct_hashes(pair_hashes(old["query"], old["document"]))
-    b, _ = distinct_hashes(pair_hashes(new["query"], new["document"]))
+    a = _distinct_hashes(_pair_hashes(old["query"], old["document"]))
+    b = _distinct_hashes(_pair_hashes(new["query"], new["document"]))
     rows_a, rows_b, left, added = _match_rows(a, b)
-    moved = pair_hashes(
+    moved = _pair_hashes(
         _renamed_ids(old["query"][left], queries), _renamed_ids(old["document"][left], documents)
     )
-    moved_a, moved_b, _, _ = _match_rows(distinct_hashes(moved)[0], b[added])
+    moved_a, moved_b, _, _ = _match_rows(_distinct_hashes(moved), b[added])
     rows_a, rows_b = np.append(rows_a, left[moved_a]), np.append(rows_b, added[moved_b])
     removed, added = np.delete(left, moved_a), np.delete(added, moved_b)
     was, now = old["label"], new["label"]
@@ -243,7 +221,7 @@ def match_labels(
     labels.update(f"{value:g}->{NONE}" for value in was[removed].tolist())
     labels.update(f"{NONE}->{value:g}" for value in now[added].tolist())
     same = int(np.count_nonzero(~changed))
-    return LabelChanges(before, after, same, pairs, removed, added, labels)
+    return Changes(before, after, same, pairs, removed, added, labels=labels)
 
 
 def _match_rows(a: Hashes, b: Hashes) -> tuple[Rows, Rows, Rows, Rows]:
@@ -256,87 +234,82 @@ def _match_rows(a: Hashes, b: Hashes) -> tuple[Rows, Rows, Rows, Rows]:
     return rows_a[order], rows_b[order], alone_a, alone_b
 
 
-def _renamed_ids(ids: Hashes, changes: TextChanges) -> Hashes:
+def _renamed_ids(ids: Hashes, changes: Changes) -> Hashes:
     """Ids of A with those of B in place of the renamed ones."""
+    assert changes.renamed is not None  # they are texts
     old = changes.before.columns["id"][changes.renamed[0]].tolist()
     new = changes.after.columns["id"][changes.renamed[1]].tolist()
     known = dict(zip(old, new, strict=True))
     return np.array([known.get(one, one) for one in ids.tolist()], np.uint64)
 
 
-# --- examples, each as `gen diff --json` prints it ------------------------------------------------
-
-Example = dict[str, Any]
+# --- examples -------------------------------------------------------------------------------------
 
 
-def text_examples(table: str, changes: TextChanges, number: int) -> Iterator[Example]:
-    """Up to `number` of each kind. A changed record shows the parts that differ; others all."""
+def text_examples(table: str, changes: Changes) -> Iterator[Example]:
+    """Changed records with the parts that differ, then renamed, added and removed ones."""
+    assert changes.renamed is not None  # they are texts
     old, new = changes.before, changes.after
-
-    def records(side: HashedTable, rows: Rows) -> list[Any]:
-        return side.records(rows[:number])
-
-    pairs = zip(records(old, changes.pairs[0]), records(new, changes.pairs[1]), strict=True)
-    for a, b in pairs:
-        before, after = _differing(_parts(a), _parts(b))
+    for a, b in _pairs(changes, changes.changed):
+        sides = [_parts(a), _parts(b)]
+        keys = [key for key in sides[0] if sides[0][key] != sides[1][key]]
+        before, after = ({key: side[key] for key in keys} for side in sides)
         if isinstance(before.get("metadata"), dict) and isinstance(after.get("metadata"), dict):
-            both = _differing(before["metadata"], after["metadata"])
-            before["metadata"], after["metadata"] = both
+            both = before["metadata"], after["metadata"]
+            differ = {key for key in both[0] | both[1] if both[0].get(key) != both[1].get(key)}
+            before["metadata"], after["metadata"] = (
+                {key: one for key, one in side.items() if key in differ} for side in both
+            )
         yield {"table": table, "what": "changed", "id": b[0], "before": before, "after": after}
-    renamed = zip(records(old, changes.renamed[0]), records(new, changes.renamed[1]), strict=True)
-    for a, b in renamed:
-        yield {
-            "table": table,
-            "what": "renamed",
-            "id": b[0],
-            "was": a[0],
-            "after": _title_and_text(b),
-        }
+    for a, b in _pairs(changes, changes.renamed):
+        text = _title_and_text(b)
+        yield {"table": table, "what": "renamed", "id": b[0], "was": a[0], "after": text}
     for what, key, side, rows in (
         ("added", "after", new, changes.added),
         ("removed", "before", old, changes.removed),
     ):
-        for one in records(side, rows):
+        for row in rows:
+            (one,) = side.records(np.array([row]))
             yield {"table": table, "what": what, "id": one[0], key: _title_and_text(one)}
 
 
+def _pairs(changes: Changes, rows: tuple[Rows, Rows]) -> Iterator[tuple[Any, Any]]:
+    """Records of both sides, read one by one."""
+    for a, b in zip(*rows, strict=True):
+        yield changes.before.records(np.array([a]))[0], changes.after.records(np.array([b]))[0]
+
+
 def label_examples(
-    table: str,
-    split: str,
-    changes: LabelChanges,
-    queries: TextChanges,
-    documents: TextChanges,
-    number: int,
+    table: str, split: str, changes: Changes, queries: Changes, documents: Changes
 ) -> Iterator[Example]:
-    """Up to `number` of each kind; of the added and removed ones where both data sets have the
-    query and the document, since those of added and removed records are no news.
+    """Labels that changed, then those added and removed where both data sets have the query and
+    the document, since those of added and removed records are no news.
     """
-    was = changes.before.columns["label"][changes.pairs[0]].tolist()
+    was = changes.before.columns["label"]
     old, new = (queries.before, documents.before), (queries.after, documents.after)
-    for what, every, side, texts, others in (
-        ("changed", changes.pairs[1], changes.after, new, new),
+    for what, rows, side, texts, others in (
+        ("changed", changes.changed[1], changes.after, new, new),
         ("added", changes.added, changes.after, new, old),
         ("removed", changes.removed, changes.before, old, new),
     ):
+        names = ("query", "document")
         if what != "changed":
             known = [
-                np.isin(side.columns[column][every], other.columns["id"])
-                for column, other in zip(("query", "document"), others, strict=True)
+                np.isin(side.columns[name][rows], other.columns["id"])
+                for name, other in zip(names, others, strict=True)
             ]
-            every = every[known[0] & known[1]]
-        rows = every[:number]
-        shown = zip(
-            side.records(rows),
-            _texts(texts[0], side.columns["query"][rows]),
-            _texts(texts[1], side.columns["document"][rows]),
-            strict=True,
-        )
-        for place, (qrel, query, document) in enumerate(shown):
+            rows = rows[known[0] & known[1]]
+        for place, row in enumerate(rows):
+            (qrel,) = side.records(np.array([row]))
+            shown = {
+                name: text
+                for name, of in zip(names, texts, strict=True)
+                if (text := _text(of, side.columns[name][row])) is not None
+            }
             label = float(qrel.relevance)
             labels = {"before": label} if what == "removed" else {"after": label}
             if what == "changed":
-                labels = {"before": was[place], "after": label}
-            texts_shown = {"query": query, "document": document}
+                labels["before"] = float(was[changes.changed[0][place]])
             yield {
                 "table": table,
                 "what": what,
@@ -344,20 +317,17 @@ def label_examples(
                 "query-id": qrel.query_id,
                 "corpus-id": qrel.doc_id,
                 **labels,
-                **{key: text for key, text in texts_shown.items() if text is not None},
+                **shown,
             }
 
 
-def _texts(table: HashedTable, wanted: Hashes) -> list[str | None]:
-    """Title and text of the first record with each id; None where there is none."""
-    found = (table.records(np.flatnonzero(table.columns["id"] == one)[:1]) for one in wanted)
-    return [
-        " ".join(filter(None, _title_and_text(records[0]).values())) if records else None
-        for records in found
-    ]
+def _text(table: HashedTable, wanted: np.uint64) -> str | None:
+    """Title and text of the first record with an id; None where there is none."""
+    found = table.records(np.flatnonzero(table.columns["id"] == wanted)[:1])
+    return " ".join(_title_and_text(found[0]).values()) if found else None
 
 
-def _title_and_text(record: Any) -> dict[str, Any]:
+def _title_and_text(record: Any) -> dict[str, str]:
     title = {"title": record.title} if isinstance(record, Document) and record.title else {}
     return {**title, "text": record.text}
 
@@ -365,17 +335,3 @@ def _title_and_text(record: Any) -> dict[str, Any]:
 def _parts(record: Any) -> dict[str, Any]:
     title = {"title": record.title} if isinstance(record, Document) else {}
     return {**title, "text": record.text, "metadata": _without_empty_values(record.metadata)}
-
-
-def _differing(before: dict[str, Any], after: dict[str, Any]) -> Sequence[dict[str, Any]]:
-    """Both less what they have in common."""
-    keys = [key for key in {**before, **after} if before.get(key) != after.get(key)]
-    return [{key: side[key] for key in keys if key in side} for side in (before, after)]
-
-
-def _without_empty_values(metadata: Any) -> Any:
-    """Metadata without what is empty in it; None where nothing is left."""
-    if not isinstance(metadata, dict):
-        return metadata
-    values = {key: _without_empty_values(one) for key, one in metadata.items()}
-    return {key: value for key, value in values.items() if value is not None} or None

@@ -232,7 +232,7 @@ def _disk_full(error: OSError) -> str:
 
 # by extra: modules that are not named as their packages are, or come with one of them
 _MODULES_OF_EXTRAS = {
-    "documents": frozenset({"docx"}),
+    "documents": frozenset({"pypandoc"}),
     "eval": frozenset({"transformers", "tokenizers", "safetensors"}),
     "review": frozenset({"starlette"}),
     "publish": frozenset({"botocore"}),

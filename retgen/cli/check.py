@@ -16,7 +16,6 @@ from retgen.cli.base import (
     Quiet,
     SplitOption,
     command,
-    given_command,
     plural,
     print_result,
     shown_progress,
@@ -108,8 +107,6 @@ def _findings(path: Path, result: Any) -> str:
         lines.append(f"  proven: {result.proven:,} qrels, {result.proof}")
     if result.human:
         lines.append(f"  human: {result.human:,} qrels, settled by people in a review")
-    if result.edited:
-        lines.append(f"  edited: {result.edited:,} qrels of texts that people changed")
     if result.origin and "origin" not in result.switched_off:
         from retgen.validators.origin import in_words
 
@@ -132,13 +129,11 @@ def report_command(run: Path) -> None:
     "diff",
     "gen diff outputs/kb_v1 outputs/kb_v2",
     "gen diff outputs/kb ~/beir/kb --exit-code -q",
-    "gen diff A B --page diff.html",
     options="""
         A                  A run directory, or any data set in MTEB, BEIR or Hub layout.
         B                  Another one.
         --metric NAME      Scores of gen eval to compare, such as nDCG@10; default all. Repeatable.
-        --examples NUMBER  Records shown of each kind.
-        --page FILE        Write an HTML page as well.
+        --examples NUMBER  Records shown of each table.
         --exit-code        Exit 1 if records, recipes or evidence differ.
         """,
 )
@@ -146,15 +141,13 @@ def diff_command(
     a: Path,
     b: Path,
     metric: list[str] | None = None,
-    examples: int = 3,
-    page: Path | None = None,
+    examples: int = 10,
     exit_code: bool = False,
     json: Json = False,
     quiet: Quiet = False,
 ) -> None:
     """Compare two data sets: records, texts, labels, recipes, scores."""
-    from retgen.changes import diff
-    from retgen.changes.report import terminal_text
+    from retgen.changes import diff, terminal_text
 
     with shown_progress(quiet, json) as progress:
         result = diff(
@@ -162,12 +155,9 @@ def diff_command(
             b,
             metrics=metric or (),
             examples=examples,
-            page=page,
-            command=given_command(),
             progress=progress,
         )
-    written = f"\npage: {page}" if page is not None else ""
-    print_result(result, lambda: terminal_text(result) + written, json, quiet)
+    print_result(result, lambda: terminal_text(result), json, quiet)
     if exit_code and result.differ:
         raise typer.Exit(1)
 

@@ -137,12 +137,10 @@ def eval_command(
 
 def _text(result: Any) -> str:
     """An evaluation, or the trainings of a study, for a terminal."""
-    from retgen.studies.page import Trainings
+    from retgen.studies.page import Trainings, page_of
 
     if isinstance(result, Trainings):
-        from retgen.studies.page import terminal_text
-
-        return terminal_text(result)
+        return page_of(result).terminal(result.folder / "study.html")
     from retgen.evaluation.scoring.page import text
 
     return text(result)
@@ -160,9 +158,7 @@ def _text(result: Any) -> str:
                        best optimiser). Repeatable.
         --construct    The closed form of all pairs in four number formats.
         --dims D,D,...  Dimensions, for example 4-12 or 4,8,16; default 4-45 for paper, 4-8 for
-                       best, 4 to 64 in steps for --construct, doublings from the lower bound for
-                       PATH.
-        --margin X     With PATH: the fewest dimensions that reach this margin.
+                       best, 4 to 64 in steps for --construct.
         --seeds N      Random starts.
         --minutes X    Time limit of each search.
         --device NAME  cpu, cuda, cuda:0, mps.
@@ -174,7 +170,6 @@ def capacity_command(
     protocol: list[str] | None = None,
     construct: bool = False,
     dims: str | None = None,
-    margin: float | None = None,
     seeds: int = 3,
     minutes: float = 10.0,
     split: SplitOption = None,
@@ -185,7 +180,6 @@ def capacity_command(
 ) -> None:
     """How many documents fit in d dimensions; certificates for a data set's qrels."""
     shared: dict[str, Any] = {
-        "dims": parse_numbers("--dims", dims),
         "seeds": seeds,
         "minutes": minutes,
         "device": device,
@@ -194,28 +188,32 @@ def capacity_command(
     }
     result: Any
     if path is None:
-        refuse_given({"--margin": margin, "--split": split}, "about a data set: give its PATH")
+        refuse_given({"--split": split}, "about a data set: give its PATH")
         if not protocol and not construct:
             raise UsageError(
                 "give a data set, or --protocol paper, --protocol best or --construct for all pairs"
                 " of n documents (gen capacity --help)"
             )
         from retgen.evaluation.capacity.all_pairs import capacity
-        from retgen.evaluation.capacity.all_pairs_page import text as all_pairs_text
+        from retgen.evaluation.capacity.all_pairs import text as all_pairs_text
 
         with shown_progress(quiet, json) as progress:
             result = capacity(
-                protocols=protocol or (), closed_form=construct, progress=progress, **shared
+                protocols=protocol or (),
+                closed_form=construct,
+                dims=parse_numbers("--dims", dims),
+                progress=progress,
+                **shared,
             )
         text: Any = all_pairs_text
     else:
-        both = {"--protocol": protocol, "--construct": construct}
-        refuse_given(both, "about all pairs: leave PATH out")
+        given = {"--protocol": protocol, "--construct": construct, "--dims": dims}
+        refuse_given(given, "about all pairs: leave PATH out")
         check_datasets(path)
         from retgen.evaluation.capacity.certify import certify
-        from retgen.evaluation.capacity.certify_page import text as certificate_text
+        from retgen.evaluation.capacity.certify import text as certificate_text
 
         with shown_progress(quiet, json) as progress:
-            result = certify(path, split=split, margin=margin, progress=progress, **shared)
+            result = certify(path, split=split, progress=progress, **shared)
         text = certificate_text
     print_result(result, lambda: text(result), json, quiet)

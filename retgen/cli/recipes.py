@@ -303,20 +303,3 @@ def check_command(domain: str, documents: int = 2, seed: int = 42, json: Json = 
     print_result(result, lambda: "\n".join(result.lines()), json)
     if not result.sound:
         raise typer.Exit(1)
-
-
-@command(
-    "lexicon",
-    "gen world lexicon my_domain.yaml > my_domain.lexicon.yaml",
-    options="DOMAIN  A .yaml file of your own.",
-    group=commands,
-)
-def lexicon_command(domain: Path) -> None:
-    """Print a lexicon to start from: each slot with its name, what it is about and its unit.
-
-    The proof reads a sentence only where phrases of the lexicon hold every word of it.
-    """
-    from retgen.validators.world.definitions import read_definition
-    from retgen.validators.world.lexicon import lexicon_template
-
-    print(lexicon_template(read_definition(domain)), end="")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -20,14 +20,15 @@ from retgen.cli.base import (
 from retgen.errors import UsageError
 from retgen.plugins import require_modules
 
-_STATIC = 100  # looks of an annotator that are written at a time
+if TYPE_CHECKING:
+    from retgen.review import Review
 
 
 @command(
     "review",
     "gen review outputs/capretrieval --annotators anna,ben",
-    "gen review outputs/capretrieval --goal 'wrong <= 2% at 95%'",
     "gen review outputs/capretrieval --report",
+    "gen review outputs/capretrieval --export csv --to judge.csv",
     "gen review ~/beir/scifact --pool bm25,minilm",
 )
 def review_command(
@@ -41,49 +42,21 @@ def review_command(
         ),
     ],
     annotators: Annotated[
-        str | None, typer.Option(metavar="NAME,...", help="Annotators; default me.")
-    ] = None,
-    goal: Annotated[
-        list[str] | None,
-        typer.Option(
-            metavar="GOAL",
-            help="Claim to certify; default 'wrong <= 2% at 95%' (positives that are not "
-            "relevant) and 'missed <= 10% at 95%' (relevant pairs without a positive label). "
-            "Repeatable.",
-        ),
-    ] = None,
-    looks: Annotated[
-        int | None,
-        typer.Option(min=0, metavar="N", help="Looks of each annotator; default 200; 0: all."),
-    ] = None,
-    mode: Annotated[
         str | None,
-        typer.Option(help="grade (default): the label is hidden; check: accept or reject it."),
+        typer.Option(metavar="NAME,...", help="Annotators; each judges all pairs; default me."),
     ] = None,
-    overlap: Annotated[
-        float | None,
-        typer.Option(metavar="SHARE", help="Items that every annotator judges; default 1."),
-    ] = None,
-    plants: Annotated[
-        float | None,
-        typer.Option(metavar="SHARE", help="Control items (with known answers); default 0.1."),
-    ] = None,
-    second: Annotated[
-        float | None,
-        typer.Option(metavar="SHARE", help="Items shown a second time, unannounced; default 0."),
+    size: Annotated[
+        int | None,
+        typer.Option(min=1, metavar="N", help="Labels to judge, a random sample; default 200."),
     ] = None,
     pool: Annotated[
         str | None,
         typer.Option(
             metavar="M,M,...",
-            help="Retrievers that find missed ones; default bm25; none: pairs with a label only.",
+            help="Retrievers that look for missing labels; default bm25; none: labels only.",
         ),
     ] = None,
-    depth: Annotated[
-        int | None, typer.Option(min=1, help="Documents per query and retriever; default 10.")
-    ] = None,
     split: SplitOption = None,
-    seed: Annotated[int | None, typer.Option(help="Seed of the sample; default 0.")] = None,
     out: Annotated[
         Path | None,
         typer.Option(parser=given_path, help="Folder; default RUN, else outputs/review_NAME."),
@@ -96,7 +69,7 @@ def review_command(
     ] = 8765,
     no_open: Annotated[bool, typer.Option("--no-open", help="Open no browser.")] = False,
     report: Annotated[
-        bool, typer.Option("--report", help="Agreement, error rates, certificates; write a page.")
+        bool, typer.Option("--report", help="Error rates and agreement; write a page.")
     ] = False,
     export: Annotated[
         str | None,
@@ -109,47 +82,32 @@ def review_command(
         Path | None,
         typer.Option("--import", parser=given_path, metavar="FILE", help="Read verdicts."),
     ] = None,
-    static: Annotated[
-        Path | None,
-        typer.Option(parser=given_path, metavar="DIR", help="Write pages to judge without retgen."),
-    ] = None,
     json: Json = False,
     quiet: Quiet = False,
 ) -> None:
-    """Let people judge query-document pairs; certify error rates."""
-    actions = {
-        "--report": report,
-        "--export": export,
-        "--import": import_file,
-        "--static": static,
-    }
+    """Let people judge labels; state the error rate with its bound."""
+    actions = {"--report": report, "--export": export, "--import": import_file}
     given = [name for name, value in actions.items() if value not in (None, False)]
     if len(given) > 1:
         raise UsageError(f"{' and '.join(given)}: do one after the other")
     if to is not None and export is None:
         raise UsageError("--to is about --export")
     from retgen.review import open_review
-    from retgen.review.begin import check_begun
 
     if report:
         require_modules("statsmodels", "krippendorff")
-        check_begun(path, out)
     elif not given:
         require_modules("fastapi", "uvicorn")
     with shown_progress(quiet, json) as progress:
         review = open_review(
             path,
             annotators=_names(annotators),
-            goals=goal,
-            mode=mode,
-            overlap=overlap,
-            second=second,
-            depth=depth,
+            size=size,
+            pool=_names(pool),
             split=split,
-            seed=seed,
             out=out,
+            begun=report,
             progress=progress,
-            **_given(plants=plants, pool=_names(pool), looks=looks),
         )
     if report:
         _report(review, json, quiet)
@@ -160,8 +118,6 @@ def review_command(
         print_result({"written": str(written)}, lambda: f"wrote {written}", json, quiet)
     elif import_file is not None:
         _import(review, import_file, json, quiet)
-    elif static is not None:
-        _static(review, static, json, quiet)
     else:
         _serve(review, host, port, not no_open, quiet)
 
@@ -170,33 +126,18 @@ def _names(text: str | None) -> list[str] | None:
     return None if text is None else [name.strip() for name in text.split(",")]
 
 
-def _given(**options: Any) -> dict[str, Any]:
-    return {name: value for name, value in options.items() if value is not None}
-
-
-def _report(review: Any, json: bool, quiet: bool) -> None:
-    from retgen.review.report import report
-    from retgen.review.report_page import report_text, write_page
+def _report(review: Review, json: bool, quiet: bool) -> None:
+    from retgen.review.report import PAGE, report, report_page, report_text
+    from retgen.write import write_file
 
     result = report(review)
-    page = write_page(review.folder, review.path.resolve().name, result)
-    print_result(result, lambda: report_text(result, page), json, quiet)
+    page, path = report_page(review.path.resolve().name, result), review.folder / PAGE
+    write_file(path, page.html())
+    print_result(result, lambda: report_text(page, path), json, quiet)
 
 
-def _static(review: Any, folder: Path, json: bool, quiet: bool) -> None:
-    """A page and a table for each annotator, of what they are to look at next."""
-    from retgen.review.web.static_page import write
-
-    paths: list[str] = []
-    for name in review.settings.annotators:
-        looks = review.ahead(name, _STATIC)
-        paths += map(str, write(review, folder, name, [one.item for one in looks]))
-    shown = "\n".join(f"wrote {path}" for path in paths)
-    print_result({"written": paths}, lambda: shown, json, quiet)
-
-
-def _import(review: Any, file: Path, json: bool, quiet: bool) -> None:
-    """What was kept, and the rows that were not, each with its reason. Exit 1 if there are any."""
+def _import(review: Review, file: Path, json: bool, quiet: bool) -> None:
+    """Print how many verdicts were kept, and each refused row. Exit 1 if any was refused."""
     from retgen.review.exchange import import_
 
     result = import_(review, file)
@@ -212,11 +153,11 @@ def _import(review: Any, file: Path, json: bool, quiet: bool) -> None:
         raise typer.Exit(1)
 
 
-def _serve(review: Any, host: str, port: int, browser: bool, quiet: bool) -> None:
+def _serve(review: Review, host: str, port: int, browser: bool, quiet: bool) -> None:
     from retgen.review.report import forecast
-    from retgen.review.web import serve
+    from retgen.review.web.serve import serve
 
     interruptible()
     if not quiet:
-        print(f"{forecast(review)} --looks changes their number, at any time.", flush=True)
+        print(forecast(review), flush=True)
     serve(review, host, port, browser)

@@ -207,8 +207,6 @@ def _labels(manifest: dict[str, Any], split: str) -> Iterator[tuple[str, str]]:
         yield "judged", evidence.judged_labels(labels["judged"], qrels, judges)
     if labels["human"]:
         yield "human", evidence.human_labels(labels["human"], qrels)
-    if labels.get("edited"):
-        yield "edited", evidence.edited_labels(labels["edited"], qrels)
 
 
 def _measures(manifest: dict[str, Any], path: Path) -> Iterator[tuple[str, str]]:

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import os
+import sys
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 
@@ -21,7 +23,6 @@ from retgen.cli.base import (
     print_result,
     shown_progress,
 )
-from retgen.errors import UsageError
 
 
 @command(
@@ -74,13 +75,9 @@ def train_command(
         typer.Option(
             "--set",
             metavar="KEY=VALUE",
-            help="A hyper-parameter: loss, epochs, batch_size, learning_rate, dimension, "
+            help="A hyper-parameter: epochs, batch_size, learning_rate, dtype, dimension, "
             "hard_negatives, lora, ... (docs/evaluation_reference.md). Repeatable.",
         ),
-    ] = None,
-    lr: Annotated[
-        str | None,
-        typer.Option(metavar="RATE", help="Learning rate; default by the kind of model."),
     ] = None,
     query_prompt: Annotated[
         str | None,
@@ -91,9 +88,6 @@ def train_command(
     document_prompt: Annotated[
         str | None, typer.Option(metavar="TEXT", help="The same, before every document.")
     ] = None,
-    seeds: Annotated[
-        int, typer.Option(min=1, help="Number of training seeds; scores are their means.")
-    ] = 1,
     metric: Annotated[
         list[str] | None, typer.Option(metavar="NAME", help="As in gen eval. Repeatable.")
     ] = None,
@@ -102,20 +96,9 @@ def train_command(
     ] = None,
     limit: Annotated[int | None, typer.Option(min=1, help="The first N pairs only.")] = None,
     device: DeviceOption = None,
-    dtype: Annotated[
-        str | None, typer.Option(help="Of the products: float32 (default), tf32, bf16.")
-    ] = None,
-    attn_implementation: Annotated[
-        str | None,
-        typer.Option(metavar="NAME", help="Of transformers: sdpa, eager, flash_attention_2, ..."),
-    ] = None,
     trust_remote_code: Annotated[
         bool, typer.Option("--trust-remote-code", help="Run code shipped with the model.")
     ] = False,
-    report_to: Annotated[
-        list[str] | None,
-        typer.Option(metavar="NAME", help="Also log to trackio, wandb or tensorboard. Repeatable."),
-    ] = None,
     out: Annotated[
         Path | None,
         typer.Option(parser=given_path, help="Folder; default outputs/train_NAME_MODEL."),
@@ -124,63 +107,34 @@ def train_command(
     json: Json = False,
     quiet: Quiet = False,
 ) -> None:
-    """Fine-tune a model on a data set, scored before, during and after."""
+    """Fine-tune a model on a data set, scored before and after."""
+    if os.environ.get("RANK", "0") != "0":  # of several processes the first one speaks
+        sys.stdout = sys.stderr = open(os.devnull, "w")  # noqa: SIM115
     check_datasets(path, test, *(outside or ()))
-    given = {
-        "query_prompt": query_prompt,
-        "document_prompt": document_prompt,
-        "dtype": dtype,
-        "attn_implementation": attn_implementation,
-        "trust_remote_code": trust_remote_code or None,
-    }
-    own = {name: value for name, value in given.items() if value is not None}
-    chosen = training_settings(settings)
-    if lr is not None and "learning_rate" in chosen:
-        raise UsageError("--lr and --set learning_rate both give the learning rate; leave one out")
-    if lr is not None:
-        own |= training_settings([f"learning_rate={lr}"])
-    from retgen.evaluation.training.distributed import group
+    chosen = overrides_of(settings)
+    prompts = {"query_prompt": query_prompt, "document_prompt": document_prompt}
+    chosen |= {name: text for name, text in prompts.items() if text is not None}
     from retgen.evaluation.training.page import text
     from retgen.evaluation.training.train import train
 
     interruptible()
-    with group(device, _follow) as is_rank_0:
-        if not is_rank_0:
-            return
-        with shown_progress(quiet, json) as progress:
-            result = train(
-                path,
-                model,
-                test=test,
-                outside=outside or (),
-                split=split,
-                data=data or (),
-                limit=limit,
-                preset=preset,
-                settings=chosen | own,
-                metrics=metric or (),
-                seeds=seeds,
-                out=out,
-                device=device,
-                fresh=fresh,
-                command=given_command(),
-                progress=progress,
-                report_to=report_to or (),
-            )
-        print_result(result, lambda: text(result), json, quiet)
-
-
-def _follow(task: Any) -> None:
-    from retgen.evaluation.training.fit import follow
-
-    follow(task)
-
-
-def training_settings(settings: list[str] | None) -> dict[str, Any]:
-    """Hyper-parameters; "search:" is a text here, though YAML takes it for a mapping."""
-    result = overrides_of(settings)
-    for text in settings or ():
-        key, _, value = text.partition("=")
-        if isinstance(result[key.strip()], dict) and not value.lstrip().startswith("{"):
-            result[key.strip()] = value
-    return result
+    with shown_progress(quiet, json) as progress:
+        result = train(
+            path,
+            model,
+            test=test,
+            outside=outside or (),
+            split=split,
+            data=data or (),
+            limit=limit,
+            preset=preset,
+            settings=chosen,
+            metrics=metric or (),
+            out=out,
+            device=device,
+            trust_remote_code=trust_remote_code,
+            fresh=fresh,
+            command=given_command(),
+            progress=progress,
+        )
+    print_result(result, lambda: text(result), json, quiet)

@@ -24,19 +24,19 @@ from retgen.diagnosis.result import Diagnosis
 from retgen.diagnosis.scores import AbilityScores, Array, score, seconds_for
 from retgen.errors import OutputError, RetgenError, RunDirectoryError, UsageError
 from retgen.evaluation.retrievers import (
-    asked_models,
     check_name,
     ranks_a_corpus,
     retriever,
     type_of,
 )
+from retgen.evaluation.scoring.evaluate import model_calls
 from retgen.messages import did_you_mean
 from retgen.progress import Progress, no_progress
 from retgen.results.numbers import duration
 from retgen.run import run
 from retgen.search.base import System, slug
 from retgen.search.collection import Collection, load
-from retgen.search.embedders.options import ModelCalls, Options
+from retgen.search.embedders.options import Options
 from retgen.version import __version__
 from retgen.write import cache_folder, dump_json, make_folder, write_file
 
@@ -80,7 +80,7 @@ def diagnose(
     options = options or Options()
     if cache and options.cache is None:
         options = replace(options, cache=cache_folder())
-    options = replace(options, calls=_model_calls(names, folder, model_options))
+    options = replace(options, calls=model_calls(names, folder, folder, model_options))
     given = command or shlex.join(["gen", "diagnose", model])
     result = Diagnosis(names, wanted, folder, seed, quick, given)
     read = _Choices(folder, seed, quick, progress)
@@ -142,19 +142,6 @@ def _seed_of(folder: Path, seed: int | None, quick: bool) -> int:
     make_folder(folder)
     write_file(path, dump_json({"seed": seed, "quick": quick, "version": __version__}))
     return seed
-
-
-def _model_calls(
-    names: Sequence[str], folder: Path, model_options: ModelOptions
-) -> ModelCalls | None:
-    asked = [one for name in names for one in asked_models(name)]
-    if not asked:
-        return None
-    from retgen.agents.session import check_model, ledger_of
-
-    for settings in asked:
-        check_model(settings, model_options)
-    return ModelCalls(replace(model_options, ledger=ledger_of(folder, model_options)), folder)
 
 
 class _Choices:

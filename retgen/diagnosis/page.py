@@ -9,7 +9,7 @@ from retgen.diagnosis.choices import LONG
 from retgen.diagnosis.result import Diagnosis
 from retgen.diagnosis.scores import CHANCE, SMALL, AbilityScores, Verdict
 from retgen.evaluation.retrievers import table
-from retgen.highlights import both_sides, changed_segments
+from retgen.highlights import both_sides
 from retgen.results.measurements import Measure, Measurement, write_measurements
 from retgen.results.page import Box, Fold, MarkedRecord, Page, Section
 from retgen.results.panel import Column, Panel
@@ -59,9 +59,10 @@ def page_of(result: Diagnosis) -> Page:
         Box(title.format(result.systems[0]), kind, list(_statements(result, verdict)))
         for verdict, title, kind in _BOXES
     ]
-    sections = [_overview(result)]
+    rows = _measurements(result)
+    sections = [_overview(result, rows)]
     if len(result.scores) > 1:
-        sections.append(_beside(result))
+        sections.append(_beside(result, rows))
     sections += [_breakdown(result), _what_may_help(result), _examples(result)]
     lede = (
         f"{len(result.abilities)} abilities, each on data made for this page with seed "
@@ -132,77 +133,65 @@ def _of_100(one: Estimate) -> str:
     return f"{100 * one.value:.0f}"
 
 
-def _overview(result: Diagnosis) -> Section:
-    rows: list[Measurement] = []
-    of = result.scores.get(result.systems[0], {})
+def _measurements(result: Diagnosis) -> list[Measurement]:
+    """Test, control and loss of every system and ability, and the differences to the first one."""
     names = {one.name: one.title for one in result.abilities}
-    for name, one in of.items():
-        by = {"ability": names[name]}
-        named = ((_TEST, one.test), (_CONTROL, one.control), (_LOSS, one.loss))
-        rows += [
-            Measurement.of(result.systems[0], m.name, value, by)._replace(n=len(one.choices))
-            for m, value in named
-        ]
-    columns = [Column(one.name, one) for one in (_TEST, _CONTROL, _LOSS)]
-    columns.append(Column("choices", _TEST, count=True))
+    first, rows = next(iter(result.scores), ""), []
+    for system, of in result.scores.items():
+        for name, one in of.items():
+            by = {"ability": names[name], "of": system}
+            found = [(_TEST, one.test), (_CONTROL, one.control), (_LOSS, one.loss)]
+            mine = result.scores[first].get(name)
+            if system != first and mine is not None:
+                found.append((_APART, mine.less(one)))
+            rows += [
+                Measurement.of(system, measure.name, value, by)._replace(n=len(one.choices))
+                for measure, value in found
+            ]
+    return rows
+
+
+def _overview(result: Diagnosis, rows: Sequence[Measurement]) -> Section:
+    first = {"of": result.systems[0]}
+    columns = [Column(one.name, one, first) for one in (_TEST, _CONTROL, _LOSS)]
+    columns.append(Column("choices", _TEST, first, count=True))
     text = [
         "Test: in how many of 100 choices the right document has the higher score, a tie half. The "
         "control removes the difficulty, mostly with the same documents, as the sentences above "
         "say. Loss: control minus test, so what the difficulty costs; below 0, the control is the "
         "harder one. With 95% intervals."
     ]
-    return Section(
-        "All abilities",
-        text,
-        [Panel("", rows, columns, rows=["ability"], best=False, terminal_interval="inside")],
-        [_picture(result)],
-        _notes(result),
-    )
+    panel = Panel("", rows, columns, rows=["ability"], best=False, terminal_interval="inside")
+    return Section("All abilities", text, [panel], [_picture(result, rows)], _notes(result))
 
 
-def _picture(result: Diagnosis) -> Dots:
+def _picture(result: Diagnosis, rows: Sequence[Measurement]) -> Dots:
     """The systems' tests, and the first one's control."""
-    names = {one.name: one.title for one in result.abilities}
+    names = [one.title for one in result.abilities]
+    known = {(one.system, one.measure, one.by["ability"]): one for one in rows}
     first = result.systems[0]
-    own = result.scores.get(first, {})
-    series: dict[str, list[Measurement | None]] = {}
-    for system, of in result.scores.items():
-        series[system] = [
-            Measurement.of(system, _TEST.name, of[name].test) if name in of else None
-            for name in names
-        ]
     control = f"{first}, control"
-    series[control] = [
-        Measurement.of(first, _CONTROL.name, own[name].control) if name in own else None
-        for name in names
-    ]
+    shown = {system: (system, _TEST.name) for system in result.scores}
+    shown[control] = (first, _CONTROL.name)
     return Dots(
         file="abilities",
         caption="Test of each system with its 95% interval; hollow: the control. "
         "figures/abilities.svg.",
         title=f"What {first} can do{', beside others' * (len(result.scores) > 1)}",
         x="choices in which the right document ranks higher, of 100",
-        rows=list(names.values()),
-        series=series,
+        rows=names,
+        series={label: [known.get((*key, name)) for name in names] for label, key in shown.items()},
         hollow=frozenset({control}),
         at=Level("chance", CHANCE),
     )
 
 
-def _beside(result: Diagnosis) -> Section:
+def _beside(result: Diagnosis, rows: Sequence[Measurement]) -> Section:
     """Every system, and which differences to the first one are sure."""
     first, *others = result.scores
-    names = {one.name: one.title for one in result.abilities}
-    rows: list[Measurement] = []
-    apart: list[Measurement] = []
-    for system, of in result.scores.items():
-        for name, one in of.items():
-            by = {"ability": names[name], "of": system}
-            rows.append(Measurement.of(system, _TEST.name, one.test, by))
-            mine = result.scores[first].get(name)
-            if system != first and mine is not None:
-                apart.append(Measurement.of(system, _APART.name, mine.less(one), by))
-    levels = list(result.scores)
+    apart = [Column(one, _APART, {"of": one}) for one in others]
+    tests = [Column(one, _TEST, {"of": one}) for one in result.scores]
+    title = "Test of every system"
     return Section(
         "Compared with other systems",
         [
@@ -212,8 +201,8 @@ def _beside(result: Diagnosis) -> Section:
         [
             Panel(
                 f"{first} minus the other",
+                rows,
                 apart,
-                [Column(one, _APART, {"of": one}) for one in others],
                 rows=["ability"],
                 interval="inside",
                 terminal_interval="inside",
@@ -221,19 +210,7 @@ def _beside(result: Diagnosis) -> Section:
             ),
         ],
         folded=[
-            Fold(
-                "Test of every system",
-                [
-                    Panel(
-                        "Test of every system",
-                        rows,
-                        [Column(one, _TEST, {"of": one}) for one in levels],
-                        rows=["ability"],
-                        best=False,
-                    )
-                ],
-                printed=True,
-            )
+            Fold(title, [Panel(title, rows, tests, rows=["ability"], best=False)], printed=True)
         ],
     )
 
@@ -301,7 +278,7 @@ def _examples(result: Diagnosis) -> Section:
         one = of.get(ability.name)
         for choice in one.worst(_EXAMPLES) if one else ():
             texts = choice.right[:_LONGEST], choice.wrong[0][:_LONGEST]
-            right, wrong = both_sides(changed_segments(*texts))
+            right, wrong = both_sides(*texts)
             title = f"{ability.title}: {choice.query[:_LONGEST]}"
             records.append(
                 MarkedRecord(

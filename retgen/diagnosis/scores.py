@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any, Literal
 
 import numpy as np
@@ -13,13 +14,16 @@ from numpy.typing import NDArray
 from retgen.diagnosis.choices import CONTROL, Choice
 from retgen.errors import DatasetError
 from retgen.progress import Progress, no_progress
+from retgen.results.measurements import Measure
+from retgen.results.rows import Results
 from retgen.search.base import CandidateSet, System, share_won
-from retgen.statistics.clustered import CHANGE, SHARE, Bounds, Estimate, estimate, parts
+from retgen.statistics.clustered import Estimate
 
 Array = NDArray[np.float64]
 Verdict = Literal["no", "partly", "yes"]
 
 CHANCE = 0.5
+_WON = Measure("won")
 SMALL = 0.05  # a loss against the control that nobody needs to mind
 SAMPLE = 16  # choices by which the time for a data set is estimated
 GOOD = 0.8  # share of choices from which on one may say that a system can do it
@@ -43,13 +47,20 @@ class AbilityScores:
         """Values of the further breakdown; none where there is none."""
         return sorted({one.group for one in self.choices} - {""})
 
-    def _rows(self, levels: Sequence[str], group: str) -> NDArray[np.bool_]:
-        return np.array([c.level in levels and group in ("", c.group) for c in self.choices])
+    @cached_property
+    def _results(self) -> Results:
+        """A row a choice."""
+        units, numbers = np.unique([c.unit for c in self.choices], return_inverse=True)
+        rows = (
+            (unit, {"measure": _WON.name, "level": c.level, "group": c.group}, won)
+            for unit, c, won in zip(numbers.tolist(), self.choices, self.won, strict=True)
+        )
+        return Results.of(units.tolist(), rows)
 
     def share(self, levels: Sequence[str], group: str = "") -> Estimate | None:
         """The mean at some levels with its interval over units."""
-        rows = self._rows(levels, group)
-        return _mean([(self.won, rows, 1.0)], self._units(), SHARE) if rows.any() else None
+        only = {"group": group} if group else {}
+        return self._results.mean(_WON, level={*levels}, **only)
 
     @property
     def test(self) -> Estimate:
@@ -64,17 +75,13 @@ class AbilityScores:
     @property
     def loss(self) -> Estimate:
         """Control less test."""
-        test, control = self._rows(self.levels, ""), self._rows([CONTROL], "")
-        terms = [(self.won, control, 1.0), (self.won, test, -1.0)]
-        return _mean(terms, self._units(), CHANGE)
+        control, test = {"level": CONTROL}, {"level": {*self.levels}}
+        return self._results.difference(_WON, control, test) or Estimate(0.0)
 
     def less(self, other: AbilityScores) -> Estimate:
         """Its test less that of another system on the same choices."""
-        rows = self._rows(self.levels, "")
-        return _mean([(self.won - other.won, rows, 1.0)], self._units(), CHANGE)
-
-    def _units(self) -> NDArray[np.int64]:
-        return np.unique([c.unit for c in self.choices], return_inverse=True)[1]
+        change = self._results.minus(other._results)
+        return change.mean(_WON, level={*self.levels}) or Estimate(0.0)
 
     @property
     def verdict(self) -> Verdict:
@@ -95,25 +102,6 @@ class AbilityScores:
             if won < CHANCE and choice.level != CONTROL:
                 lost.setdefault(choice.unit, choice)
         return list(lost.values())[:count]
-
-
-def _mean(
-    terms: Sequence[tuple[Array, NDArray[np.bool_], float]],
-    units: NDArray[np.int64],
-    bounds: Bounds,
-) -> Estimate:
-    """A weighted sum of means over some rows, with its interval: units are left out in turn."""
-    count = int(units.max()) + 1
-    value, left_out, seen = 0.0, np.zeros(count), np.zeros(count, np.bool_)
-    for values, rows, weight in terms:
-        sums = np.bincount(units[rows], values[rows], count)
-        sizes = np.bincount(units[rows], minlength=count)
-        mean = float(values[rows].mean())
-        rest = sizes.sum() - sizes
-        value += weight * mean
-        left_out += weight * np.where(rest > 0, (sums.sum() - sums) / np.maximum(rest, 1), mean)
-        seen |= sizes > 0
-    return estimate(value, parts(left_out[seen]), int(np.count_nonzero(seen)), bounds)
 
 
 def seconds_for(system: System, choices: Sequence[Choice]) -> float:

@@ -11,7 +11,7 @@ import orjson
 
 from retgen.data import TableFiles
 from retgen.errors import DatasetError
-from retgen.rows import Problem, reads_as_times
+from retgen.rows import Problem, holds_times
 from retgen.write import ArrowBuffer, AtomicFile, json_line, make_folder, write_lines
 
 _BLOCK = 10_000  # rows from which the types of columns are learnt at a time
@@ -147,10 +147,10 @@ def table_to_parquet(source: Path, target: Path) -> None:
     write_parquet(target, rows, types)
 
 
-def file_read_as_times(folder: Path) -> Path | None:
+def file_with_times(folder: Path) -> Path | None:
     """A file of JSON Lines in which `load_dataset` would take a column of texts for times."""
     for path in sorted(folder.rglob("*.jsonl")):
         with path.open("rb") as file:
-            if reads_as_times(file):
+            if any(map(holds_times, file)):
                 return path
     return None

@@ -18,7 +18,7 @@ from retgen.plan import NOT_STATED
 from retgen.publishing.published_run import PublishedRun, refusal_note
 from retgen.reporting import evidence
 from retgen.reporting.card import content_id
-from retgen.review.certificates import in_words
+from retgen.review.report import findings
 from retgen.validators.languages import code_of
 from retgen.write import file_info
 
@@ -55,7 +55,7 @@ def card(
         lines += ["## Scores", "", f"Of `gen eval`: [{SCORES}]({SCORES}).", ""]
     if run.review is not None:
         lines += ["## Review", ""]
-        lines += [f"- {escape_markdown(in_words(one))}" for one in run.review["certificates"]]
+        lines += [f"- {escape_markdown(one)}" for one in findings(run.review)]
         lines += ["", "[review.json](review.json) has all figures, without names.", ""]
     lines += [
         "## What a score here does not show",

@@ -82,9 +82,8 @@ def published_model(path: Path, licence: str | None) -> PublishedModel:
         )
     if not (folder / "train.json").is_file():
         raise DatasetError(
-            f"{folder} has no train.json: its scores are unfinished, or it is a seed of another "
-            "training. The same `gen train` ends the first; a seed is trained by itself to be "
-            "published. Nothing was published"
+            f"{folder} has no train.json: its scores are unfinished. The same `gen train` ends it. "
+            "Nothing was published"
         )
     files = read_result(folder)["files"]
     try:
@@ -140,10 +139,6 @@ def _sections(model: PublishedModel) -> Iterator[str]:
         role = "Test set" if scored is facts["test"] else "Outside"
         yield f"{role} {escape_markdown(Path(scored['dataset']).name)}:"
         yield from ("", _scores(scored))
-    if len(facts["seeds"]) > 1:
-        seeds = len(facts["seeds"])
-        yield f"Scores after training are means over {seeds} seeds; this is the first."
-        yield ""
     yield from ("## What it lost", "")
     yield from (f"- {escape_markdown(text)}" for text in _lost(facts))
     yield from ("", "## What to know", "")

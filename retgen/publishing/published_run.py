@@ -16,7 +16,6 @@ from retgen.markdown import escape_markdown
 from retgen.recipe import Recipe, load_recipe
 from retgen.reporting.card import check_licence
 from retgen.review import open_review
-from retgen.review.certificates import in_words
 from retgen.review.report import report
 from retgen.review.review import FILE
 from retgen.write import file_info
@@ -24,7 +23,7 @@ from retgen.write import file_info
 LICENCE = "licence_stated_at_publishing"  # of a manifest that is published
 _SENSITIVE = ("personal-data", "secrets")  # rules
 # of a review's report
-_KEPT = ("split", "mode", "pool", "populations", "left_out", "changed", "agreement")
+_KEPT = ("split", "grades", "pool", "labels", "missing", "agreement", "left_out", "changed")
 # a licence that is none
 _UNSTATED = re.compile(r"^\s*(not stated|unknown|none)?\s*$", re.IGNORECASE)
 # words of a licence that does not let others have what was made from the source
@@ -85,10 +84,9 @@ class PublishedRun:
 
     @cached_property
     def refused(self) -> list[str]:
-        """Of its proof, its certificates and its licences."""
+        """Of its proof and its licences."""
         return [
             *self._unproven(),
-            *self._uncertified(),
             *self._sensitive(),
             *forbidden_licences(self.licences),
         ]
@@ -112,11 +110,6 @@ class PublishedRun:
             )
         if errors := self.checks.get("errors", 0):
             yield f"the data did not pass its checks ({errors:,} error{'s' * (errors != 1)})"
-
-    def _uncertified(self) -> Iterator[str]:
-        for one in self.review["certificates"] if self.review else ():
-            if one["holds"] is False:
-                yield f"the certificate failed: {in_words(one).rstrip('.')}"
 
 
 def forbidden_licences(licences: Mapping[str, str]) -> Iterator[str]:
@@ -211,20 +204,10 @@ def _manifest(run: Path) -> dict[str, Any]:
 
 
 def _review_summary(run: Path) -> dict[str, Any] | None:
-    """The review's report of a run: populations, agreement, certificates; None without verdicts.
-
-    Annotators are counted and numbered: whoever judged did not ask to be named to the world.
-    """
+    """The review's report of a run without the names of people; None without settled labels."""
     if not (run / FILE).is_file():
         return None
-    review = open_review(run)
-    found = report(review)
-    if not any(one["looked_at"] for one in found["populations"].values()):
+    found = report(open_review(run))
+    if not any(one["settled"] for one in (*found["labels"], found["missing"])):
         return None
-    names = {name: f"annotator {i}" for i, name in enumerate(review.settings.annotators, 1)}
-    certificates = [
-        {**one, "by": {names.get(name, name): count for name, count in one["by"].items()}}
-        for one in found["certificates"]
-    ]
-    kept = {key: found[key] for key in _KEPT}
-    return {**kept, "annotators": len(names), "certificates": certificates}
+    return {**{key: found[key] for key in _KEPT}, "annotators": len(found["annotators"])}

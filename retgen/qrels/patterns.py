@@ -7,8 +7,7 @@ k; `hadamard` and `projective` have proven lower bounds on the dimension an embe
 from __future__ import annotations
 
 import math
-from pathlib import Path
-from typing import NamedTuple, Protocol
+from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -29,42 +28,6 @@ class RandomDraws(Protocol):
     def permutation(self, n: int) -> NDArray[np.int64]:
         """A uniform permutation of 0..n-1."""
         ...
-
-
-class MatrixShape(NamedTuple):
-    """Rows and columns of a matrix that is not built."""
-
-    queries: int
-    documents: int
-
-
-def shape(pattern: str, **sizes: int) -> MatrixShape:
-    """The shape of a pattern (but `power_law` and `file`) from the sizes its function takes.
-
-    Raises RecipeError where the function would because of the sizes alone.
-    """
-    match pattern, sizes:
-        case "dense", {"queries": queries, "k": k}:
-            return MatrixShape(queries, dense_documents(queries, k))
-        case "random", {"queries": queries, "k": k, "documents": n}:
-            _enough(queries, k, n)
-            return MatrixShape(queries, n)
-        case "regular", {"queries": queries, "k": k, "documents": n}:
-            _degree(queries, k, n)
-            return MatrixShape(queries, n)
-        case "cycle", {"queries": queries, "k": k}:
-            _ring(queries, k)
-            return MatrixShape(queries, queries * (k - 1))
-        case "disjoint", {"queries": queries, "k": k}:
-            return MatrixShape(queries, queries * k)
-        case "hadamard", {"n": n}:
-            _power_of_four(n)
-            return MatrixShape(n, n)
-        case "projective", {"p": p}:
-            _prime(p)
-            return MatrixShape(p * p + p + 1, p * p + p + 1)
-        case _:
-            raise ValueError(f"no shape of {pattern} from {', '.join(sizes)}")
 
 
 def dense_documents(queries: int, k: int) -> int:
@@ -176,74 +139,6 @@ def regular(queries: int, k: int, documents: int, rng: RandomDraws) -> QrelMatri
         f"params: no regular pattern of {queries:,} distinct {k}-subsets of {documents:,} "
         "documents was found; use more documents or fewer queries"
     )
-
-
-def power_law(
-    queries: int, documents: int, exponent: float, maximum: int, rng: RandomDraws
-) -> QrelMatrix:
-    """Relevant documents a query follow Zipf's law, P(c) ~ c ** -exponent for c in 1..maximum.
-
-    Counts are the quantiles of the law, so they do not depend on the seed; which query gets which,
-    and which documents, does.
-    """
-    if maximum > documents:
-        raise RecipeError(
-            f"params.maximum: a query cannot have {maximum:,} relevant documents of {documents:,}"
-        )
-    weights = np.arange(1, maximum + 1, dtype=np.float64) ** -exponent
-    law = np.cumsum(weights) / weights.sum()
-    counts = 1 + np.searchsorted(law, (np.arange(queries) + 0.5) / queries)
-    counts = np.minimum(counts, maximum)[rng.permutation(queries)]
-    return QrelMatrix.from_rows(_one_by_one(counts.tolist(), documents, rng), documents)
-
-
-def from_file(path: Path) -> tuple[QrelMatrix, list[str], list[str]]:
-    """A matrix from a qrels TSV (BEIR): header query-id, corpus-id, score; positives only.
-
-    Returns (matrix, query ids, document ids), both in the order of first appearance.
-    """
-    try:
-        lines = [line.rstrip("\r") for line in path.read_text("utf-8-sig").split("\n")]
-    except UnicodeDecodeError as error:
-        raise RecipeError(f"{path}: is not a UTF-8 text file") from error
-    except OSError as error:
-        raise RecipeError(f"{path}: cannot be read: {error.strerror}") from error
-    header = ["query-id", "corpus-id", "score"]
-    if not lines or lines[0].split("\t") != header:
-        raise RecipeError(f"{path}, line 1: the header must be {', '.join(header)}, tab-separated")
-    queries: dict[str, int] = {}
-    documents: dict[str, int] = {}
-    pairs: dict[tuple[int, int], int] = {}
-    for number, line in enumerate(lines[1:], start=2):
-        if not line.strip():
-            continue
-        try:
-            query, document, text = line.split("\t")
-            score = float(text)
-        except ValueError:
-            query = document = ""
-            score = math.nan
-        if not query or not document or not math.isfinite(score):
-            raise RecipeError(
-                f"{path}, line {number}: must be a query id, a document id and a number, "
-                "tab-separated"
-            )
-        if score <= 0:
-            continue
-        pair = (
-            queries.setdefault(query, len(queries)),
-            documents.setdefault(document, len(documents)),
-        )
-        if pair in pairs:
-            raise RecipeError(
-                f"{path}, line {number}: the pair stands already in line {pairs[pair]}"
-            )
-        pairs[pair] = number
-    if not pairs:
-        raise RecipeError(f"{path}: holds no relevant pair (score above 0)")
-    both = np.array(list(pairs), np.int64)
-    matrix = QrelMatrix.from_pairs(both[:, 0], both[:, 1], len(queries), len(documents))
-    return matrix, list(queries), list(documents)
 
 
 def hadamard(n: int) -> QrelMatrix:

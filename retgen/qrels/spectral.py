@@ -37,7 +37,7 @@ from fractions import Fraction
 import numpy as np
 from numpy.typing import NDArray
 
-from retgen.qrels.matrix import QrelMatrix
+from retgen.qrels.matrix import QrelMatrix, ReducedMatrix
 
 LARGEST = 3072  # smaller side of a matrix whose norm is certified: some seconds, 250 MB
 _LISTED = 20_000_000  # pairs of a Gram matrix listed one by one
@@ -243,3 +243,47 @@ def _largest(gram: NDArray[np.float64]) -> float:
             vector -= part @ basis[: step + 1]
         projected[step, : step + 1] = projected[: step + 1, step]
     return float(np.linalg.eigvalsh(projected)[-1])
+
+
+# --- margins ------------------------------------------------------------------------------------
+
+
+def margin_ceiling(reduced: ReducedMatrix) -> float | None:
+    """Return a margin that no unit vectors exceed, in any dimension; None where it is not known.
+
+    The margin of an embedding is the least, over all queries, of the score of the worst relevant
+    document minus that of the best other one. For m queries, n documents and k_i of them relevant
+    to query i
+
+        margin <= ||nA - k 1^T||_2 sqrt(mn) / sum_i k_i (n - k_i).
+
+    Proof. Summed over the pairs of a relevant j and another l, <q_i, d_j - d_l> >= margin gives
+    <q_i, n sum_R d_j - k_i sum_all d_l> >= margin k_i (n - k_i). Summed over i the left is
+    trace(Q^T (nA - k 1^T) D), at most the norm times |Q|_F |D|_F = sqrt(m) sqrt(n). The Gram matrix
+    (nA - k 1^T)(nA - k 1^T)^T = n^2 A A^T - n k k^T holds integers, so its largest eigenvalue is
+    certified. For all k-subsets of n documents it is n / sqrt(k (n - 1) (n - k)), as in
+    arXiv 2601.20844.
+    """
+    matrix = reduced.matrix
+    whole = QrelMatrix(matrix.indptr, matrix.indices, reduced.points)
+    found = [_ceiling(one) for one in ((matrix, whole) if reduced.others else (matrix,))]
+    return min((one for one in found if one is not None), default=None)
+
+
+def _ceiling(matrix: QrelMatrix) -> float | None:
+    """The bound for one matrix; None for one too large, or with rows that tell nothing apart."""
+    m, n = matrix.queries, matrix.documents
+    sums = matrix.row_sums
+    weight = int((sums * (n - sums)).sum())
+    if not affordable(matrix) or weight == 0:
+        return None
+    k = sums.astype(np.float64)
+    if m <= n:
+        gram = n * n * overlaps(matrix) - n * k[:, None] * k
+    else:
+        one = k @ matrix.dense().astype(np.float64)
+        gram = n * n * overlaps(matrix.transpose()) - n * (one[:, None] + one) + float(k @ k)
+    if float(np.abs(gram).max()) >= 2.0**52:
+        return None
+    value = math.sqrt(eigenvalue_at_most(gram)) * math.sqrt(m * n) / weight
+    return min(2.0, math.ceil(value * 1e6 + 1e-6) / 1e6)  # to six decimals, not below

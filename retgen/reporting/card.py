@@ -158,8 +158,6 @@ def _review_labels(result: Validation, qrels: int) -> list[str]:
     lines = []
     if result.human:
         lines += ["", f"Human: {evidence.human_labels(result.human, qrels)}."]
-    if result.edited:
-        lines += ["", f"Edited: {evidence.edited_labels(result.edited, qrels)}."]
     for one in result.findings:
         if one.rule == "review":
             lines += ["", f"**{escape_markdown(one.message[0].upper() + one.message[1:])}.**"]

@@ -78,12 +78,7 @@ def _verdict(report: Report) -> tuple[str, str, str]:
         return "good", "PROVEN", text
     judged, human = report.count("judged_qrels"), report.count("human_qrels")
     if human:
-        kinds = {
-            "proven": proven,
-            "judged": judged,
-            "settled by people": human,
-            "of texts that people changed": report.count("edited_qrels"),
-        }
+        kinds = {"proven": proven, "judged": judged, "settled by people": human}
         said = ", ".join(f"{number(n)} {kind}" for kind, n in kinds.items() if n)
         return "fair", "REVIEWED", f"of {number(qrels)} qrels {said}"
     if judged:

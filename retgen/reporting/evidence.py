@@ -127,14 +127,6 @@ def human_labels(number: int, qrels: int) -> str:
     return f"{number:,} of {qrels:,} qrels, settled by people in a review"
 
 
-def edited_labels(number: int, qrels: int) -> str:
-    """Of labels whose texts people changed, without having looked at the pair since."""
-    return (
-        f"{number:,} of {qrels:,} qrels, of texts that people changed: neither proven nor judged "
-        "anew"
-    )
-
-
 def judge_with_accuracy(name: str, judge: Mapping[str, Any] | None) -> str:
     """Who did some work, and if that was to judge, how often that was right.
 

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from textwrap import shorten
 from typing import Any
 
-from retgen.highlights import both_sides, changed_segments
+from retgen.highlights import both_sides
 from retgen.reporting import evidence
 from retgen.reporting.claims import (
     Report,
@@ -99,7 +99,7 @@ def _example(example: Content) -> Section | None:
     changes = [
         MarkedRecord(what, [(head[1], True, before), (head[2], False, after)])
         for what, a, b in rows
-        for before, after in [both_sides(changed_segments(a, b))]
+        for before, after in [both_sides(a, b)]
     ]
     return Section("A record", [example["title"]], changes=changes)
 

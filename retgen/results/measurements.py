@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
-from retgen.statistics.clustered import Estimate
+from retgen.statistics.clustered import SHARE, Bounds, Estimate
 from retgen.write import json_line, write_lines
 
 Better = Literal["higher", "lower", ""]
@@ -61,11 +61,14 @@ class Measurement(NamedTuple):
 
 @dataclass(frozen=True)
 class Measure:
-    """How values are written: `digits` after the point, in percent, with a sign.
+    """What a value is and how it is written: `digits` after the point, in percent, with a sign.
 
     `chance`: the value of a random order, None if it has none. `better`: which values are better,
     "" if neither. `tiny`: a value that would be printed as 0 gets the digits that it needs.
     `small_digits`: of intervals, if not `digits`. `sign`: what stands behind a value, as "%".
+    `title`: over a table; `head`: of a column. `bounds`: the range of values, None without one.
+    `even`: in a mean, cells weigh the same instead of values. `per`: the measure by whose mean over
+    all rows a mean is divided.
     """
 
     name: str
@@ -77,6 +80,11 @@ class Measure:
     tiny: bool = False
     small_digits: int | None = None
     sign: str = ""
+    title: str = ""
+    head: str = ""
+    bounds: Bounds = SHARE
+    even: bool = False
+    per: str = ""
 
     def text(self, value: float | None) -> str:
         """A value in a cell."""

@@ -52,7 +52,7 @@ class Panel:
     "inside" prints them in brackets in the cell; `terminal_interval`: the same for a terminal.
     `baselines`: systems to compare with. `chance`: the name of a last row with the values of a
     random order, "" for none. `best`: mark the best values, of each level of `best_within` if that
-    is a factor. `missing`: stands where there is no measurement. `below`: further rows of texts.
+    is a factor. `missing`: stands where there is no measurement.
     """
 
     title: str
@@ -69,7 +69,6 @@ class Panel:
     chance: str = ""
     best: bool = True
     best_within: str = ""
-    below: Sequence[Sequence[str]] = ()
 
     def _index(self) -> tuple[list[RowKey], dict[Key, Measurement]]:
         wanted = {(one.measure.name, frozenset(one.by.items())) for one in self.columns}
@@ -118,10 +117,9 @@ class Panel:
                     span = one and column.measure.interval_text(one.span)
                     lines[i].append(span or "")
         faint = [i for i in range(len(rows)) if i not in compared]
-        below = [*([chance] if self.chance else []), *map(list, self.below)]
-        faint += range(len(lines), len(lines) + len(below))
-        width = len(head)
-        lines += [[*line, *[""] * (width - len(line))] for line in below]
+        if self.chance:
+            faint.append(len(lines))
+            lines.append(chance)
         return TableView(head, lines, names, faint, best, beside, self.title)
 
     def _text(self, column: Column, one: Measurement | None) -> str:

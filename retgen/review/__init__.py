@@ -1,25 +1,20 @@
-"""Review: people judge pairs of a query and a document, and what they say is kept and counted.
+"""Review: people judge pairs of a query and a document, and their verdicts are kept and counted.
 
-A *verdict* is a fact about what was shown, to whom and when; it is never written over data. Of the
-labels two questions are asked, because a data set without any label would pass the first:
-
-- *wrong*: how many of the positives are none (population `positives`);
-- *missed*: how many relevant pairs have no positive label (population `others`: pairs among the
-  candidates of several retrievers that the data set does not call relevant).
+A review has a fixed size. Its first part holds the labels of a split: all of them, or a random
+sample. Its second part holds pairs that look like missing labels, because retrievers rank them
+high and no label calls them relevant. A *verdict* is a fact about a pair, the text that was shown,
+the person and the time. Verdicts are never written over data.
 
 | module | idea |
 |---|---|
-| `records` | items, verdicts, settings: what all of it is about |
+| `records` | items, verdicts, settings; the consensus of several verdicts |
 | `store` | the SQLite file that keeps them |
-| `consensus` | what a decision says; of several verdicts on one item, what holds |
-| `goals` | what a review is to show |
-| `candidates` `items` | pairs to look at: populations, control items, order |
-| `assign` | who looks at what, in which order |
-| `review` `begin` | a review, of a data set that may change |
-| `certificates` `report` `report_page` | what the verdicts show: rates, certificates |
-| `web/` | the page; the page to take away |
-| `exchange/` | what other tools take and give back |
-| `apply` | what is settled, made a new version of the run |
+| `sample` | the pairs of both parts, in the order in which they are judged |
+| `review` `begin` | a review of a data set, and how it begins |
+| `report` | error rates with bounds, agreement, next steps; a page and a text |
+| `web/` | the page on which people judge |
+| `exchange/` | formats that other tools read and write |
+| `apply` | a new version of the run, with the settled labels |
 """
 
 from __future__ import annotations

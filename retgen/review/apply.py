@@ -1,34 +1,34 @@
-"""`gen run --apply-review`: a new version of a run with the labels and texts that people settled.
+"""`gen run --apply-review`: a new version of a run with the labels that people settled.
 
-What is settled is written into a file of decisions, which the recipe of the new version names; so
-the version is made, resumed, repeated and checked as any other run is. The run that was reviewed,
-its verdicts included, stays as it is.
+The settled labels are written into a file of decisions, which the recipe of the new version names.
+So the version is made, resumed, repeated and checked like any other run. The run that was reviewed
+stays as it is, with its verdicts.
 """
 
 from __future__ import annotations
 
+import itertools
 import re
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from collections import Counter
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 import orjson
 
-from retgen.data import open_dataset
+from retgen.data import check_files, open_dataset
 from retgen.errors import DatasetError, RunDirectoryError, UsageError
 from retgen.manifest import VERDICTS
 from retgen.progress import Progress, no_progress
 from retgen.recipe import Recipe, load_recipe, resolve
-from retgen.review.assign import awaited_annotators
-from retgen.review.consensus import by_item, consensus
-from retgen.review.records import Item, Settings, ShownPair, Verdict
+from retgen.review.records import Consensus, Item, by_item, consensus
+from retgen.review.review import changed_items
 from retgen.review.store import Store
 from retgen.reviewed.decisions import decisions_bytes
 from retgen.run import RunResult, run_upon
-from retgen.write import FileInfo, file_info, make_folder, write_file
+from retgen.write import file_info, make_folder, write_file
 
-_KEPT = ("annotator", "part", "decision", "relevance", "reason", "comment", "edits", "at", "source")
+_KEPT = ("annotator", "relevance", "settles", "reason", "comment", "at", "source")
 
 
 def apply_review(
@@ -43,61 +43,68 @@ def apply_review(
 
     `verdicts`: the review's file, default `parent`/verdicts.sqlite. `out`: default the first of
     NAME_v2, NAME_v3, ... beside the run that is free or is this very version. Raises `UsageError`
-    where nothing is settled, `RunDirectoryError` where the run is unfinished or was changed.
+    where nothing is settled, `RunDirectoryError` where the run is unfinished, `DatasetError` where
+    it was changed.
     """
     parent = Path(parent)
-    manifest = _finished(parent)
+    about = _about(parent)
+    check_files(parent, "")
     recipe = load_recipe(parent / "recipe.yaml", finished=True)
     path = Path(verdicts) if verdicts is not None else parent / VERDICTS
-    data = decisions_of(parent, manifest, path)
+    data = decisions_of(parent, about, path)
     folder = Path(out) if out is not None else _next_version(parent, recipe, data)
     if folder.resolve() == parent.resolve():
         raise UsageError(
             f"--out {folder} is the run that was reviewed; a new version never takes its place. "
             "Choose another folder"
         )
-    version = _version(recipe, folder, data)
+    if not _is_free(folder, data):
+        raise RunDirectoryError(
+            f"{folder} holds something else than this version. Leave --out away, and the next free "
+            "name is taken, or choose another"
+        )
+    decisions = folder / "inputs" / f"decisions-{len(recipe.file.review) + 1}.jsonl"
+    make_folder(decisions.parent)
+    write_file(decisions, data)
+    update = {"name": folder.name.lower(), "review": (*recipe.file.review, decisions)}
+    version = resolve(recipe.file.model_copy(update=update))
     return run_upon(parent, version, folder, workers=workers, progress=progress)
 
 
-def _finished(parent: Path) -> dict[str, Any]:
-    """The manifest of a finished run whose files are those that it lists."""
+def _about(parent: Path) -> dict[str, Any]:
+    """What a new version says of its parent. Raises `RunDirectoryError` for an unfinished run."""
+    path = parent / "manifest.json"
     try:
-        manifest: dict[str, Any] = orjson.loads((parent / "manifest.json").read_bytes())
-        listed = {name: FileInfo(**info) for name, info in manifest["files"].items()}
-    except FileNotFoundError as error:
+        manifest = orjson.loads(path.read_bytes())
+        about = {name: manifest[name] for name in ("name", "created")}
+    except (OSError, ValueError, KeyError, TypeError) as error:
         raise RunDirectoryError(
             f"{parent} is no finished run, so there is nothing to apply a review to. Make it with "
             "`gen run`, and review it with `gen review`"
         ) from error
-    except (ValueError, KeyError, TypeError, AttributeError) as error:
-        raise RunDirectoryError(
-            f"{parent / 'manifest.json'} is damaged; `gen validate {parent}` says more"
-        ) from error
-    for name, info in listed.items():
-        if not (parent / name).is_file() or file_info(parent / name) != info:
-            raise RunDirectoryError(
-                f"{parent}: {name} is not the file that the manifest describes, so a new version "
-                f"cannot be made from it. `gen validate {parent}` names the records at fault"
-            )
-    return manifest
+    return about | {"manifest_sha256": file_info(path).sha256}
 
 
-# --- what is settled ----------------------------------------------------------------------------
+def _next_version(parent: Path, recipe: Recipe, data: bytes) -> Path:
+    """The first folder beside the run that is free, or holds this version, finished or not."""
+    stem, number = parent.name, 1
+    if (found := re.fullmatch(r"(.+)_v(\d+)", stem)) is not None and recipe.file.review:
+        stem, number = found[1], int(found[2])
+    names = (f"{stem}_v{version}" for version in itertools.count(number + 1))
+    return next(one for name in names if _is_free(one := parent.with_name(name), data))
 
 
-@dataclass
-class _Left:
-    """Items that change nothing, by why."""
-
-    open: int = 0  # people disagree
-    waiting: int = 0  # not all who are asked have looked
-    undecided: int = 0  # they settled that they cannot tell
-    stale: int = 0  # the texts or the label are others by now
+def _is_free(folder: Path, data: bytes) -> bool:
+    """Whether a folder holds no file, or this very version, finished or not."""
+    held = any(p.read_bytes() == data for p in folder.glob("inputs/decisions*.jsonl"))
+    # a killed call leaves folders, a lock, and a partial file whose name begins with a dot
+    return held or all(p.is_dir() or p.name.startswith(".") for p in folder.rglob("*"))
 
 
-def decisions_of(run: Path, manifest: Mapping[str, Any], path: Path) -> bytes:
-    """The file of decisions of a review: what is settled in it, on texts that are still those.
+def decisions_of(run: Path, about: Mapping[str, Any], path: Path) -> bytes:
+    """The file of decisions of a review: its settled items whose texts and labels still hold.
+
+    `about`: the reviewed run, as the file names it.
 
     Raises `DatasetError` where there is no review, or it is one of other data, and `UsageError`
     where nothing is settled.
@@ -111,24 +118,19 @@ def decisions_of(run: Path, manifest: Mapping[str, Any], path: Path) -> bytes:
     if settings is None:
         raise DatasetError(f"{path}: nobody has begun this review; `gen review {run}` opens it")
     given = by_item(store.verdicts())
-    items = [one for one in store.items() if one.planted is None]
-    left = _Left()
-    settled: list[tuple[Item, list[Verdict]]] = []
-    for item in items:
-        verdicts = given.get(item.item_id, [])
-        state = consensus(verdicts, awaited_annotators(item, settings))
-        if state.state == "open":
-            left.open += 1
-        elif state.state == "waiting":
-            left.waiting += 1
-        elif state.state == "settled":
-            rests = [v for v in verdicts if v.annotator in state.by and _decides(v, verdicts)]
-            if state.relevance is None and not any(v.edits for v in rests):
-                left.undecided += 1
-            else:
-                settled.append((item, rests))
-    current = _current(run, [item for item, _ in settled])
-    rows = list(_rows(store, settings, settled, current, left))
+    left = Counter(open=0, waiting=0, undecided=0, stale=0)  # items that change nothing, by cause
+    settled: list[tuple[Item, Consensus]] = []
+    for item in sorted(store.items(), key=lambda item: item.item_id):
+        state = consensus(given.get(item.item_id, ()), settings.annotators)
+        if state.state == "settled" and state.relevance is not None:
+            settled.append((item, state))
+        elif state.state != "new":
+            left["undecided" if state.state == "settled" else state.state] += 1
+    stale = changed_items(open_dataset(run), settings.split, [item for item, _ in settled])
+    left["stale"] = len(stale)
+    rows = [
+        _row(settings.split, item, state) for item, state in settled if item.item_id not in stale
+    ]
     if settled and not rows:
         raise DatasetError(
             f"{path}: none of the {len(settled):,} decisions is on a text and label that {run} "
@@ -136,120 +138,24 @@ def decisions_of(run: Path, manifest: Mapping[str, Any], path: Path) -> bytes:
         )
     if not rows:
         raise UsageError(
-            f"{path}: nothing is settled yet ({left.open:,} open, {left.waiting:,} waiting for "
-            f"others, {left.undecided:,} undecided), so a new version would be the "
-            f"old one. `gen review {run} --report` says what to look at next"
+            f"{path}: nothing is settled yet ({left['open']:,} open, {left['waiting']:,} waiting "
+            f"for others, {left['undecided']:,} undecided), so a new version would be the "
+            f"old one. `gen review {run} --report` says what to do next"
         )
-    head = {
-        "parent": {
-            "name": manifest["name"],
-            "created": manifest["created"],
-            "manifest_sha256": file_info(run / "manifest.json").sha256,
-        },
-        "mode": settings.mode,
-        "grades": settings.grades,
-        "left": vars(left),
-    }
+    head = {"parent": about, "grades": settings.grades, "left": dict(left)}
     return decisions_bytes(head, rows)
 
 
-def _decides(one: Verdict, verdicts: list[Verdict]) -> bool:
-    """Whether a consensus rests on this verdict: the last adjudication, else all first looks."""
-    final = [v.number for v in verdicts if v.part == "adjudication"]
-    return one.number == max(final) if final else one.part == "first"
-
-
-def _current(run: Path, items: list[Item]) -> dict[str, tuple[ShownPair, float | None]]:
-    """By item the texts and the label that the run has now."""
-    dataset = open_dataset(run)
-    wanted = {one.doc_id for one in items}
-    documents = {one.doc_id: one for one in dataset.documents() if one.doc_id in wanted}
-    queries = {one.query_id: one for one in dataset.queries.read()[0]}
-    labels = {
-        (split, q, d): relevance
-        for split in {one.split for one in items} & {*dataset.qrels}
-        for q, d, relevance in dataset.qrels[split].read()[0]
+def _row(split: str, item: Item, state: Consensus) -> dict[str, Any]:
+    """A row of the file; with the texts where the decision turns the label round."""
+    turned = (state.relevance or 0) > 0
+    texts = dict(zip(("query", "title", "text"), item.pair[:3], strict=True))
+    return {
+        "split": split,
+        "query_id": item.query_id,
+        "doc_id": item.doc_id,
+        "label": item.label,
+        "shown": item.shown,
+        **({"texts": texts} if turned != item.positive else {}),
+        "verdicts": [{name: getattr(v, name) for name in _KEPT} for v in state.verdicts],
     }
-    result = {}
-    for one in items:
-        query, document = queries.get(one.query_id), documents.get(one.doc_id)
-        if query is not None and document is not None:
-            shown = ShownPair(query.text, document.title, document.text)
-            result[one.item_id] = shown, labels.get((one.split, one.query_id, one.doc_id))
-    return result
-
-
-def _rows(
-    store: Store,
-    settings: Settings,
-    settled: list[tuple[Item, list[Verdict]]],
-    current: Mapping[str, tuple[ShownPair, float | None]],
-    left: _Left,
-) -> Iterator[dict[str, Any]]:
-    """A row a decision, in the order of the items' names."""
-    for item, verdicts in sorted(settled, key=lambda both: both[0].item_id):
-        shown, label = current.get(item.item_id, (None, None))
-        same = shown is not None and all(v.shown == shown.digest() for v in verdicts)
-        if shown is None or not same or label != item.label:
-            left.stale += 1
-            continue
-        relevance = verdicts[0].relevance
-        turned = relevance is not None and (relevance > 0) != ((item.label or 0) > 0)
-        texts = turned or any(v.edits for v in verdicts)
-        yield {
-            "split": item.split,
-            "query_id": item.query_id,
-            "doc_id": item.doc_id,
-            "label": label,
-            "shown": shown.digest(),
-            **(
-                {"texts": dict(zip(("query", "title", "text"), shown[:3], strict=True))}
-                if texts
-                else {}
-            ),
-            "verdicts": [{name: getattr(v, name) for name in _KEPT} for v in verdicts],
-        }
-
-
-# --- the new version ----------------------------------------------------------------------------
-
-
-def _next_version(parent: Path, recipe: Recipe, data: bytes) -> Path:
-    """The first folder beside the run that is free, or holds this version, finished or not."""
-    stem, number = parent.name, 1
-    if (found := re.fullmatch(r"(.+)_v(\d+)", stem)) is not None and recipe.file.review:
-        stem, number = found[1], int(found[2])
-    while True:
-        number += 1
-        folder = parent.with_name(f"{stem}_v{number}")
-        held = [p for p in folder.glob("inputs/decisions*.jsonl") if p.read_bytes() == data]
-        if held or not folder.exists() or not any(folder.iterdir()):
-            return folder
-
-
-def _version(recipe: Recipe, folder: Path, data: bytes) -> Recipe:
-    """The run's recipe with its decisions, which are written into the new folder.
-
-    A new folder is not a run until its recipe stands; inputs/ may be there before.
-    """
-    name = f"decisions-{len(recipe.file.review) + 1}.jsonl"
-    path = folder / "inputs" / name
-    if folder.exists() and not (folder / "recipe.yaml").is_file():
-        foreign = sorted(p.name for p in folder.iterdir() if p.name not in ("inputs", ".lock"))
-        if foreign:
-            raise RunDirectoryError(
-                f"{folder} is not a run directory: it holds {', '.join(foreign[:3])} but no "
-                "recipe.yaml. Choose another --out."
-            )
-    if path.is_file() and path.read_bytes() != data:
-        raise RunDirectoryError(
-            f"{folder} holds the version of an earlier state of the review. Leave --out away, and "
-            "the next free name is taken, or choose another"
-        )
-    if (folder / "recipe.yaml").is_file() and not path.is_file():
-        raise RunDirectoryError(f"{folder} is another run. Choose another --out.")
-    make_folder(path.parent)
-    write_file(path, data)
-    file = recipe.file
-    update = {"name": folder.name.lower(), "review": (*file.review, path)}
-    return resolve(file.model_copy(update=update))

@@ -1,20 +1,19 @@
-"""Items to look at, what people said of them, and how a review was set up."""
+"""Items to judge, verdicts of people, settings of a review, and what several verdicts amount to."""
 
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any, Literal, NamedTuple
 
-Population = Literal["positives", "others"]
-Mode = Literal["grade", "check"]
-Decision = Literal["0", "1", "2", "accept", "reject", "fix", "unsure", "undo"]
-Part = Literal["first", "second", "adjudication"]
+Part = Literal["labels", "missing"]
+State = Literal["new", "waiting", "open", "settled"]
 
 
 class ShownPair(NamedTuple):
-    """What a reviewer sees of a pair. Metadata is for the family's template only."""
+    """The texts that a reviewer sees. Metadata is for the family's template only."""
 
     query: str
     title: str
@@ -23,76 +22,58 @@ class ShownPair(NamedTuple):
     document_metadata: Mapping[str, Any] = {}
 
     def digest(self) -> str:
-        """SHA-256 of the texts: a verdict stands for as long as these do."""
+        """SHA-256 of the texts; a verdict is about these texts only."""
         parts = "\x00".join((self.query, self.title, self.text))
         return hashlib.sha256(parts.encode()).hexdigest()
 
 
-@dataclass(frozen=True)
-class Item:
-    """A pair of a query and a document, at its place in the order in which pairs are looked at.
-
-    `place` counts from 0 within `population`, control items have -1. `label`: the data set's
-    relevance, None where the pair is not judged. `strata`: names of what error rates are told
-    apart by, and the item's value of each. `suspicion`: how likely it is drawn, against others.
-    `planted`: the relevance that is known of a pair which stands here to measure reviewers;
-    `label` is then what the page claims, and false.
-    """
-
-    item_id: str
-    population: Population
-    place: int
-    split: str
-    query_id: str
-    doc_id: str
-    label: float | None
-    shown: str  # digest
-    strata: Mapping[str, str] = field(default_factory=dict)
-    suspicion: float = 1.0
-    planted: int | None = None
-
-
-class PopulationPair(NamedTuple):
-    """A pair of a population at its place in the order of looks; `weight`: its chance in the draws.
-
-    All pairs of a population are kept, so that what a sample says of it can be counted again from
-    the file alone. `Item` has the meaning of the other fields.
-    """
-
-    population: Population
-    place: int
-    query_id: str
-    doc_id: str
-    label: float | None
-    weight: float
-    strata: Mapping[str, str]
-
-
 def item_id(query_id: str, doc_id: str) -> str:
-    """The same pair has the same name in every review."""
+    """Name of a pair, the same in every review."""
     return hashlib.sha256(f"{query_id}\x00{doc_id}".encode()).hexdigest()[:16]
 
 
-class Verdict(NamedTuple):
-    """What one person said of one item, once.
+@dataclass(frozen=True)
+class Item:
+    """A pair to judge. `label`: the data set's relevance, None where it has no row for the pair."""
 
-    `number`: its row, in the order in which verdicts came. `shown`: digest of what was seen.
-    `label`: the data set's then. `relevance`: what it says of the pair, None for "can't tell".
-    `edits`: new texts by field ("query", "title", "text"), of a fix. `seconds` from the page being
-    shown to the answer, None where nobody measured. `source`: "page", or the file it is from.
+    item_id: str
+    part: Part
+    query_id: str
+    doc_id: str
+    label: float | None
+    pair: ShownPair
+
+    @cached_property
+    def shown(self) -> str:
+        """Digest of the texts."""
+        return self.pair.digest()
+
+    @property
+    def positive(self) -> bool:
+        """Whether the data set calls the pair relevant."""
+        return (self.label or 0) > 0
+
+
+class Verdict(NamedTuple):
+    """One person's verdict on one item.
+
+    `number`: row in the file, in order of arrival. `relevance`: None for "can't tell". `shown`:
+    digest of the texts that were judged. `label`: the data set's label at that time. `settles`:
+    given on a disagreement, with everybody's verdicts in view. `withdrawn`: takes the person's
+    verdict on the item back. `seconds`: from the page to the answer, None if not measured.
+    `source`: "page", or the imported file.
     """
 
     number: int
     item_id: str
     annotator: str
-    part: Part
-    decision: Decision
     relevance: int | None
     shown: str
     label: float | None
+    settles: bool = False
+    withdrawn: bool = False
     reason: str = ""
     comment: str = ""
-    edits: Mapping[str, str] = {}
     seconds: float | None = None
     at: str = ""
     source: str = "page"
@@ -100,29 +81,82 @@ class Verdict(NamedTuple):
 
 @dataclass(frozen=True)
 class Settings:
-    """How a review was set up; stands in its file, and holds for all who take part.
+    """How a review was set up. Kept in its file, and the same for everybody who takes part.
 
-    `mode`: "grade" asks for the relevance without showing the label; "check" shows the label and
-    asks whether it is right. `grades`: the scale, 0..grades-1. `overlap`: share of the items that
-    every annotator looks at; the others are dealt out. `plants`: share of control items among
-    those shown. `second`: share that an annotator is shown again, blind. `goals`: as the user
-    wrote them. `looks`: how many an annotator is asked for, 0: all. `pool`: retrievers and depth
-    that the candidates are from. `dataset`: digest of the tables that the items were drawn from;
-    `split`: of which qrels.
+    `annotators`: everybody who is asked to judge all items. `size`: labels that are judged at
+    most. `pool`: retrievers that look for missing labels. The other values follow from the data
+    set: `grades`, the scale 0..grades-1; `dataset`, a digest of its tables; `labels`, how many
+    labels the split has by relevance; `candidates`, how many pairs without a positive label the
+    pool found; `left_out`, judged documents that the corpus lacks.
     """
 
-    mode: Mode = "grade"
-    grades: int = 2
     annotators: tuple[str, ...] = ("me",)
-    overlap: float = 1.0
-    plants: float = 0.1
-    second: float = 0.0
-    goals: tuple[str, ...] = ()
-    looks: int = 200
+    size: int = 200
     pool: tuple[str, ...] = ("bm25",)
-    depth: int = 10
-    seed: int = 0
     split: str = "test"
+    grades: int = 2
     family: str = ""
     dataset: str = ""
-    guideline: str = ""
+    labels: Mapping[str, int] = field(default_factory=dict)
+    candidates: int = 0
+    left_out: int = 0
+
+
+# --- several verdicts on one item -----------------------------------------------------------------
+
+
+class Consensus(NamedTuple):
+    """State of an item, and the relevance once it is settled: None there for "can't tell".
+
+    "new": no verdicts. "waiting": the verdicts agree, and others are asked too. "open": they
+    disagree. `verdicts`: those that the state rests on.
+    """
+
+    state: State
+    relevance: int | None = None
+    verdicts: tuple[Verdict, ...] = ()
+
+
+def standing(verdicts: Iterable[Verdict]) -> dict[tuple[str, str, bool], Verdict]:
+    """The last verdict by (item, annotator, settles), unless it was withdrawn.
+
+    `verdicts`: in order of arrival.
+    """
+    result: dict[tuple[str, str, bool], Verdict] = {}
+    for verdict in verdicts:
+        key = (verdict.item_id, verdict.annotator, verdict.settles)
+        if verdict.withdrawn:
+            result.pop(key, None)
+        else:
+            result[key] = verdict
+    return result
+
+
+def by_item(verdicts: Iterable[Verdict]) -> dict[str, list[Verdict]]:
+    """The standing verdicts, by item."""
+    result: dict[str, list[Verdict]] = {}
+    for verdict in standing(verdicts).values():
+        result.setdefault(verdict.item_id, []).append(verdict)
+    return result
+
+
+def consensus(verdicts: Iterable[Verdict], asked: Iterable[str]) -> Consensus:
+    """State of one item. `verdicts`: standing ones; `asked`: the annotators of the review."""
+    first: dict[str, Verdict] = {}
+    final: list[Verdict] = []
+    for verdict in verdicts:
+        if verdict.settles:
+            final.append(verdict)
+        else:
+            first[verdict.annotator] = verdict
+    if final:
+        last = max(final, key=lambda verdict: verdict.number)
+        return Consensus("settled", last.relevance, (last,))
+    if not first:
+        return Consensus("new")
+    given = tuple(first[name] for name in sorted(first))
+    relevances = {verdict.relevance for verdict in given}
+    if len(relevances) > 1:
+        return Consensus("open", None, given)
+    state: State = "settled" if first.keys() >= set(asked) else "waiting"
+    return Consensus(state, relevances.pop(), given)

@@ -1,426 +1,328 @@
-"""What a review says: agreement, error rates, certificates, and what to look at next."""
+"""The report of a review: error rates with bounds, agreement, next steps.
+
+Figures as a tree for `--json`, sentences and tables for a terminal, and a page beside the verdicts.
+"""
 
 from __future__ import annotations
 
 import math
-from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+import shlex
+from collections import defaultdict
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict
+from pathlib import Path
 from statistics import median
-from typing import Any, NamedTuple
+from typing import Any
 
-import numpy as np
-
-from retgen.errors import UsageError
-from retgen.results.numbers import duration
-from retgen.review import goals
-from retgen.review.certificates import (
-    CLAIMS,
-    Judged,
-    PopulationResult,
-    ReviewCertificate,
-    as_percent,
-    certify,
-    control_rates,
-    control_verdicts,
-    population_result,
-    waiting_by_annotator,
-)
-from retgen.review.records import Population, Verdict
-from retgen.review.review import Review
-from retgen.search.collection import manifest_of
-from retgen.statistics import plans, rates
+from retgen.results.numbers import count_text, duration
+from retgen.results.page import Page, Section
+from retgen.results.tables import TableView
+from retgen.review.records import Consensus, Item, Verdict
+from retgen.review.review import PARTS, Review
 from retgen.statistics.agreement import agreement
 
-POPULATIONS: tuple[Population, ...] = ("positives", "others")
-SECONDS = 20  # of a look, before anybody was timed
-LEVEL = 0.95  # of intervals that no goal names one for
-_NEXT = 5  # strata that are named as the least known ones
-_RATIO = 4  # of a plan's unacceptable rate, the goal, to its acceptable one
+PAGE = "review.html"
+SECONDS = 20  # of one verdict, before anybody was timed
+LEVEL = 0.95
+STATES = ("settled", "wrong", "unsure", "open", "waiting")
+_MEASURES = {
+    "raw": "raw agreement",
+    "positive": "positive agreement",
+    "kappa": "Cohen's kappa",
+    "alpha": "Krippendorff's alpha",
+    "ac1": "Gwet's AC1",
+}
 
-By = Mapping[str, Sequence[Verdict]]
+
+def grade_words(value: float | None, grades: int) -> str:
+    """A relevance in words, as "partly relevant (1)"."""
+    if value is None:
+        return "can't tell"
+    names = scale_words(grades)
+    if value == int(value) and 0 <= value < len(names):
+        return f"{names[int(value)]} ({int(value)})"
+    return f"{'relevant' if value > 0 else 'not relevant'} ({value:g})"
+
+
+def scale_words(grades: int) -> list[str]:
+    """The grades of a scale in words, from 0."""
+    return ["not relevant", *(["partly relevant"] if grades > 2 else []), "relevant"]
+
+
+# --- figures --------------------------------------------------------------------------------------
 
 
 def report(review: Review) -> dict[str, Any]:
-    """All of it, as `gen review --report --json` prints it. Rates are fractions.
+    """All figures, as `gen review --report --json` prints them. Rates are fractions.
 
-    Every figure follows from the file of verdicts alone.
+    They follow from the file of verdicts alone. A label is wrong if people call a positive not
+    relevant, or a zero relevant.
     """
-    settings, by = review.settings, review.by_item()
-    changed = review.change_message()
-    of = _populations(review, by)
-    judged = control_verdicts(review.items, by)
-    certificates = _certificates(review, by, of, changed)
-    by_stratum = {name: _strata(one) for name, one in of.items()}
+    settings, stands, by = review.settings, review.standing(), review.by_item()
+    of: defaultdict[str, list[tuple[Item, Consensus]]] = defaultdict(list)
+    for item in review.items:
+        kind = "missing" if item.part == "missing" else f"{item.label:g}"
+        of[kind].append((item, review.consensus(by.get(item.item_id, ()))))
+    kinds = sorted(settings.labels.items(), key=lambda kind: -float(kind[0]))
+    names = [*dict.fromkeys([*settings.annotators, *sorted({v.annotator for v in stands})])]
+    states = [one.state for items in of.values() for _, one in items]
     return {
         "dataset": str(review.path),
         "split": settings.split,
-        "mode": settings.mode,
-        "pool": {"retrievers": list(settings.pool), "depth": settings.depth},
-        "populations": {
-            name: {
-                "size": len(one.pairs),
-                "looked_at": one.looked_at,
-                "wrong": one.wrong,
-                "unsure": one.unsure,
-                "open": one.count("open"),
-                "waiting": one.count("waiting"),
-            }
-            for name, one in of.items()
-        },
-        "planted": {
-            name: sum(one.planted == relevance for one in review.items)
-            for name, relevance in (("not_relevant", 0), ("relevant", 1))
-        },
-        "left_out": review.store.note("left_out") or 0,
-        "changed": changed,
-        "annotators": {name: _annotator(review, name, by) for name in settings.annotators},
-        "agreement": _agreement(review, by),
-        "with_oneself": _with_oneself(review, by),
-        "rates": {name: _rates(one, judged) for name, one in of.items()},
-        "strata": by_stratum,
-        "judge": _judge(review, of),
-        "certificates": [one.to_json() for one in certificates],
-        "plans": {
-            str(goal): _plans(goal, len(of["positives"].pairs))
-            for goal in goals.parse_goals(settings.goals)
-            if goal.question == "wrong"
-        },
-        "stale": [
-            {
-                "number": one.verdict.number,
-                "item": one.verdict.item_id,
-                "annotator": one.verdict.annotator,
-                "reason": one.reason,
-            }
-            for one in review.stale()
+        "grades": settings.grades,
+        "pool": list(settings.pool),
+        "labels": [
+            {"label": kind, "population": population, **_rate(of[kind], population)}
+            for kind, population in kinds
         ],
-        "next": _next(review, by, of, by_stratum),
+        "missing": {"population": settings.candidates, **_counts(of["missing"])},
+        "annotators": {
+            name: _annotator([v for v in stands if v.annotator == name]) for name in names
+        },
+        "agreement": _agreement(review, stands, names),
+        "left_out": settings.left_out,
+        "changed": review.change_message(),
+        "stale": [
+            {"number": v.number, "item": v.item_id, "annotator": v.annotator, "reason": reason}
+            for v, reason in review.stale()
+        ],
+        "next": {
+            "adjudicate": states.count("open"),
+            "left": {name: len(review.left(name)) for name in settings.annotators},
+        },
     }
 
 
-def _populations(review: Review, by: By) -> dict[Population, PopulationResult]:
-    return {name: population_result(review, name, by) for name in POPULATIONS}
+def _counts(states: Sequence[tuple[Item, Consensus]]) -> dict[str, int]:
+    """Items of some kind, and how many are in each of `STATES`."""
+    settled = [(item, one.relevance) for item, one in states if one.state == "settled"]
+    told = [(item.positive, relevance > 0) for item, relevance in settled if relevance is not None]
+    return {
+        "size": len(states),
+        "settled": len(settled),
+        "wrong": sum(label != verdict for label, verdict in told),
+        "unsure": len(settled) - len(told),
+        "open": sum(one.state == "open" for _, one in states),
+        "waiting": sum(one.state == "waiting" for _, one in states),
+    }
 
 
-def _certificates(
-    review: Review,
-    by: By,
-    of: Mapping[Population, PopulationResult],
-    changed: str | None = None,
-) -> list[ReviewCertificate]:
-    """A certificate for each goal."""
-    settings = review.settings
-    judged = control_verdicts(review.items, by)
-    plants = Counter(one.planted for one in review.items if one.planted is not None)
-    pool = f"the first {settings.depth} of {', '.join(settings.pool)} for each query"
-    return [
-        certify(goal, of, judged, changed, pool, plants)
-        for goal in goals.parse_goals(settings.goals)
-    ]
+def _rate(states: Sequence[tuple[Item, Consensus]], population: int) -> dict[str, Any]:
+    """Counts with the error rate of clear verdicts and its upper bound.
 
-
-class ReviewForecast(NamedTuple):
-    """What a review asks of people, and what it shows if none of them finds an error.
-
-    `looks`: left for each annotator. `seconds`: of one look. `certificates`: after all of them.
-    `for_goals`: looks of each annotator that would show all goals, about; None: none would.
+    `at_most`: Clopper and Pearson's one-sided 95% bound, where items without a clear verdict
+    (nobody can tell, or people disagree) count as wrong; exact once all labels are judged.
     """
-
-    looks: Mapping[str, int]
-    seconds: float
-    certificates: Sequence[ReviewCertificate]
-    for_goals: int | None
-
-    def __str__(self) -> str:
-        by_count: dict[int, list[str]] = {}
-        for name, count in self.looks.items():
-            by_count.setdefault(count, []).append(name)
-        work = "; ".join(
-            f"{', '.join(names)}: {count:,} look{'s' * (count != 1)}"
-            f"{' each' * (len(names) > 1)}, about {duration(count * self.seconds)}"
-            for count, names in by_count.items()
-        )
-        shown = " and ".join(
-            f"at most {as_percent(max(one.upper, one.corrected or 0.0))} of {what} "
-            f"(wanted: at most {as_percent(one.goal.rate)})"
-            for one in self.certificates
-            for what in [CLAIMS[one.goal.question]]
-        )
-        text = f"{work}. If no error is found, that shows {shown}"
-        if not all(one.holds for one in self.certificates):
-            text += (
-                ". Not even looking at everything would show all that is wanted"
-                if self.for_goals is None
-                else f". All that is wanted takes about {self.for_goals:,} looks of each person"
-            )
-        return f"{text}."
+    counts = _counts(states)
+    clear, unclear = counts["settled"] - counts["unsure"], counts["unsure"] + counts["open"]
+    return {
+        **counts,
+        "rate": counts["wrong"] / clear if clear else None,
+        "at_most": upper_bound(counts["wrong"] + unclear, clear + unclear, population),
+    }
 
 
-def forecast(review: Review) -> ReviewForecast:
-    """Count the looks that are asked for, and certify as if none of them found an error."""
-    by = {item_id: list(given) for item_id, given in review.by_item().items()}
-    seconds = [v.seconds for given in by.values() for v in given if v.seconds is not None]
-    left = {name: review.planned_looks(name) for name in review.settings.annotators}
-    for name, looks in left.items():
-        for item, part in looks:
-            right = int(item.population == "positives") if item.planted is None else item.planted
-            by.setdefault(item.item_id, []).append(
-                Verdict(0, item.item_id, name, part, "accept", right, item.shown, item.label)
-            )
-    return ReviewForecast(
-        {name: len(looks) for name, looks in left.items()},
-        median(seconds) if seconds else SECONDS,
-        _certificates(review, by, _populations(review, by)),
-        _for_goals(review),
-    )
+def upper_bound(wrong: int, judged: int, population: int) -> float | None:
+    """Clopper-Pearson upper bound of an error rate at `LEVEL`; exact if all were judged."""
+    from scipy.stats import binomtest
+
+    if not judged:
+        return None
+    if judged == population:
+        return wrong / judged
+    test = binomtest(wrong, judged, alternative="less")
+    return float(test.proportion_ci(LEVEL, method="exact").high)
 
 
-def _for_goals(review: Review) -> int | None:
-    """From the fewest pairs that show them: both populations are looked at in turn."""
-    settings, by = review.settings, review.by_item()
-    of = _populations(review, by)
-    needed: Counter[Population] = Counter()
-    for one in _certificates(review, by, of):
-        if one.more is None:
-            return None
-        for name, more in one.more.items():
-            needed[name] = max(needed[name], more + of[name].looked_at)
-    places = max(needed.values(), default=0)
-    pairs = sum(min(places, len(of[name].pairs)) for name in needed)
-    share = settings.overlap + (1 - settings.overlap) / len(settings.annotators)
-    return math.ceil(pairs * share * (1 + settings.second) / (1 - settings.plants))
-
-
-# --- people -----------------------------------------------------------------------------------
-
-
-def _annotator(review: Review, name: str, by: By) -> dict[str, Any]:
-    """What one annotator did, and how they judge control items."""
-    mine = [v for given in by.values() for v in given if v.annotator == name]
-    first = [v for v in mine if v.part == "first"]
+def _annotator(mine: Sequence[Verdict]) -> dict[str, Any]:
+    first = [v for v in mine if not v.settles]
     seconds = [v.seconds for v in mine if v.seconds is not None]
-    judged = control_verdicts(review.items, by, name)
-    errors, others = control_rates(judged, 0), control_rates(judged, 1)
     return {
         "judged": len(first),
-        "second": sum(v.part == "second" for v in mine),
-        "adjudicated": sum(v.part == "adjudication" for v in mine),
         "unsure": sum(v.relevance is None for v in first),
-        "fixed": sum(v.decision == "fix" for v in first),
+        "adjudicated": len(mine) - len(first),
         "seconds": median(seconds) if seconds else None,
-        # of control items: positives that are not relevant, and others that are
-        "wrong": _share(errors.caught, errors.planted),
-        "missed": _share(others.caught, others.planted),
-        "unsure_of_planted": sum(v.relevance is None for _, v in judged),
     }
 
 
-def _share(caught: int, planted: int) -> dict[str, Any]:
-    """How many of the control items were seen for what they are, with an exact interval."""
-    if not planted:
-        return {"planted": 0, "caught": 0, "sensitivity": None, "low": None, "high": None}
-    low, high = plans.clopper_pearson(planted - caught, planted, LEVEL)
-    return {
-        "planted": planted,
-        "caught": caught,
-        "sensitivity": caught / planted,
-        "low": 1 - high,
-        "high": 1 - low,
-    }
-
-
-def _table(review: Review, by: By, part: str, people: Sequence[str]) -> list[list[float | None]]:
-    """(items, people) relevances of one part; items that nobody of them could tell are left out."""
-    rows = []
-    for item in review.items:
-        if item.planted is None:
-            said = {v.annotator: v.relevance for v in by.get(item.item_id, ()) if v.part == part}
-            row = [said.get(name) for name in people]
-            if any(value is not None for value in row):
-                rows.append([None if value is None else float(value) for value in row])
-    return rows
-
-
-def _measures(review: Review, rows: list[list[float | None]]) -> dict[str, Any]:
-    grades = review.settings.grades
-    result = agreement(
-        rows, categories=range(grades), ordinal=grades > 2, level=LEVEL, seed=review.settings.seed
-    )
-    return {name: asdict(one) for name, one in result.items()}
-
-
-def _agreement(review: Review, by: By) -> dict[str, Any] | None:
-    """Between annotators, of their first looks; None for one annotator."""
-    people = review.settings.annotators
-    if len(people) < 2:
+def _agreement(
+    review: Review, stands: Sequence[Verdict], names: Sequence[str]
+) -> dict[str, Any] | None:
+    """Agreement between annotators, before disagreements were settled; None for one annotator."""
+    if len(names) < 2:
         return None
-    rows = _table(review, by, "first", people)
+    given = {(v.item_id, v.annotator): v.relevance for v in stands if not v.settles}
+    rows = [[given.get((item.item_id, name)) for name in names] for item in review.items]
     twice = sum(sum(value is not None for value in row) > 1 for row in rows)
-    return {"items": twice, **_measures(review, rows)}
+    measures = agreement(rows, grades=review.settings.grades)
+    return {"items": twice, **{name: asdict(one) for name, one in measures.items()}}
 
 
-def _with_oneself(review: Review, by: By) -> dict[str, Any]:
-    """Of each annotator, between the first and the second look at the same pair."""
-    result = {}
-    for name in review.settings.annotators:
-        rows: list[list[float | None]] = []
-        for given in by.values():
-            said = {v.part: v.relevance for v in given if v.annotator == name}
-            first, second = said.get("first"), said.get("second")
-            if first is not None and second is not None:
-                rows.append([float(first), float(second)])
-        if rows:
-            measures = _measures(review, rows)
-            result[name] = {"items": len(rows), "raw": measures["raw"], "ac1": measures["ac1"]}
-    return result
+def forecast(review: Review) -> str:
+    """Say what is asked of people, how long that takes, and what it can show."""
+    settings = review.settings
+    seconds = [v.seconds for v in review.standing() if v.seconds is not None]
+    each = median(seconds) if seconds else SECONDS
+    lines = []
+    for name in settings.annotators:
+        parts = [item.part for item in review.left(name)]
+        asked = [
+            f"{parts.count(part):,} {what}, about {duration(parts.count(part) * each)}"
+            for part, what in zip(PARTS, ("labels", "that look like missing labels"), strict=True)
+            if part in parts
+        ]
+        lines.append(f"{name}: {', then '.join(asked) or 'everything is judged'}.")
+    sample = [item for item in review.items if item.part == "labels"]
+    population = sum(settings.labels.values())
+    if not sample:
+        lines.append(f"Split {settings.split} has no labels.")
+    elif len(sample) == population:
+        lines.append(f"These are all labels of split {settings.split}: the error rate is exact.")
+    else:
+        positives = sum(item.positive for item in sample)
+        of = sum(count for kind, count in settings.labels.items() if float(kind) > 0)
+        lines.append(
+            f"A random sample of the {population:,} labels of split {settings.split}: if none of "
+            f"its {positives:,} positives is wrong, at most "
+            f"{as_percent(upper_bound(0, positives, of))} of all positives are."
+        )
+    return "\n".join(lines)
 
 
-# --- rates ------------------------------------------------------------------------------------
+def as_percent(rate: float | None) -> str:
+    """An upper bound in percent, rounded up."""
+    return "" if rate is None else f"{math.ceil(round(rate * 10_000, 6)) / 100:g}%"
 
 
-def _rates(one: PopulationResult, judged: Judged) -> dict[str, Any] | None:
-    """The share of wrong labels in a population, as found and corrected; None before any look."""
-    if not one.looked_at:
-        return None
-    rate = rates.rate(one.values, one.seen_draws, LEVEL)
-    reviewers = control_rates(judged, 0 if one.population == "positives" else 1)
-    corrected = None
-    if reviewers.planted and rate.estimate is not None:
-        corrected = asdict(rates.correct_rate(rate, reviewers))
-    return {**asdict(rate), "corrected": corrected}
+# --- in words -------------------------------------------------------------------------------------
 
 
-def _strata(one: PopulationResult) -> dict[str, dict[str, Any]]:
-    """By stratum and value the rate of wrong labels; each value is a population of its own."""
-    if not one.looked_at:
-        return {}
-    names = dict.fromkeys(name for pair in one.pairs for name in pair.strata)
-    order = np.arange(len(one.pairs))
-    result = {}
-    for name in names:
-        values = [pair.strata.get(name, "") for pair in one.pairs]
-        by_value = rates.by_stratum(values, order, one.weights, one.values, LEVEL)
-        result[name] = {
-            str(value) or "not stated": asdict(rate)
-            for value, rate in sorted(by_value.items(), key=lambda pair: _natural(str(pair[0])))
-        }
-    return result
+def findings(result: Mapping[str, Any]) -> list[str]:
+    """What the verdicts show, in sentences without names. `result`: as `report` gives it."""
+    lines = [f"Changed: {result['changed']}."] if result["changed"] else []
+    for one in result["labels"]:
+        if not one["size"]:
+            continue
+        clear, unclear = one["settled"] - one["unsure"], one["unsure"] + one["open"]
+        line = f"Label {grade_words(float(one['label']), result['grades'])}: "
+        if not one["settled"]:
+            line += "no verdict is settled yet"
+        elif clear == one["population"]:
+            line += f"{one['wrong']:,} of all {clear:,} labels are wrong ({one['rate']:.1%})"
+        else:
+            line += f"{one['wrong']:,} of {clear:,} judged labels are wrong "
+            line += f"({one['rate'] or 0:.1%}); at most {as_percent(one['at_most'])} of all "
+            line += f"{one['population']:,} are, with 95% confidence"
+            line += f", counting {unclear:,} without a clear verdict" * bool(unclear)
+        lines.append(f"{line}.")
+    missing = result["missing"]
+    if missing["settled"]:
+        lines.append(
+            f"Missing labels: {missing['wrong']:,} of the {missing['settled']:,} judged pairs that "
+            f"look most like one are relevant; {', '.join(result['pool'])} found "
+            f"{missing['population']:,} pairs without a positive label."
+        )
+    if result["left_out"]:
+        lines.append(
+            f"{result['left_out']:,} judged documents are not in the corpus, and are left out."
+        )
+    return lines
 
 
-def _natural(text: str) -> tuple[float, str]:
-    """Numbers in their order, before texts."""
-    begin = text.split(" ")[0].split("-")[0]
-    return (float(begin), text) if begin.isdigit() else (float("inf"), text)
+def next_steps(result: Mapping[str, Any]) -> list[str]:
+    """What to do next, in sentences."""
+    ahead = result["next"]
+    lines = []
+    if result["stale"]:
+        lines.append(
+            f"{count_text(len(result['stale']), 'verdict')} no longer count: the text or label "
+            "was changed"
+        )
+    if ahead["adjudicate"]:
+        lines.append(
+            f"settle {count_text(ahead['adjudicate'], 'item')} on which annotators disagree"
+        )
+    left = [f"{name} {count:,}" for name, count in ahead["left"].items() if count]
+    if left:
+        lines.append(f"items left to judge: {', '.join(left)} ({_command(result)} opens the page)")
+    return lines or ["everything is judged and settled: `gen run RECIPE --apply-review` applies it"]
 
 
-def _judge(review: Review, of: Mapping[Population, PopulationResult]) -> dict[str, Any] | None:
-    """A judge's labels against people's; None where labels are no judge's, or nobody looked.
-
-    Each population is one label of the judge. `accuracy`: over both, weighted by their sizes.
-    """
-    manifest = manifest_of(review.dataset)
-    evidence = manifest.get("evidence")
-    if not isinstance(evidence, dict) or not evidence.get("judged"):
-        return None
-    told = [name for name, one in of.items() if one.looked_at]
-    if len(told) < len(POPULATIONS):
-        return None
-    half = 1 - (1 - LEVEL) / 2
-    parts = {name: rates.rate(one.values, one.seen_draws, half) for name, one in of.items()}
-    total = sum(len(one.pairs) for one in of.values())
-
-    def accuracy(values: Mapping[Population, float]) -> float:
-        return 1 - sum(values[name] * len(of[name].pairs) for name in values) / total
-
-    estimates = {n: r.estimate for n, r in parts.items() if r.estimate is not None}
-    return {
-        "judges": sorted(manifest.get("judges") or {}),
-        "accuracy": accuracy(estimates) if len(estimates) == len(parts) else None,
-        "low": accuracy({name: rate.high for name, rate in parts.items()}),
-        "high": accuracy({name: rate.low for name, rate in parts.items()}),
-        "precision": None if (wrong := estimates.get("positives")) is None else 1 - wrong,
-        "prediction_powered": {name: _powered(one) for name, one in of.items()},
-    }
+def report_page(name: str, result: Mapping[str, Any]) -> Page:
+    """The report as a page, which has a form for terminals too."""
+    labels, *people = _tables(result)
+    return Page(
+        name,
+        "review",
+        f"Split {result['split']}.",
+        findings(result),
+        [
+            Section("Labels", tables=[labels]),
+            Section("Annotators", tables=people),
+            Section("What to do next", next_steps(result)),
+            Section("How to read this", _NOTES),
+        ],
+        f"{_command(result)} --report",
+    )
 
 
-def _powered(one: PopulationResult) -> dict[str, Any]:
-    """The share of relevant pairs by people's labels and the judge's grades of all pairs."""
-    grades = [pair.strata.get("grade") for pair in one.pairs]
-    top = max((int(grade) for grade in grades if grade is not None), default=0)
-    if None in grades or len(set(grades)) < 2:
-        why = "the judge gives all pairs of this population the same grade, so it adds nothing"
-        return {"reason": why}
-    if (one.values[:, 0] != one.values[:, 1]).any():
-        why = "some pairs among those looked at cannot be told, or are not settled"
-        return {"reason": why}
-    wrong = one.values[:, 0]
-    relevant = 1 - wrong if one.population == "positives" else wrong
-    try:
-        judged = [int(grade or 0) / top for grade in grades]
-        return asdict(rates.ppi_mean(relevant, judged, one.draws, LEVEL))
-    except UsageError as error:
-        return {"reason": str(error)}
+def report_text(page: Page, path: Path) -> str:
+    """The report for a terminal."""
+    ahead = ["Next:", *(f"- {line}" for line in page.sections[2].text)]
+    return page.terminal(path, before=["\n".join(page.summary), "\n".join(ahead)])
 
 
-def _plans(goal: goals.Goal, lot: int) -> dict[str, Any]:
-    """Acceptance plans for a goal: one that is a quarter of it passes, the goal does not."""
-    accepted, beta = goal.rate / _RATIO, round(1 - goal.level, 12)
-    result: dict[str, Any] = {"p1": accepted, "p2": goal.rate, "alpha": 0.05, "beta": beta}
-    makers: dict[str, Callable[[], plans.SinglePlan | plans.DoublePlan]] = {
-        "single": lambda: plans.single(accepted, goal.rate, 0.05, beta),
-        "single_of_lot": lambda: plans.single(accepted, goal.rate, 0.05, beta, lot),
-        "double": lambda: plans.double(accepted, goal.rate, 0.05, beta),
-    }
-    for name, make in makers.items():
-        try:
-            result[name] = asdict(make())
-        except UsageError as error:
-            result[name] = {"reason": str(error)}
-    wald = plans.sequential(accepted, goal.rate, 0.05, beta)
-    result["sequential"] = {
-        "h1": wald.h1,
-        "h2": wald.h2,
-        "slope": wald.slope,
-        "average": wald.average(accepted),
-        "average_at_goal": wald.average(goal.rate),
-    }
-    return result
+_NOTES = [
+    "A label is wrong if people call a positive not relevant, or a judged zero relevant.",
+    "The bound is Clopper and Pearson's upper end at 95% confidence. It takes settled verdicts for "
+    "right, and pairs for wrong that people cannot tell or disagree on.",
+    "Pairs that look like missing labels are the most suspicious ones, no random sample: their "
+    "share says nothing of other pairs.",
+    "Agreement is that of first verdicts, before anything was settled.",
+]
 
 
-# --- what is next -----------------------------------------------------------------------------
+def _command(result: Mapping[str, Any]) -> str:
+    return shlex.join(["gen", "review", result["dataset"]])
 
 
-def _next(
-    review: Review,
-    by: By,
-    of: Mapping[Population, PopulationResult],
-    strata: Mapping[Population, Mapping[str, Mapping[str, Any]]],
-) -> dict[str, Any]:
-    """What shortens the intervals: open items, who is waited for, the strata least is known of."""
-    least = [
-        {
-            "population": population,
-            "stratum": name,
-            "value": value,
-            "looked": rate["looked"],
-            "population_size": rate["population"],
-            "low": rate["low"],
-            "high": rate["high"],
-            # what the interval of the whole owes to this part
-            "share": (rate["high"] - rate["low"]) * rate["population"] / len(of[population].pairs),
-        }
-        for population, names in strata.items()
-        for name, values in names.items()
-        for value, rate in values.items()
-    ]
-    least.sort(key=lambda one: -one["share"])
-    return {
-        "adjudicate": len(review.open_items()),
-        "waiting_for": dict(sorted(waiting_by_annotator(review, by).items())),
-        "items": {
-            name: next((look.item.item_id for look in review.planned_looks(name, 1)), None)
-            for name in review.settings.annotators
-        },
-        "least_known": least[:_NEXT],
-    }
+def _tables(result: Mapping[str, Any]) -> Iterator[TableView]:
+    rows = [(grade_words(float(one["label"]), result["grades"]), one) for one in result["labels"]]
+    rows.append(("looks like a missing label", result["missing"]))
+    yield TableView(
+        ["label", "pairs", "to judge", *STATES, "error rate", "at most"],
+        [
+            [
+                name,
+                *(f"{one[key]:,}" for key in ("population", "size", *STATES)),
+                "" if one.get("rate") is None else f"{one['rate']:.1%}",
+                as_percent(one.get("at_most")),
+            ]
+            for name, one in rows
+        ],
+    )
+    yield TableView(
+        ["annotator", "judged", "can't tell", "adjudicated", "seconds, median"],
+        [
+            [
+                name,
+                *(f"{one[key]:,}" for key in ("judged", "unsure", "adjudicated")),
+                "" if one["seconds"] is None else f"{one['seconds']:.1f}",
+            ]
+            for name, one in result["annotators"].items()
+        ],
+    )
+    if result["agreement"] and result["agreement"]["items"]:
+        head = [f"agreement on {result['agreement']['items']:,} items", "value", "95% interval"]
+        measured = [(label, result["agreement"][key]) for key, label in _MEASURES.items()]
+        yield TableView(
+            head,
+            [
+                [
+                    label,
+                    "" if one["value"] is None else f"{one['value']:.3f}",
+                    one["reason"] or f"{one['low']:.3f} to {one['high']:.3f}",
+                ]
+                for label, one in measured
+            ],
+        )

@@ -1,78 +1,56 @@
-"""The records of a recipe with what people decided: labels, texts, and what follows from both.
+"""The records of a recipe with the labels that people settled, and what follows from these.
 
-Labels: what was settled holds. A positive that people rejected becomes a 0 and stands in
-rejected.jsonl; a positive that was missed is added, and so is a pair of which they said that it is
-not relevant. Texts: as they were written anew. A query without any relevant document left is taken
-out, and so are the training rows that speak of a changed pair or text, and the family's own tables,
-which show the labels as they were.
+A positive that people rejected becomes a 0 and stands in rejected.jsonl. A missed positive is
+added, and so is a pair that people called not relevant, unless the set is complete. A query
+without a relevant document is taken out. Training rows about a changed pair are dropped, and the
+family's own tables, which show the labels as they were.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
 from retgen.agents.report import Rejection
-from retgen.generators.records import Records, Rows
-from retgen.reviewed.decisions import FIELDS, Decisions, PairDecision
-from retgen.reviewed.tables import (
-    EditedRows,
+from retgen.generators.records import Records, Row, Rows
+from retgen.reviewed.decisions import Decisions, PairDecision
+from retgen.reviewed.labels import (
     Pair,
     SplitLabels,
-    TableLines,
     check_label,
-    lines_of,
-    qrel_lines,
-    queries_with_positives,
-    strings,
-    without,
+    labels_of,
+    qrels_of,
+    read_rows,
+    table_of,
 )
-from retgen.write import json_line
 
 RULE = "review"
 HUMAN = "human"  # tables/human.jsonl: every label that is people's
-_WHAT_CHANGES = (
-    "confirmed",
-    "rejected",
-    "missed",
-    "regraded",
-    "not relevant",
-    "outside",
-    "texts",
-    "disputed",
-    "queries",
-    "training rows",
-)
+_CHANGES = {  # what the manifest counts, and how the terminal says it
+    "confirmed": "labels confirmed",
+    "rejected": "positives rejected",
+    "missed": "missed positives added",
+    "regraded": "grades changed",
+    "not relevant": "pairs added as not relevant",
+    "queries": "queries left out, which have no relevant document now",
+    "training rows": "training rows of changed labels left out",
+    "outside": "decisions on pairs outside the candidate sets not used",
+}
 
 
 @dataclass
 class ReviewedRecords:
     """Records after one review or several, and whose the labels are.
 
-    `human`: by split and pair the row of tables/human.jsonl. `edited`: ids of queries, and of
-    documents, whose text was changed. `against`: pairs whose label people turned round.
-    `lineage`: what the manifest says, a review each.
+    `human`: by split and pair the row of tables/human.jsonl. `against`: pairs whose label people
+    turned round. `lineage`: one entry of the manifest for each review.
     """
 
     records: Records
     human: dict[str, dict[Pair, dict[str, Any]]] = field(default_factory=dict)
-    edited: tuple[set[str], set[str]] = field(default_factory=lambda: (set(), set()))
     against: list[Pair] = field(default_factory=list)
     lineage: list[dict[str, Any]] = field(default_factory=list)
-
-    def evidence(self, split: str) -> tuple[int, int]:
-        """(labels of a split that are people's, other labels of texts that people changed)."""
-        human = self.human.get(split, {})
-        queries, documents = self.edited
-        if not queries and not documents:
-            return len(human), 0
-        edited = 0
-        for row, _ in lines_of(self.records.qrels[split]):
-            pair = row["query-id"], row["corpus-id"]
-            touched = pair[0] in queries or pair[1] in documents
-            edited += touched and pair not in human
-        return len(human), edited
 
 
 def apply_decisions(
@@ -86,10 +64,10 @@ def apply_decisions(
     result = ReviewedRecords(records)
     for name, decisions in reviews:
         _apply(result, name, decisions, candidate_sets)
-    rows = [json_line(row) for pairs in result.human.values() for row in pairs.values()]
+    rows: list[Row] = [row for pairs in result.human.values() for row in pairs.values()]
     result.records = replace(
         result.records,
-        tables={HUMAN: TableLines(rows)} if rows else {},
+        tables={HUMAN: table_of(rows)} if rows else {},
         card=[*result.records.card, *map(_paragraph, result.lineage)],
         notes={**result.records.notes, "review": _note(result.lineage[-1])},
     )
@@ -98,20 +76,21 @@ def apply_decisions(
 
 def _apply(result: ReviewedRecords, name: str, decisions: Decisions, candidate_sets: bool) -> None:
     records = result.records
-    counts = dict.fromkeys(_WHAT_CHANGES, 0)
-    labels = {split: _labels(records, split) for split in records.qrels}
-    had = queries_with_positives([*labels.values()])
-    rejected: list[Rejection] = []
+    counts = dict.fromkeys(_CHANGES, 0)
+    labels = {s: labels_of(rows, records.graded.get(s)) for s, rows in records.qrels.items()}
+    had = _with_positives(labels.values())
     changed: dict[Pair, PairDecision] = {}
+    rejected: list[Rejection] = []
     settled: list[PairDecision] = []
     for one in decisions.rows:
         check_label(one, labels, name)
-        if one.relevance is None:
-            continue
         if one.label is None and candidate_sets:
             counts["outside"] += 1
             continue
-        kind = _kind(one, labels[one.split].score(one, decisions.graded))
+        if one.label is None and not one.relevance and records.complete:
+            counts["confirmed"] += 1  # a complete set says so without a row
+            continue
+        kind = _kind(one.label, labels[one.split].score(one, decisions.graded))
         counts[kind] += 1
         if kind in ("rejected", "missed"):
             changed[one.pair] = one
@@ -121,23 +100,23 @@ def _apply(result: ReviewedRecords, name: str, decisions: Decisions, candidate_s
             if split == one.split or table.judges(one.pair):
                 table.decide(one, decisions.graded)
         settled.append(one)
-    edits, disputed = _edits(decisions.rows)
-    counts["texts"], counts["disputed"] = sum(map(len, edits.values())), disputed
     result.against = list(dict.fromkeys([*result.against, *changed]))
-    # the queries of a ladder belong together; one that lost its positive stays, and is warned of
-    empty = set() if candidate_sets else had - queries_with_positives([*labels.values()])
+    # a candidate set whose query lost its positive stays, and is warned of
+    empty = set() if candidate_sets else had - _with_positives(labels.values())
     counts["queries"] = len(empty)
-    rejected += _without_positives(records, empty, changed)
+    queries = records.queries
+    if empty:
+        rejected += _without_positives(queries, empty, changed)
+        queries = table_of([row for row in read_rows(queries) if row["_id"] not in empty])
     for table in labels.values():
         table.remove(empty)
-    _whose(result, settled, labels, edits, empty, decisions)
-    training, counts["training rows"] = _training(records, changed, edits, empty, decisions.rows)
+    _attribute(result, settled, labels, empty, decisions.sha256)
+    training, counts["training rows"] = _training(records.training, changed, empty)
     result.records = replace(
         records,
-        queries=_queries(records, edits, empty),
-        corpus=_corpus(records, edits),
-        qrels={split: qrel_lines(table.rows()) for split, table in labels.items()},
-        graded={split: qrel_lines(labels[split].grade_rows()) for split in records.graded},
+        queries=queries,
+        qrels={split: qrels_of(table.scores) for split, table in labels.items()},
+        graded={split: qrels_of(labels[split].grades) for split in records.graded},
         training=training,
         rejected=[*records.rejected, *rejected],
     )
@@ -147,7 +126,7 @@ def _apply(result: ReviewedRecords, name: str, decisions: Decisions, candidate_s
             "review": {
                 "sha256": decisions.sha256,
                 "decisions": len(decisions.rows),
-                "annotators": list(decisions.annotators),
+                "annotators": sorted({name for row in decisions.rows for name in row.by}),
                 "left": dict(decisions.head.get("left", {})),
             },
             "changes": counts,
@@ -155,24 +134,16 @@ def _apply(result: ReviewedRecords, name: str, decisions: Decisions, candidate_s
     )
 
 
-# --- labels -------------------------------------------------------------------------------------
+def _with_positives(tables: Iterable[SplitLabels]) -> set[str]:
+    return {query_id for table in tables for query_id in table.with_positives()}
 
 
-def _labels(records: Records, split: str) -> SplitLabels:
-    def table(rows: Rows) -> dict[Pair, int]:
-        return {(row["query-id"], row["corpus-id"]): row["score"] for row, _ in lines_of(rows)}
-
-    grades = records.graded.get(split)
-    return SplitLabels(split, table(records.qrels[split]), table(grades) if grades else None)
-
-
-def _kind(one: PairDecision, after: int) -> str:
-    before = one.label
-    if before is None:
-        return "missed" if after else "not relevant"
-    if (before > 0) != (after > 0):
-        return "missed" if after else "rejected"
-    return "confirmed" if before == after else "regraded"
+def _kind(before: float | None, after: int) -> str:
+    if (before or 0) > 0:
+        return "rejected" if not after else "confirmed" if before == after else "regraded"
+    if after:
+        return "missed"
+    return "not relevant" if before is None else "confirmed"
 
 
 def _rejection(one: PairDecision) -> Rejection:
@@ -190,41 +161,28 @@ def _rejection(one: PairDecision) -> Rejection:
 
 
 def _without_positives(
-    records: Records, empty: set[str], changed: Mapping[Pair, PairDecision]
-) -> list[Rejection]:
-    if not empty:
-        return []
+    queries: Rows, empty: set[str], changed: Mapping[Pair, PairDecision]
+) -> Iterator[Rejection]:
     reason = "no relevant document is left: people rejected what it had"
-    result = []
-    for row, _ in lines_of(records.queries):
+    for row in read_rows(queries):
         if row["_id"] in empty:
             by = {name for pair, one in changed.items() if pair[0] == row["_id"] for name in one.by}
-            result.append(
-                Rejection(RULE, reason, {"_id": row["_id"], "text": row["text"], "by": sorted(by)})
-            )
-    return result
+            record = {"_id": row["_id"], "text": row["text"], "by": sorted(by)}
+            yield Rejection(RULE, reason, record)
 
 
-def _whose(
+def _attribute(
     result: ReviewedRecords,
     settled: Sequence[PairDecision],
     labels: Mapping[str, SplitLabels],
-    edits: Mapping[tuple[str, str], Mapping[str, str]],
     empty: set[str],
-    decisions: Decisions,
+    sha256: str,
 ) -> None:
-    """Note whose the labels are now. Of a text that changed since they looked, it is nobody's."""
-    queries = {name for table, name in edits if table == "queries"}
-    documents = {name for table, name in edits if table == "corpus"}
+    """Note which labels are people's now."""
     for pairs in result.human.values():
-        for pair in [p for p in pairs if p[0] in queries | empty or p[1] in documents]:
+        for pair in [pair for pair in pairs if pair[0] in empty]:
             del pairs[pair]
-    result.edited[0].update(queries)
-    result.edited[1].update(documents)
     for one in settled:
-        now = _of_pair(edits, one.pair)
-        if one.query_id in empty or now != dict(one.edits):
-            continue
         for split, table in labels.items():
             if one.pair in table.scores and (split == one.split or table.judges(one.pair)):
                 result.human.setdefault(split, {})[one.pair] = {
@@ -234,132 +192,58 @@ def _whose(
                     "score": table.scores[one.pair],
                     "before": None if one.label is None else int(one.label),
                     "by": one.by,
-                    "adjudicated": any(v.get("part") == "adjudication" for v in one.verdicts),
-                    "review": decisions.sha256,
+                    "adjudicated": any(v.get("settles") for v in one.verdicts),
+                    "review": sha256,
                 }
 
 
-# --- texts --------------------------------------------------------------------------------------
-
-
-def _edits(
-    rows: Sequence[PairDecision],
-) -> tuple[dict[tuple[str, str], dict[str, str]], int]:
-    """(by table and id the new texts by column, how many texts people wrote in different ways)."""
-    given: dict[tuple[str, str, str], set[str]] = {}
-    torn = set()
-    for one in rows:
-        for name in FIELDS:
-            key = _place(name, one)
-            if name in one.edits:
-                given.setdefault(key, set()).add(one.edits[name])
-            if name in one.disputed:
-                torn.add(key)
-    torn |= {key for key, texts in given.items() if len(texts) > 1}
-    result: dict[tuple[str, str], dict[str, str]] = {}
-    for (table, name, column), texts in given.items():
-        if (table, name, column) not in torn:
-            result.setdefault((table, name), {})[column] = next(iter(texts))
-    return result, len(torn)
-
-
-def _place(name: str, one: PairDecision) -> tuple[str, str, str]:
-    if name == "query":
-        return "queries", one.query_id, "text"
-    return "corpus", one.doc_id, name
-
-
-def _of_pair(edits: Mapping[tuple[str, str], Mapping[str, str]], pair: Pair) -> dict[str, str]:
-    """The new texts of a pair, by field."""
-    result = dict(edits.get(("corpus", pair[1]), {}))
-    if query := edits.get(("queries", pair[0])):
-        result["query"] = query["text"]
-    return result
-
-
-def _corpus(records: Records, edits: Mapping[tuple[str, str], Mapping[str, str]]) -> Rows:
-    some = {name: change for (table, name), change in edits.items() if table == "corpus"}
-    return EditedRows(records.corpus, some) if some else records.corpus
-
-
-def _queries(
-    records: Records, edits: Mapping[tuple[str, str], Mapping[str, str]], empty: set[str]
-) -> Rows:
-    some = {name: change for (table, name), change in edits.items() if table == "queries"}
-    rows: Rows = EditedRows(records.queries, some) if some else records.queries
-    return without(rows, empty) if empty else rows
-
-
 def _training(
-    records: Records,
-    changed: Mapping[Pair, PairDecision],
-    edits: Mapping[tuple[str, str], Mapping[str, str]],
-    empty: set[str],
-    rows: Sequence[PairDecision],
+    tables: Mapping[str, Rows], changed: Mapping[Pair, PairDecision], empty: set[str]
 ) -> tuple[dict[str, Rows], int]:
-    """(the training tables without what no longer holds, how many of their rows that was).
+    """(the training tables without rows about changed pairs, how many rows those were).
 
-    A table without any row left is none.
+    A table without any row left is dropped.
     """
-    if not (changed or edits or empty):
-        return dict(records.training), 0
-    queries = {name for table, name in edits if table == "queries"} | empty
-    old = {one.texts["text"] for one in rows if one.texts and ("corpus", one.doc_id) in edits}
-    of_query: dict[str, set[str]] = {}
+    if not (changed or empty):
+        return dict(tables), 0
+    texts: dict[str, set[str]] = {}  # by query, of documents whose label was turned round
     for (query_id, _), one in changed.items():
         if one.texts:
-            of_query.setdefault(query_id, set()).add(one.texts["text"])
+            texts.setdefault(query_id, set()).add(one.texts["text"])
     result: dict[str, Rows] = {}
     dropped = 0
-    for name, table in records.training.items():
-        kept = []
-        for row, line in lines_of(table):
+    for name, table in tables.items():
+        kept: list[Row] = []
+        for row in read_rows(table):
             query_id = row.get("query-id", "")
-            no_longer = old | of_query.get(query_id, set())
-            if query_id in queries or (no_longer and _speaks_of(row, no_longer)):
+            if query_id in empty or _holds(row, texts.get(query_id, ())):
                 dropped += 1
             else:
-                kept.append(line)
+                kept.append(row)
         if kept:
-            result[name] = TableLines(kept)
+            result[name] = table_of(kept)
     return result, dropped
 
 
-def _speaks_of(row: Mapping[str, Any], texts: set[str]) -> bool:
-    """Whether a row holds one of the texts, by itself or behind its title."""
-    return any(
-        value in texts or any(value.endswith(text) for text in texts)
-        for value in strings(list(row.values()))
-    )
+def _holds(row: Row, texts: Iterable[str]) -> bool:
+    """Whether a row holds one of the texts, by itself, behind its title, or in a list."""
+    cells = [one for cell in row.values() for one in (cell if isinstance(cell, list) else [cell])]
+    return any(isinstance(cell, str) and cell.endswith(text) for cell in cells for text in texts)
 
 
 # --- in words -----------------------------------------------------------------------------------
 
 
 def _note(one: Mapping[str, Any]) -> str:
-    """What a review changed, for the terminal."""
-    counts, review = one["changes"], one["review"]
-    said = [
-        (counts["confirmed"], "labels confirmed"),
-        (counts["rejected"], "positives rejected"),
-        (counts["missed"], "missed positives added"),
-        (counts["regraded"], "grades changed"),
-        (counts["not relevant"], "pairs added as not relevant"),
-        (counts["texts"], "texts changed"),
-        (counts["queries"], "queries left out, which have no relevant document now"),
-        (counts["training rows"], "training rows of changed labels or texts left out"),
-        (counts["outside"], "decisions on pairs outside the candidate sets not used"),
-        (counts["disputed"], "texts not changed, which people wrote in different ways"),
-    ]
-    listed = [f"{number:,} {what}" for number, what in said if number]
-    people = len(review["annotators"])
+    """The changes of a review, for the terminal."""
+    listed = [f"{n:,} {_CHANGES[what]}" for what, n in one["changes"].items() if n]
+    people = len(one["review"]["annotators"])
     return f"{people} {'person' if people == 1 else 'people'}: {', '.join(listed) or 'no change'}"
 
 
 def _paragraph(one: Mapping[str, Any]) -> str:
-    text = _note(one)
     return (
-        f"This version follows a review of {one['name']} by {text}. Figures and example that the "
-        "family states are of the data before it, and training rows for what was added are not "
+        f"This version follows a review of {one['name']} by {_note(one)}. Figures and example that "
+        "the family states are of the data before it, and training rows for added labels are not "
         "made."
     )

@@ -98,40 +98,6 @@ class System(NamedTuple):
     pieces: Callable[[Sequence[str]], list[list[str]]] | None = None
 
 
-class BestChunk:
-    """Scores every chunk of a text by itself; the highest score is the text's."""
-
-    def __init__(self, scorer: Scorer, pieces: Callable[[Sequence[str]], list[list[str]]]) -> None:
-        self._scorer, self._pieces = scorer, pieces
-        self.noise = scorer.noise
-        self._chunks: dict[str, list[str]] = {}
-
-    def cut(self, texts: Sequence[str]) -> list[list[str]]:
-        """The chunks of texts, each of which is cut once."""
-        missing = [text for text in dict.fromkeys(texts) if text not in self._chunks]
-        self._chunks |= zip(missing, self._pieces(missing), strict=True)
-        return [self._chunks[text] for text in texts]
-
-    def score(self, groups: Sequence[CandidateSet], progress: Progress) -> list[Array]:
-        self.cut([text for group in groups for text in group.texts])
-        cut = [
-            group._replace(texts=tuple(c for text in group.texts for c in self._chunks[text]))
-            for group in groups
-        ]
-        result = []
-        for group, scores in zip(groups, self._scorer.score(cut, progress), strict=True):
-            counts = [len(self._chunks[text]) for text in group.texts]
-            begins = np.concatenate([[0], np.cumsum(counts)[:-1]])
-            result.append(np.maximum.reduceat(scores, begins))
-        return result
-
-    def details(self, scorer: Mapping[str, Any]) -> dict[str, Any]:
-        """Those of the scorer of chunks, and how many texts became how many of them."""
-        chunks = {chunk for of in self._chunks.values() for chunk in of}
-        kept = {key: value for key, value in scorer.items() if key not in ("truncated", "encoded")}
-        return kept | {"chunks": {"documents": len(self._chunks), "distinct": len(chunks)}}
-
-
 class RetrieverType(ABC):
     """What `--model` may name, in a module of its own under `retgen.evaluation.retrievers`.
 

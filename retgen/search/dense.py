@@ -8,7 +8,8 @@ coordinates, compared as the whole is (as with Matryoshka models; LIMIT, §5.2).
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from functools import cached_property, partial
+from functools import cached_property
+from itertools import chain
 from typing import Any
 
 import numpy as np
@@ -20,16 +21,15 @@ from retgen.errors import UsageError
 from retgen.progress import Progress
 from retgen.search.base import Array, CandidateSet, System, SystemRanks, noise_of
 from retgen.search.collection import Collection, by_priority
-from retgen.search.embedders.base import Embedder, Kind, no_report
+from retgen.search.embedders.base import Embedder, Kind
 from retgen.search.embedders.cache import Cache
 from retgen.search.embedders.options import Options
 from retgen.search.embedders.similarity import Similarity, all_pairs, each_pair, unit_length
 from retgen.search.rankings import Rankings
 
 BLOCK = 16_384  # documents read at a time
-_ENCODE = {"cpu": 256}  # documents encoded at a time; else a block
+_ENCODE, _ENCODE_GPU = {"cpu": 256}, 4_096  # texts encoded at a time
 QUERIES = 2_048  # queries compared at a time: scores of a block take 128 MB
-_CANDIDATES = 1_024  # texts of candidate sets encoded at a time
 
 
 class DenseRetriever:
@@ -48,45 +48,56 @@ class DenseRetriever:
     def dims(self) -> list[int]:
         """The dimensions that vectors are compared at. An API is asked for the model's own."""
         own = self.embedder.dimension
+        dims = [dim for dim in self._wanted if dim <= own]
+        if not self._wanted:
+            return [own]
+        if not dims:
+            wanted = ", ".join(map(str, self._wanted))
+            raise UsageError(
+                f"--dims: {self.name} has {own} dimensions, fewer than any of {wanted}"
+            )
         if beyond := [dim for dim in self._wanted if dim > own]:
             self.embedder.details["notes"].append(
                 f"has {own} dimensions, so not {', '.join(map(str, beyond))}"
             )
-        return _dimensions(self.name, own, self._wanted)
+        return dims
+
+    def details(self, dim: int, cut: dict[str, int]) -> dict[str, Any]:
+        """How it runs at a dimension, and how many texts it has `cut`."""
+        truncated = {} if self.embedder.max_length is None else {"truncated": dict(cut)}
+        full = dim == self.embedder.dimension
+        return self.embedder.details | truncated | {"full_dimension": full}
 
     def rank(self, collection: Collection, depth: int, progress: Progress) -> Iterator[SystemRanks]:
         dims, cut = self.dims, {"documents": 0, "queries": 0}
         texts = [query.text for query in collection.queries]
-        queries = self.queries(texts, cut, progress)
+        if announce := getattr(self.embedder, "announce", None):  # of one that costs money
+            announce(self._fresh(collection))
+        queries = self.encoded(texts, "query", cut, progress)
         parts = collection.blocks(BLOCK)
         blocks = self.documents(parts, collection.documents, cut, progress)
         similarity = self.embedder.similarity
         result = search(blocks, queries, dims, similarity, collection.priority, depth)
-        self.flush()
         for dim, top in zip(dims, result, strict=True):
-            details = dict(self.embedder.details)
-            if self.embedder.max_length is not None:
-                details["truncated"] = dict(cut)
-            full = dim == self.embedder.dimension
-            yield SystemRanks(self.name, dim, top, details | {"full_dimension": full})
+            yield SystemRanks(self.name, dim, top, self.details(dim, cut))
 
-    def flush(self) -> None:
-        """Wait until all embeddings are on disk, where they are kept."""
-        if self._cache is not None:
-            self._cache.flush()
+    def _fresh(self, collection: Collection) -> Iterator[tuple[Kind, list[str]]]:
+        """Texts without a vector on disk, in the parts in which they will be encoded."""
+        queries: list[str] = [query.text for query in collection.queries]
+        parts: Iterator[tuple[Kind, list[str]]] = chain(
+            [("query", queries)], (("document", texts) for _, texts in collection.blocks(BLOCK))
+        )
+        for kind, texts in parts:
+            known = self._cache.get(kind, texts) if self._cache else {}
+            yield kind, [text for i, text in enumerate(texts) if i not in known]
 
     def systems(self) -> list[System]:
         """Its scorers of candidate sets, one a dimension."""
-        vectors = _Vectors(self)
         pieces = getattr(self.embedder, "pieces", None)  # other libraries' models do not tell
-        return [
-            System(dim, _CutVectors(vectors, dim), partial(vectors.details, dim), pieces)
-            for dim in self.dims
-        ]
-
-    def queries(self, texts: Sequence[str], cut: dict[str, int], progress: Progress) -> Tensor:
-        """Vectors (texts, dimension) on the device; `cut`: see `embed`."""
-        return self.encoded(f"{self.name}: queries", texts, "query", QUERIES, cut, progress)
+        rows: dict[Kind, dict[str, NDArray[np.float32]]] = {"query": {}, "document": {}}
+        cut = {"documents": 0, "queries": 0}
+        scorers = [_Scorer(self, dim, rows, cut) for dim in self.dims]
+        return [System(one._dim, one, one.details, pieces) for one in scorers]
 
     def documents(
         self,
@@ -96,43 +107,32 @@ class DenseRetriever:
         progress: Progress,
     ) -> Iterator[tuple[int, Tensor]]:
         """`blocks` of (index of the first document, texts), each as vectors; `total` documents."""
-        own = getattr(self.embedder, "step", None)  # of one behind an API
-        step = own or _ENCODE.get(self.embedder.device, BLOCK)
         for first, texts in blocks:
 
             def report(stage: str, done: int, _: int, first: int = first) -> None:
                 progress(stage, first + done, total)
 
-            yield first, self.encoded(self.name, texts, "document", step, cut, report)
+            yield first, self.encoded(texts, "document", cut, report)
 
     def encoded(
         self,
-        stage: str,
         texts: Sequence[str],
         kind: Kind,
-        step: int,
         cut: dict[str, int],
         progress: Callable[[str, int, int], None],
     ) -> Tensor:
-        """Vectors (texts, dimension), `step` texts at a time, reported batch after batch."""
+        """Vectors (texts, dimension) on the device, reported, and kept on disk, step by step."""
+        own = getattr(self.embedder, "step", None)  # of one behind an API, or of a cluster
+        step = own or _ENCODE.get(self.embedder.device, _ENCODE_GPU)
+        stage = self.name if kind == "document" else f"{self.name}: queries"
         parts = []
         for start in range(0, len(texts), step):
-
-            def report(done: int, start: int = start) -> None:
-                progress(stage, start + done, len(texts))
-
             part = texts[start : start + step]
-            parts.append(self.embed(part, kind, cut, report))
-            report(len(part))
+            parts.append(self.embed(part, kind, cut))
+            progress(stage, start + len(part), len(texts))
         return torch.cat(parts)
 
-    def embed(
-        self,
-        texts: Sequence[str],
-        kind: Kind,
-        cut: dict[str, int],
-        report: Callable[[int], None] = no_report,
-    ) -> Tensor:
+    def embed(self, texts: Sequence[str], kind: Kind, cut: dict[str, int]) -> Tensor:
         """Vectors (texts, dimension) on the device, of length 1 for the cosine: scaled just once.
 
         `cut` counts what is longer than the model reads.
@@ -147,7 +147,7 @@ class DenseRetriever:
             vectors[list(known)] = rows.to(embedder.device)
         if missing:
             fresh = [texts[i] for i in missing]
-            encoded, counts = embedder.encode(fresh, kind, report)
+            encoded, counts = embedder.encode(fresh, kind)
             if embedder.similarity == "cosine":
                 encoded = unit_length(encoded)
             counts = counts or [0] * len(fresh)  # not every embedder counts tokens
@@ -199,62 +199,43 @@ def search(
     return [TopK.joined(tops[dim]) for dim in dims]
 
 
-def _dimensions(name: str, full: int, wanted: tuple[int, ...]) -> list[int]:
-    """Those of the wanted dimensions that the model has; all of it by default."""
-    dims = [dim for dim in wanted if dim <= full] if wanted else [full]
-    if not dims:
-        raise UsageError(
-            f"--dims: {name} has {full} dimensions, fewer than any of {', '.join(map(str, wanted))}"
-        )
-    return dims
+class _Scorer:
+    """The similarity of a query's and a document's vector, cut to `dim` coordinates.
 
+    `rows`: vectors of all texts so far, which the scorers of all dimensions share.
+    """
 
-class _Vectors:
-    """Vectors of an embedder, of which every text is encoded once, at its full dimension."""
+    def __init__(
+        self,
+        dense: DenseRetriever,
+        dim: int,
+        rows: dict[Kind, dict[str, NDArray[np.float32]]],
+        cut: dict[str, int],
+    ) -> None:
+        self._dense, self._dim, self._rows, self._cut = dense, dim, rows, cut
+        self.noise = noise_of(dense.embedder.details.get("dtype", "float32"))
 
-    def __init__(self, dense: DenseRetriever) -> None:
-        self.dense = dense
-        self._cut = {"documents": 0, "queries": 0}
-        self._rows: dict[Kind, dict[str, NDArray[np.float32]]] = {"query": {}, "document": {}}
-
-    def of(self, kind: Kind, texts: Sequence[str], progress: Progress) -> Tensor:
+    def _vectors(self, kind: Kind, texts: Sequence[str], progress: Progress) -> Tensor:
         """float64 (texts, dimension) on the CPU."""
         rows = self._rows[kind]
         missing = [text for text in dict.fromkeys(texts) if text not in rows]
         if missing:
-            stage = f"{self.dense.name}: candidate sets"
-            new = self.dense.encoded(stage, missing, kind, _CANDIDATES, self._cut, progress)
+            new = self._dense.encoded(missing, kind, self._cut, progress)
             rows.update(zip(missing, new.cpu().numpy(), strict=True))
         return torch.from_numpy(np.stack([rows[text] for text in texts])).double()
 
-    def details(self, dim: int) -> dict[str, Any]:
+    def details(self) -> dict[str, Any]:
         """How the embedder runs, and how many of the texts it has cut."""
-        embedder = self.dense.embedder
-        details = dict(embedder.details)
-        if embedder.max_length is not None:
-            details["truncated"] = dict(self._cut)
-            details["encoded"] = {
-                "documents": len(self._rows["document"]),
-                "queries": len(self._rows["query"]),
-            }
-        return details | {"full_dimension": dim == embedder.dimension}
-
-
-class _CutVectors:
-    """A scorer: the similarity of a query's and a document's vector, cut to `dim` coordinates."""
-
-    def __init__(self, vectors: _Vectors, dim: int) -> None:
-        self._vectors, self._dim = vectors, dim
-        self.noise = noise_of(vectors.dense.embedder.details.get("dtype", "float32"))
+        encoded = {"documents": len(self._rows["document"]), "queries": len(self._rows["query"])}
+        counted = {"encoded": encoded} if self._dense.embedder.max_length is not None else {}
+        return self._dense.details(self._dim, self._cut) | counted
 
     def score(self, groups: Sequence[CandidateSet], progress: Progress) -> list[Array]:
-        distinct = dict.fromkeys(group.query for group in groups)
-        queries = {query: i for i, query in enumerate(distinct)}
-        distinct = dict.fromkeys(text for group in groups for text in group.texts)
-        texts = {text: i for i, text in enumerate(distinct)}
-        one = self._vectors.of("query", list(queries), progress)[:, : self._dim]
-        two = self._vectors.of("document", list(texts), progress)[:, : self._dim]
-        similarity = self._vectors.dense.embedder.similarity
+        queries = {q: i for i, q in enumerate(dict.fromkeys(group.query for group in groups))}
+        texts = {t: i for i, t in enumerate(dict.fromkeys(t for g in groups for t in g.texts))}
+        one = self._vectors("query", list(queries), progress)[:, : self._dim]
+        two = self._vectors("document", list(texts), progress)[:, : self._dim]
+        similarity = self._dense.embedder.similarity
         result = []
         for group in groups:
             documents = two[[texts[text] for text in group.texts]]

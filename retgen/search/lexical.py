@@ -7,11 +7,12 @@ texts of one call, but for `bm25-paper`, which has an index a set.
 
 from __future__ import annotations
 
+import math
 import os
 from array import array
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from functools import cached_property
+from functools import cached_property, partial
 from types import SimpleNamespace
 from typing import Any, Protocol
 
@@ -22,7 +23,7 @@ from retgen.on_disk import DiskList, joined
 from retgen.progress import Progress
 from retgen.search.base import Array, CandidateSet, System, SystemRanks
 from retgen.search.collection import Collection
-from retgen.search.rankings import Rankings
+from retgen.search.rankings import Rankings, corpus_order
 from retgen.tokenizer import is_unspaced, named_scripts, stems, tokens, words_only
 
 BLOCK = 8192
@@ -34,7 +35,7 @@ class WordIndex(Protocol):
     """Texts by their words. `terms` are whatever it takes of queries, empty where nothing is."""
 
     def terms(self, queries: list[str]) -> Sequence[Any]: ...
-    def scores(self, query: Any) -> NDArray[np.float32]:
+    def scores(self, query: Any) -> NDArray[Any]:
         """(texts,) of the terms of a query."""
 
     def row_scores(self, query: Any, rows: list[int]) -> Array:
@@ -44,39 +45,42 @@ class WordIndex(Protocol):
 class WordRetriever:
     """An index of words as a retriever, and as a scorer of candidate sets.
 
-    `stopwords`, `stemmer`: what the details say of it. `noise`: see `Scorer`.
+    `index`: of blocks of texts, for some queries; `described`: details, from the queries and the
+    scripts without spaces of all texts. `noise`: see `Scorer`. `corpus_order`: equal scores stand
+    in the order of the corpus, as some papers' code has them.
     """
 
     def __init__(
         self,
         name: str,
-        index: Callable[[Iterable[list[str]]], WordIndex],
-        stopwords: str | None = None,
-        stemmer: str | None = None,
+        index: Callable[[Iterable[list[str]], list[str]], WordIndex],
+        described: Callable[[list[str], set[str]], dict[str, Any]],
         noise: float = 0.0,
+        corpus_order: bool = False,
     ) -> None:
         self._name, self._index, self.noise = name, index, noise
-        self._stopwords, self._stemmer = stopwords, stemmer
+        self._described, self._corpus_order = described, corpus_order
 
     def rank(self, collection: Collection, depth: int, progress: Progress) -> Iterator[SystemRanks]:
-        scripts = _Scripts(collection)
+        texts = [query.text for query in collection.queries]
+        scripts = set(named_scripts(texts))
 
         def blocks() -> Iterator[list[str]]:
-            for first, texts in collection.blocks(BLOCK):
-                scripts.see(texts)
-                yield texts
-                progress(f"{self._name}: documents", first + len(texts), collection.documents)
+            for first, block in collection.blocks(BLOCK):
+                scripts.update(named_scripts(block))
+                yield block
+                progress(f"{self._name}: documents", first + len(block), collection.documents)
 
-        index = self._index(blocks())
-        queries = index.terms([query.text for query in collection.queries])
-        ranked = rank_all(collection, depth, queries, index.scores, self._name, progress)
-        details = scripts.described(self._stopwords, self._stemmer)
-        yield SystemRanks(self._name, None, ranked, details)
+        index = self._index(blocks(), texts)
+        ordered = corpus_order(collection.documents) if self._corpus_order else None
+        queries, scored = index.terms(texts), index.scores
+        ranked = rank_all(collection, depth, queries, scored, self._name, progress, ordered)
+        yield SystemRanks(self._name, None, ranked, self._described(texts, scripts))
 
     def score(self, groups: Sequence[CandidateSet], progress: Progress) -> list[Array]:
         texts = list(dict.fromkeys(text for group in groups for text in group.texts))
         queries = list(dict.fromkeys(group.query for group in groups))
-        index = self._index([texts])
+        index = self._index([texts], queries)
         terms = dict(zip(queries, index.terms(queries), strict=True))
         place = {text: row for row, text in enumerate(texts)}
         result = []
@@ -96,14 +100,23 @@ class WordRetriever:
 def word_retriever(name: str) -> WordRetriever:
     """The retriever of one of the names `bm25`, `rank-bm25` and `tfidf`."""
     if name == "bm25":
+        described = partial(_described, "bm25s' English list", "Snowball, English")
+        return WordRetriever(name, lambda b, _: BM25Index(map(stem_all, b)), described)
+    described = partial(_described, None, None)
+    if name == "tfidf":  # weights are 32-bit floats
+        return WordRetriever(name, lambda b, _: TFIDFIndex(b), described, 1e-6)
+    return WordRetriever(name, lambda b, _: OkapiIndex(b, tokens, tokens), described)
 
-        def index(blocks: Iterable[list[str]]) -> BM25Index:
-            return BM25Index(map(stem_all, blocks))
 
-        return WordRetriever(name, index, "bm25s' English list", "Snowball, English")
-    if name == "tfidf":
-        return WordRetriever(name, TFIDFIndex, noise=1e-6)  # weights are 32-bit floats
-    return WordRetriever(name, RankBM25Index)
+def _described(
+    stopwords: str | None, stemmer: str | None, queries: list[str], scripts: set[str]
+) -> dict[str, Any]:
+    details: dict[str, Any] = {"tokenizer": "words", "stopwords": stopwords, "stemmer": stemmer}
+    if scripts:
+        cut = f"{', '.join(sorted(scripts))} cut into characters and pairs of neighbours"
+        details["tokenizer"] = f"words; {cut}"
+        details["notes"] = [f"{cut}; stopwords and stemmer are English"] if stemmer else [cut]
+    return details
 
 
 class BM25Index:
@@ -149,7 +162,7 @@ class BM25Index:
 
     def row_scores(self, query: NDArray[np.int32], rows: list[int]) -> Array:
         """Of some documents."""
-        return _matched(self._by_document, Counter(query.tolist()), rows)
+        return _row_scores(self._by_document, Counter(query.tolist()), rows)
 
     @cached_property
     def _by_document(self) -> Any:
@@ -217,25 +230,36 @@ def okapi(documents: list[list[str]]) -> Any:
     return BM25Okapi(documents if any(documents) else [[""]] * len(documents))
 
 
-class RankBM25Index:
-    """BM25Okapi of rank-bm25 with its defaults over plain tokens."""
+class OkapiIndex:
+    """BM25Okapi of rank-bm25 with its defaults over tokens of documents and of queries.
 
-    def __init__(self, blocks: Iterable[list[str]]) -> None:
-        self.index = okapi([tokens(text) for texts in blocks for text in texts])
+    Scores below `least` do not count as found.
+    """
+
+    def __init__(
+        self,
+        blocks: Iterable[list[str]],
+        document: Callable[[str], list[str]],
+        query: Callable[[str], list[str]],
+        least: float = -math.inf,
+    ) -> None:
+        self.index = okapi([document(text) for texts in blocks for text in texts])
+        self._query, self._least = query, least
 
     def terms(self, queries: list[str]) -> list[list[str]]:
         """The tokens of queries."""
-        return list(map(tokens, queries))
+        return list(map(self._query, queries))
 
-    def scores(self, query: list[str]) -> NDArray[np.float32]:
+    def scores(self, query: list[str]) -> Array:
         """(texts,) of a query's tokens."""
-        result: NDArray[np.float32] = self.index.get_scores(query)
-        return result
+        values = np.asarray(self.index.get_scores(query), np.float64)
+        return np.where(values >= self._least, values, 0)
 
     def row_scores(self, query: list[str], rows: list[int]) -> Array:
         """Of some texts."""
         terms = [term for term in query if self.index.idf.get(term)]
-        return np.array(self.index.get_batch_scores(terms, rows))
+        values = np.array(self.index.get_batch_scores(terms, rows))
+        return np.where(values >= self._least, values, 0)
 
 
 class TFIDFIndex:
@@ -255,7 +279,6 @@ class TFIDFIndex:
         self.weights: Any = self._vectorizer.fit_transform(
             text for texts in blocks for text in texts
         )
-        self._columns = self.weights.tocsc()
 
     def terms(self, queries: list[str]) -> list[dict[int, float]]:
         """The weight of each column in queries."""
@@ -270,64 +293,40 @@ class TFIDFIndex:
 
     def scores(self, query: Mapping[int, float]) -> NDArray[np.float32]:
         """(texts,) the cosine of each with a query."""
-        columns = self._columns
-        total = np.zeros(columns.shape[0], np.float32)
-        for term, weight in query.items():
-            of = slice(*columns.indptr[term : term + 2])
-            total[columns.indices[of]] += np.float32(weight) * columns.data[of]
-        return total
+        vector = np.zeros(self.weights.shape[1], np.float32)
+        vector[list(query)] = list(query.values())
+        result: NDArray[np.float32] = self.weights @ vector
+        return result
 
     def row_scores(self, query: Mapping[int, float], rows: list[int]) -> Array:
         """Of some texts."""
-        return _matched(self.weights, query, rows)
+        return _row_scores(self.weights, query, rows)
 
 
-def _matched(weights: Any, query: Mapping[int, float], rows: list[int]) -> Array:
+def _row_scores(weights: Any, query: Mapping[int, float], rows: list[int]) -> Array:
     """Of `weights` (texts, vocabulary), a matrix by rows, the sums of a query's terms.
 
-    Only terms that match are added, in the order of the vocabulary: two documents that share the
-    same words with a query get the same score to the last digit, and tie.
+    Sums go along a row in the order of the vocabulary, and terms that do not match add 0: two
+    documents that share the same words with a query get the same score to the last digit, and tie.
     """
     times = np.zeros(weights.shape[1])
     times[list(query)] = list(query.values())
-    result = np.zeros(len(rows))
-    for i, text in enumerate(rows):
-        row = slice(*weights.indptr[text : text + 2])
-        matched = times[weights.indices[row]]
-        there = matched > 0
-        result[i] = (weights.data[row][there] * matched[there]).sum()
+    result: Array = weights[rows] @ times
     return result
-
-
-class _Scripts:
-    """Which scripts without spaces stand in the texts, for the details of a ranking."""
-
-    def __init__(self, collection: Collection) -> None:
-        self._scripts = set(named_scripts(query.text for query in collection.queries))
-
-    def see(self, texts: Iterable[str]) -> None:
-        self._scripts.update(named_scripts(texts))
-
-    def described(self, stopwords: str | None = None, stemmer: str | None = None) -> dict[str, Any]:
-        details: dict[str, Any] = {"tokenizer": "words", "stopwords": stopwords, "stemmer": stemmer}
-        if self._scripts:
-            cut = f"{', '.join(sorted(self._scripts))} cut into characters and pairs of neighbours"
-            details["tokenizer"] = f"words; {cut}"
-            details["notes"] = [f"{cut}; stopwords and stemmer are English"] if stemmer else [cut]
-        return details
 
 
 def rank_all(
     collection: Collection,
     depth: int,
     queries: Sequence[Any],
-    score: Callable[[Any], NDArray[np.float32]],
+    score: Callable[[Any], NDArray[Any]],
     name: str,
     progress: Progress,
+    priority: NDArray[np.int64] | None = None,
 ) -> Rankings:
     """Rank all documents that score above 0. `score`: a query, not empty, -> (documents,)."""
 
-    def rows() -> Iterator[tuple[NDArray[np.int64], NDArray[np.float32]]]:
+    def rows() -> Iterator[tuple[NDArray[np.int64], NDArray[Any]]]:
         nothing = np.zeros(collection.documents, np.float32)
         for row, query in enumerate(queries, start=1):
             values = score(query) if len(query) else nothing
@@ -336,7 +335,7 @@ def rank_all(
             if row % _QUERIES == 0:
                 progress(f"{name}: queries", row, len(queries))
 
-    return Rankings.of(rows(), collection, depth)
+    return Rankings.of(rows(), collection, depth, priority)
 
 
 class BM25PaperScorer:

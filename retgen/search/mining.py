@@ -22,7 +22,7 @@ from retgen.progress import Progress, no_progress
 from retgen.search.base import names_embedder
 from retgen.search.embedders.options import Options
 from retgen.search.lexical import BM25Index, stem_all
-from retgen.search.rankings import best
+from retgen.search.rankings import best, corpus_order
 from retgen.work import Engine, Local
 from retgen.write import cache_folder
 
@@ -31,7 +31,6 @@ if TYPE_CHECKING:
 
 TEXTS = 2048  # documents that BM25 cuts at a time
 QUERIES, _CELLS = 200, 1_000_000  # that it ranks at a time, and documents of them at most
-_A_CHARACTER, _A_PAIR = 1.6e-7, 1e-8  # seconds: to cut one, to score a document for a query
 
 # of a query: documents best first (its positives may be among them), their scores, the bar's score
 _Candidates = tuple[NDArray[np.int64], NDArray[np.float32], float | None]
@@ -57,7 +56,7 @@ def mine(
     options: Options | None = None,
     engine: Engine | None = None,
     progress: Progress = no_progress,
-) -> list[list[int]]:
+) -> Iterator[list[int]]:
     """Up to `count` hard negatives of every query: indices of documents, the best-ranked first.
 
     `positives`: for every query, the indices of its relevant documents. `by`: bm25, or an embedder
@@ -77,38 +76,6 @@ def mine(
 
     Raises `UsageError` for a model that cannot be loaded and for numbers that make no sense.
     """
-    return list(
-        mine_each(
-            documents,
-            queries,
-            positives,
-            by=by,
-            count=count,
-            depth=depth,
-            margin=margin,
-            excluded=excluded,
-            options=options,
-            engine=engine,
-            progress=progress,
-        )
-    )
-
-
-def mine_each(
-    documents: Sequence[str],
-    queries: Sequence[str],
-    positives: Sequence[Collection[int]],
-    *,
-    by: str,
-    count: int,
-    depth: int,
-    margin: float | None,
-    excluded: Callable[[int, int], bool] | None = None,
-    options: Options | None = None,
-    engine: Engine | None = None,
-    progress: Progress = no_progress,
-) -> Iterator[list[int]]:
-    """The same, query by query, so that all need not be in memory."""
     check_by(by)
     if count < 1 or depth < count or (margin is not None and not 0 < margin < math.inf):
         raise UsageError(
@@ -154,11 +121,6 @@ def _chosen(
     return result
 
 
-def _ties(documents: int) -> NDArray[np.int64]:
-    """Priorities with which of equal scores the first document comes first."""
-    return np.arange(documents - 1, -1, -1)
-
-
 class _Asked(NamedTuple):
     """A query for BM25: its terms, its positives, and how many documents are ranked."""
 
@@ -175,13 +137,11 @@ def _by_bm25(
     engine: Engine,
     progress: Progress,
 ) -> Iterator[_Candidates]:
-    one = engine if engine.pays(sum(map(len, documents)) * _A_CHARACTER) else Local(1)
     parts = ((str(i), documents[i : i + TEXTS]) for i in range(0, len(documents), TEXTS))
-    cut = one.map(_cut, None, parts)
+    cut = engine.map(_cut, None, parts)
     stage = "mining by bm25: documents"
     index = BM25Index(map(pickle.loads, _shown(cut, len(documents), TEXTS, stage, progress)))
 
-    one = engine if engine.pays(len(queries) * len(documents) * _A_PAIR) else Local(1)
     step = max(1, min(QUERIES, _CELLS // (depth + max(map(len, positives)))))
 
     def groups() -> Iterator[tuple[str, list[_Asked]]]:
@@ -196,7 +156,7 @@ def _by_bm25(
                 ],
             )
 
-    ranked = one.map(_rank, (index, len(documents)), groups())
+    ranked = engine.map(_rank, (index, len(documents)), groups())
     for some in _shown(ranked, len(queries), step, "mining by bm25: queries", progress):
         yield from pickle.loads(some)
 
@@ -218,7 +178,7 @@ def _cut(_: None, texts: Sequence[str]) -> bytes:
 def _rank(corpus: tuple[BM25Index, int], queries: Sequence[_Asked]) -> bytes:
     """The candidates of each, pickled."""
     index, documents = corpus
-    priority, nothing = _ties(documents), np.zeros(documents, np.float32)
+    priority, nothing = corpus_order(documents), np.zeros(documents, np.float32)
     result: list[_Candidates] = []
     for terms, positives, depth in queries:
         values = index.scores(terms) if len(terms) else nothing
@@ -240,6 +200,8 @@ def _by_embedder(
     options: Options,
     progress: Progress,
 ) -> Iterator[_Candidates]:
+    import torch
+
     from retgen.search.dense import BLOCK, DenseRetriever, search
     from retgen.search.embedders.base import load_embedder
     from retgen.search.embedders.similarity import each_pair
@@ -247,34 +209,32 @@ def _by_embedder(
     dense = DenseRetriever(name, load_embedder(name, options), options)
     embedder = dense.embedder
     cut = {"documents": 0, "queries": 0}
-    asked = dense.queries(queries, cut, progress)
+    asked = dense.encoded(queries, "query", cut, progress)
     texts = ((i, documents[i : i + BLOCK]) for i in range(0, len(documents), BLOCK))
     blocks = dense.documents(texts, len(documents), cut, progress)
 
-    pairs = sorted((d, q) for q, own in enumerate(positives) for d in own)
-    lowest = np.full(len(queries), np.inf, np.float32)
+    wanted = np.unique([d for own in positives for d in own]).astype(np.int64)
+    kept: list[Tensor] = []  # vectors of the positives, in the order of `wanted`
 
     def watched() -> Iterator[tuple[int, Tensor]]:
-        """The blocks as they are, the scores of the positives in them noted."""
-        place = 0
         for first, vectors in blocks:
-            end = place
-            while end < len(pairs) and pairs[end][0] < first + len(vectors):
-                end += 1
-            for start in range(place, end, BLOCK):
-                part = pairs[start : min(start + BLOCK, end)]
-                rows = vectors[[d - first for d, _ in part]]
-                of = [q for _, q in part]
-                scores = each_pair(asked[of], rows, embedder.similarity).cpu().numpy()
-                np.minimum.at(lowest, of, scores)
-            place = end
+            here = wanted[(wanted >= first) & (wanted < first + len(vectors))] - first
+            kept.append(vectors[torch.from_numpy(here)])
             yield first, vectors
 
     most = depth + max(map(len, positives))
     (ranked,) = search(
-        watched(), asked, [embedder.dimension], embedder.similarity, _ties(len(documents)), most
+        watched(),
+        asked,
+        [embedder.dimension],
+        embedder.similarity,
+        corpus_order(len(documents)),
+        most,
     )
-    dense.flush()
-    for row in range(len(queries)):
-        low = float(lowest[row]) if len(positives[row]) else None
+    rows = torch.cat(kept)
+    for row, own in enumerate(positives):
+        low = None
+        if own:
+            of = rows[torch.from_numpy(np.searchsorted(wanted, sorted(own)))]
+            low = float(each_pair(asked[[row] * len(of)], of, embedder.similarity).min())
         yield ranked.documents[row], ranked.scores[row], low

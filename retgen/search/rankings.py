@@ -11,6 +11,7 @@ import math
 from collections.abc import Iterable, Iterator, Set
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 from urllib.parse import quote, unquote
 
 import numpy as np
@@ -49,21 +50,31 @@ class Rankings:
     @classmethod
     def of(
         cls,
-        rows: Iterable[tuple[NDArray[np.int64], NDArray[np.float32]]],
+        rows: Iterable[tuple[NDArray[np.int64], NDArray[Any]]],
         collection: Collection,
         depth: int,
+        priority: NDArray[np.int64] | None = None,
     ) -> Rankings:
-        """The best of some documents of each query, given with their scores: both of one shape."""
+        """The best of some documents of each query, given with their scores: both of one shape.
+
+        `priority`: of equal scores, by default the collection's.
+        """
+        priority = collection.priority if priority is None else priority
         documents = np.full((len(collection.queries), depth), -1, np.int64)
         scores = np.zeros(documents.shape, np.float32)
         for row, found in enumerate(rows):
-            documents[row], scores[row] = best(*found, collection.priority, depth)
+            documents[row], scores[row] = best(*found, priority, depth)
         return cls(documents, scores)
+
+
+def corpus_order(documents: int) -> NDArray[np.int64]:
+    """Priorities with which of equal scores the first document comes first."""
+    return np.arange(documents - 1, -1, -1)
 
 
 def best(
     documents: NDArray[np.int64],
-    scores: NDArray[np.float32],
+    scores: NDArray[Any],
     priority: NDArray[np.int64],
     depth: int,
 ) -> tuple[NDArray[np.int64], NDArray[np.float32]]:
@@ -148,9 +159,7 @@ def read_run(path: Path, collection: Collection, depth: int) -> tuple[Rankings, 
     """
     index = {query.query_id: row for row, query in enumerate(collection.queries)}
     percent_documents, percent_queries = _percent_ids(collection)
-    ids = collection.doc_ids
-    order = np.argsort(ids, kind="stable")
-    names: list[list[bytes]] = [[] for _ in index]
+    names: list[list[str]] = [[] for _ in index]
     values: list[list[float]] = [[] for _ in index]
     strangers: set[str] = set()
     for _, query, doc, score in run_lines(path):
@@ -158,7 +167,7 @@ def read_run(path: Path, collection: Collection, depth: int) -> tuple[Rankings, 
         if row is None:
             strangers.add(query)
         else:
-            names[row].append(_id(doc, percent_documents).encode())
+            names[row].append(_id(doc, percent_documents))
             values[row].append(score)
     if not any(names):
         example = f", for example {sorted(strangers)[0]}" if strangers else ""
@@ -166,18 +175,17 @@ def read_run(path: Path, collection: Collection, depth: int) -> tuple[Rankings, 
             f"{path}: ranks no query of {collection.path} that has a relevant document"
             f"{example}; is it a run of another data set?"
         )
-    unknown: set[bytes] = set()
+    every = {name for row in names for name in row}
+    places = collection.places(every)
+    unknown = sorted(every - places.keys())
 
     def known_documents(row: int) -> tuple[NDArray[np.int64], NDArray[np.float32]]:
-        docs = np.array(names[row], np.bytes_)
-        if len(np.unique(docs)) < len(docs):
+        if len({*names[row]}) < len(names[row]):
             raise DatasetError(
                 f"{path}: query {collection.queries[row].query_id} ranks a document twice"
             )
-        place = order[np.minimum(np.searchsorted(ids, docs, sorter=order), len(ids) - 1)]
-        known = ids[place] == docs
-        unknown.update(docs[~known].tolist())
-        known &= place != collection.own[row]
+        place = np.array([places.get(name, -1) for name in names[row]], np.int64)
+        known = (place >= 0) & (place != collection.own[row])
         return place[known], np.array(values[row], np.float32)[known]
 
     rankings = Rankings.of(map(known_documents, range(len(index))), collection, depth)
@@ -190,7 +198,7 @@ def read_run(path: Path, collection: Collection, depth: int) -> tuple[Rankings, 
     if unknown:
         notes.append(
             f"{len(unknown):,} documents of the run are not in the corpus and are ignored, for "
-            f"example {sorted(unknown)[0].decode()}"
+            f"example {unknown[0]}"
         )
     return rankings, notes
 

@@ -10,9 +10,10 @@ error.
 |---|---|
 | `read` | a source by its path, a folder with all below it; ids and texts that come twice |
 | `formats` | files of rows: JSON Lines, JSON, CSV, TSV, Parquet, the Hub |
-| `texts` | files that are a document: text, Markdown, pages, PDF, DOCX; long ones cut |
+| `texts` | files that are a document; long ones cut |
 | `chapters` | a source of one document, given as its chapters |
-| `markdown` `plain` `pages` `office` | the structure of each kind |
+| `convert` | HTML, PDF, DOCX and others as Markdown |
+| `markdown` `plain` | the structure of a text |
 | `structure` | what they share: places of links, licence texts, where long texts are cut |
 | `encodings` | bytes as text |
 | `records` | what they give and take |

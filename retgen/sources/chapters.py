@@ -14,8 +14,7 @@ from typing import NamedTuple
 
 from retgen.sources.markdown import shown_words
 from retgen.sources.records import Block, ReadOptions, Record, SourceDocument
-from retgen.sources.structure import ParsedFile, part_of
-from retgen.sources.texts import pieces
+from retgen.sources.texts import parts
 from retgen.tokenizer import MARKS
 
 ENOUGH = 100  # chapters: where fewer stand at a level, those of the next one are taken too
@@ -43,21 +42,21 @@ def by_chapter(records: Iterable[Record], reading: ReadOptions) -> Iterator[Reco
         if not isinstance(one, SourceDocument):
             yield record
             continue
-        parsed = ParsedFile(one.title, one.text, one.blocks, one.links)
         found = chapters(one.text, one.blocks)
+        one = one._replace(blocks=(), links=())
         if not reading.structure:
             one = one._replace(short_forms=(), place="")
         if len(found) < 2:
-            yield from (record._replace(it=piece) for piece in pieces(one, parsed, reading))
+            yield from (record._replace(it=piece) for piece in parts(one, reading))
             continue
         for chapter in found:
             document = one._replace(
                 id=_called(one.id, chapter.title, ids),
                 title=chapter.title or one.title,
+                text=one.text[chapter.start : chapter.stop],
                 short_forms=(),  # they are of the whole
             )
-            part = part_of(parsed, chapter.start, chapter.stop)
-            for piece in pieces(document, part, reading):
+            for piece in parts(document, reading):
                 yield record._replace(it=piece)
 
 

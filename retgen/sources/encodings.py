@@ -18,24 +18,9 @@ _MARKS = (  # the longer ones first: that of UTF-16 begins that of UTF-32
     (codecs.BOM_UTF8, UTF_8),
 )
 _WESTERN = "cp1252"
-_USUAL = [  # on the web (encoding.spec.whatwg.org), one of those that differ in few signs
-    _WESTERN,
-    "cp1250",
-    "cp1251",
-    "cp1253",
-    "cp1254",
-    "cp1255",
-    "cp1256",
-    "cp1257",
-    "iso8859_2",
-    "koi8_r",
-    "koi8_u",
-    "gb18030",
-    "big5",
-    "cp932",
-    "euc_jis_2004",
-    "cp949",
-]
+# on the web (encoding.spec.whatwg.org), one of those that differ in few signs
+_USUAL = [_WESTERN, *(f"cp125{number}" for number in (0, 1, 3, 4, 5, 6, 7))]
+_USUAL += ["iso8859_2", "koi8_r", "koi8_u", "gb18030", "big5", "cp932", "euc_jis_2004", "cp949"]
 _COHERENCE = 0.1  # by which letters of a language may be as frequent in another encoding
 _MARGIN = 0.06  # by which another encoding has to be likelier than the Western one
 _FEW = 0.1  # of the bytes of a Western text that are not ASCII
@@ -43,16 +28,11 @@ _CONTROL = re.compile(rb"[\0-\x08\x0e-\x1a\x1c-\x1f\x7f]")
 _HEAD = 4096  # bytes of a page that may name its encoding
 _DECLARED = re.compile(rb"""<meta[^>]{1,200}?charset\s*=\s*["']?\s*([\w:-]{1,40})""", re.IGNORECASE)
 _LABELS = {  # that mean more than they say (encoding.spec.whatwg.org)
-    "ascii": _WESTERN,
-    "us-ascii": _WESTERN,
-    "iso-8859-1": _WESTERN,
-    "latin1": _WESTERN,
+    **dict.fromkeys(("ascii", "us-ascii", "iso-8859-1", "latin1"), _WESTERN),
+    **dict.fromkeys(("gb2312", "gbk"), "gb18030"),
+    **dict.fromkeys(("euc-kr", "ks_c_5601-1987"), "cp949"),
     "iso-8859-9": "cp1254",
-    "gb2312": "gb18030",
-    "gbk": "gb18030",
     "shift_jis": "cp932",
-    "euc-kr": "cp949",
-    "ks_c_5601-1987": "cp949",
     "big5": "big5hkscs",
     "tis-620": "cp874",
 }

@@ -168,15 +168,15 @@ def _made(
         if isinstance(one, RefusedRow):
             yield Record(where, one, within)
         else:
-            rule, reason = "source/empty", "HTML that shows no text"
+            rule, reason = "source/empty", "shows no text"
             try:
                 parts = list(row_parts(one, reading))
-            except RecursionError:
-                parts, rule, reason = [], "source/unreadable", "HTML that is nested too deeply"
+            except DatasetError as error:
+                parts, rule, reason = [], "source/unreadable", str(error)
             for part in parts:
                 yield Record(where, part, within)
             if not parts:
-                reason = f"the column {held.text!r} holds {reason}"
+                reason = f"the column {held.text!r} holds HTML: {reason}"
                 yield Record(where, RefusedRow(where, rule, reason, one.id), within)
 
 

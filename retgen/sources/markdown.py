@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 import tomllib
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from functools import cache
 from itertools import islice, pairwise, takewhile
 from typing import TYPE_CHECKING, Any
@@ -41,6 +41,7 @@ _KEY = re.compile(r"\s*(?:#.*\n\s*)*[\w\"'][\w\"' -]*\s*[:=]")  # what a header 
 _HEADER = 100_000  # characters of front matter at most
 _SHORT_FORMS = ("description", "summary", "subtitle", "abstract")
 _TITLE_WITHIN = 50_000  # characters
+_PROSE = 0.25  # letters of a block outside of links, at least
 _TITLES = 10  # lines that may be one, each of which is tried
 _MAYBE_TITLE = re.compile(r"^[ >]*(?:#(?:[ \t].*|$)|=+[ \t]*$)", re.M)
 _LINE = re.compile(r"\r\n?|\n")
@@ -130,13 +131,16 @@ def markdown_title(text: str) -> str:
     return ""
 
 
-def markdown_blocks(text: str, place: str) -> tuple[list[Block], list[Link]]:
-    """Blocks and links of a text, in order. `place`: from where links lead on.
+def markdown_blocks(
+    text: str, place: str, anchors: Mapping[str, str] | None = None
+) -> tuple[list[Block], list[Link]]:
+    """Blocks and links of a text, in order. `place`: from where links lead on. `anchors`: names of
+    headings by their letters and digits, where they have others than their words.
 
     Front matter that is left in it is boilerplate.
     """
     begin, _ = front_matter(text)
-    reading = _Reading(text, begin, place)
+    reading = _Reading(text, begin, place, anchors or {})
     blocks = reading.blocks()
     if begin:
         blocks.insert(0, Block("boilerplate", *trimmed(text, 0, begin)))
@@ -189,20 +193,22 @@ def _words(tokens: Sequence[Token]) -> str:
 
 
 def _is_prose(tokens: Sequence[Token]) -> bool:
-    """Whether there are words outside of links, images and tags."""
-    depth = 0
+    """Whether a good part of the letters is outside of links, images and tags."""
+    depth, linked, outside = 0, 0, 0
     for one in tokens:
         depth += one.nesting if one.type.startswith("link_") else 0
-        if not depth and one.type in ("text", "code_inline") and has_words(one.content):
-            return True
-    return False
+        if one.type in ("text", "code_inline"):
+            letters = sum(map(str.isalnum, one.content))
+            linked += letters if depth else 0
+            outside += 0 if depth else letters
+    return outside > _PROSE * (linked + outside)
 
 
 class _Reading:
     """A text while it is read. `links`: in order, also those in no block."""
 
-    def __init__(self, text: str, begin: int, place: str) -> None:
-        self.text, self.place = text, place
+    def __init__(self, text: str, begin: int, place: str, names: Mapping[str, str]) -> None:
+        self.text, self.place, self.names = text, place, names
         self.starts = [begin, *(one.end() for one in _LINE.finditer(text, begin)), len(text)]
         self.env: dict[str, Any] = {}
         self.tokens = _parser().parse(text[begin:], self.env)
@@ -271,6 +277,8 @@ class _Reading:
         level = min(level, 6)
         if named := _IDENTIFIER.search(self.text, start, stop):
             stop, anchor = named.start(), named["name"]
+        elif anchor := self.names.get("".join(filter(str.isalnum, words.casefold())), ""):
+            pass
         else:
             anchor = _NOT_IN_ANCHOR.sub("", words.lower()).replace(" ", "-")
             self.anchors[anchor] += 1

@@ -19,7 +19,7 @@ import xxhash
 
 from retgen.dataset_files import COMPRESSED, corpus_files, file_format
 from retgen.errors import DatasetError
-from retgen.sources import chapters, formats, texts
+from retgen.sources import chapters, convert, formats, texts
 from retgen.sources.records import (
     UNREAD,
     Block,
@@ -64,7 +64,7 @@ def folder(path: Path, reading: ReadOptions) -> Iterator[Record]:
     if not files:
         every = (*texts.TEXT_KINDS, *formats.TABLE_KINDS)
         raise DatasetError(f"{path}: holds no {', '.join(every[:-1])} or {every[-1]} file")
-    texts.import_readers(file_format(file) for file, _ in files)
+    convert.import_readers(file_format(file) for file, _ in files)
     stems = Counter(stem(name) for _, name in files)
     for file, name in files:
         called = stem(name) if stems[stem(name)] == 1 else name
@@ -298,7 +298,7 @@ def _read(path: Path | str, reading: ReadOptions) -> Iterator[Record]:
     if file_format(path) in formats.TABLE_KINDS:
         return formats.table(path, name, reading)
     if file_format(path) in texts.TEXT_KINDS:
-        texts.import_readers([file_format(path)])
+        convert.import_readers([file_format(path)])
         documents = texts.file_documents(path, name, stem(name), reading)
         return (Record(name, one) for one in documents)
     raise DatasetError(f"{path}: a source is {FORMATS}, not {path.suffix or 'a file like this'}")

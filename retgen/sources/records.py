@@ -5,67 +5,22 @@ from __future__ import annotations
 from typing import Any, Literal, NamedTuple
 
 UNREAD = "source/format"  # the rule of what a folder holds and is not read
-IDS = ("_id", "id")
-TEXTS = (
-    "text",
-    "body",
-    "content",
-    "contents",
-    "description",
-    "passage",
-    "document",
-    "abstract",
-    "caption",
-    "answer",
-    "article",
-    "story",
-    "summary",
-    "beschreibung",
-    "inhalt",
-    "nachricht",
-    "contenu",
-    "texte",
-    "corps",
-    "contenido",
-    "texto",
-    "descripción",
-    "contenuto",
-    "testo",
-    "descrizione",
-    "inhoud",
-    "tekst",
-    "treść",
-    "本文",
-    "内容",
-    "正文",
+IDS = ("_id", "id", "ticket", "slug", "url")
+TEXTS = tuple(
+    (
+        "text body content contents description passage document abstract caption answer article "
+        "story summary beschreibung inhalt nachricht contenu texte corps contenido texto "
+        "descripción contenuto testo descrizione inhoud tekst treść 本文 内容 正文"
+    ).split()
 )
 SHORT_FORMS = ("question", "subject", "summary", "headline", "description")
 _ROW = "row-"  # before the number of a row that has no id
 _PART = "#part-"  # between a document's id and the number of a part
-TITLES = (
-    "title",
-    "name",
-    "heading",
-    "headline",
-    "subject",
-    "question",
-    "titel",
-    "überschrift",
-    "betreff",
-    "bezeichnung",
-    "titre",
-    "objet",
-    "sujet",
-    "título",
-    "asunto",
-    "titolo",
-    "oggetto",
-    "onderwerp",
-    "tytuł",
-    "temat",
-    "件名",
-    "标题",
-    "標題",
+TITLES = tuple(
+    (
+        "title name heading headline subject question titel überschrift betreff bezeichnung titre "
+        "objet sujet título asunto titolo oggetto onderwerp tytuł temat 件名 标题 標題"
+    ).split()
 )
 BlockKind = Literal[
     "title", "heading", "paragraph", "item", "code", "table", "caption", "boilerplate"
@@ -111,8 +66,8 @@ class ShortForm(NamedTuple):
 class SourceDocument(NamedTuple):
     """One source document.
 
-    `text`: as it came, white space and all, behind its front matter; of HTML what a page shows, of
-    PDF and DOCX their text. `read_sources` puts it into normal form C. What follows it is
+    `text`: as it came, white space and all, behind its front matter; of other formats than text
+    their Markdown. `read_sources` puts it into normal form C. What follows it is
     structure, empty where that was not asked for.
     `blocks`: in order, without overlap. `place`: the file's path from the source's folder on, "" of
     rows of a table.

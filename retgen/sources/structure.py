@@ -5,10 +5,9 @@ from __future__ import annotations
 import posixpath
 import re
 from collections.abc import Iterable, Iterator, Sequence
-from typing import NamedTuple
 from urllib.parse import unquote, urlsplit
 
-from retgen.sources.records import Block, Link, ShortForm
+from retgen.sources.records import Block, Link, SourceDocument
 
 # sentences of licences as files carry them, in any white space
 _LICENCE = re.compile(
@@ -20,16 +19,6 @@ _LICENCE = re.compile(
 )
 _ADDRESS = re.compile(r"<?(?:https?|ftp)://\S+|<?[\w.+-]+@[\w-]+\.[\w.-]+>?")
 _LICENCE_LENGTH = 600  # characters in which such a sentence stands
-
-
-class ParsedFile(NamedTuple):
-    """A file as its reader found it; fields as of `SourceDocument`."""
-
-    title: str
-    text: str
-    blocks: Sequence[Block] = ()
-    links: Sequence[Link] = ()
-    short_forms: tuple[ShortForm, ...] = ()
 
 
 def is_boilerplate(text: str) -> bool:
@@ -102,16 +91,16 @@ def cut_place(text: str, blocks: Sequence[Block], longest: int) -> int:
     return line or text.rfind(" ", half, longest) + 1 or longest
 
 
-def part_of(parsed: ParsedFile, start: int, stop: int) -> ParsedFile:
-    """Characters [start, stop) with the blocks and links that lie in them."""
-    blocks = [
+def part_of(document: SourceDocument, start: int, stop: int) -> SourceDocument:
+    """Characters [start, stop) of a document with the blocks and links that lie in them."""
+    blocks = tuple(
         one._replace(start=max(one.start, start) - start, stop=min(one.stop, stop) - start)
-        for one in parsed.blocks
+        for one in document.blocks
         if one.start < stop and one.stop > start
-    ]
-    links = [
+    )
+    links = tuple(
         one._replace(start=one.start - start, stop=one.stop - start)
-        for one in parsed.links
+        for one in document.links
         if start <= one.start and one.stop <= stop
-    ]
-    return ParsedFile(parsed.title, parsed.text[start:stop], blocks, links)
+    )
+    return document._replace(text=document.text[start:stop], blocks=blocks, links=links)

@@ -1,14 +1,14 @@
-"""Files that are a document each: text, Markdown, pages, PDF, DOCX. Long ones are cut in parts."""
+"""Files that are a document each, and texts with their structure. Long ones are cut in parts."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Sequence
-from importlib import import_module
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 from retgen.dataset_files import file_format, open_file
 from retgen.errors import DatasetError
+from retgen.sources.convert import BYTES, CONVERTED, HTML, Converted, converted, import_readers
 from retgen.sources.encodings import UTF_8, declared_encoding, decoded, encoding_of
 from retgen.sources.markdown import (
     front_matter,
@@ -18,27 +18,15 @@ from retgen.sources.markdown import (
     markdown_blocks,
     markdown_title,
 )
-from retgen.sources.office import read_docx, read_pdf
-from retgen.sources.pages import read_page
-from retgen.sources.plain import is_asciidoc, plain_blocks
-from retgen.sources.records import (
-    Block,
-    Link,
-    ReadOptions,
-    RefusedRow,
-    SourceDocument,
-    part_id,
-)
-from retgen.sources.structure import ParsedFile, cut_place, part_of
+from retgen.sources.plain import plain_blocks
+from retgen.sources.records import ReadOptions, RefusedRow, SourceDocument, part_id
+from retgen.sources.structure import cut_place, part_of
 
-MARKDOWN, HTML = (".md", ".markdown"), (".html", ".htm")
-_OFFICE = {".pdf": read_pdf, ".docx": read_docx}
-_PLAIN = (".rst", ".adoc")
-TEXT_KINDS = (".txt", *MARKDOWN, *_PLAIN, *HTML, *_OFFICE)
+MARKDOWN = (".md", ".markdown")
+TEXT_KINDS = (".txt", *MARKDOWN, *CONVERTED)
 LARGEST = 200_000_000  # bytes of a file that is read as a whole
 
 _OVERSTRUCK = re.compile(".\x08")  # as formatters set bold and underlined letters: x, back, x
-
 # a row that is a page begins and ends with a tag, has an element of HTML, and no Markdown
 _TAGGED = re.compile(r"\s*\ufeff?<(?:!--|!doctype\b|[a-z]).*>\s*\Z", re.IGNORECASE | re.DOTALL)
 _ELEMENT = re.compile(
@@ -46,21 +34,6 @@ _ELEMENT = re.compile(
     re.IGNORECASE,
 )
 _MARKED = re.compile(r"^(?:#{1,6}\s|```)|\]\(", re.MULTILINE)
-
-_MODULES = {
-    **dict.fromkeys(HTML, ("lxml.html", "inscriptis")),
-    ".pdf": ("pypdfium2",),
-    ".docx": ("docx",),
-}
-
-
-def import_readers(kinds: Iterable[str]) -> None:
-    """Import what reads files of these kinds. Raises `ModuleNotFoundError` for what is missing,
-    before any file is read.
-    """
-    for kind in sorted({*kinds}):
-        for module in _MODULES.get(kind, ()):
-            import_module(module)
 
 
 def file_documents(
@@ -71,34 +44,31 @@ def file_documents(
     def refused(rule: str, reason: str) -> RefusedRow:
         return RefusedRow(where, f"source/{rule}", reason, called)
 
+    kind = file_format(path)
     try:
         with open_file(path) as file:
             content = file.read(LARGEST + 1)
         if len(content) > LARGEST:
             yield refused("long", f"the file has more than {LARGEST:,} bytes; cut it up")
             return
-        if (kind := file_format(path)) in _OFFICE:
-            parsed = _OFFICE[kind](content)
-        else:
-            parsed = _text(content, kind, where, reading)
+        text = "" if kind in BYTES else _decoded(content, kind, where, reading)
+        begin, header = front_matter(text)
+        body = content if kind in BYTES else text[begin:]
+        read = converted(body, kind) if kind in CONVERTED else Converted("", text[begin:])
     except OSError as error:
         yield refused("unreadable", f"cannot be read: {error.strerror}")
     except _NotText as error:
-        rule = "binary" if b"\0" in content else "encoding"
-        yield refused(rule, str(error))
+        yield refused("binary" if b"\0" in content else "encoding", str(error))
     except DatasetError as error:
         yield refused("unreadable", str(error).removeprefix(f"{path}: "))
-    except RecursionError:
-        yield refused("unreadable", "its elements are nested too deeply to be read")
     else:
-        if parsed.text.strip():
-            place = where if reading.structure else ""
-            short_forms = parsed.short_forms if reading.structure else ()
-            document = SourceDocument(called, parsed.title, parsed.text, (), (), short_forms, place)
-            if kind in HTML or kind in _OFFICE:
-                yield from pieces(document, parsed, reading)
-            else:
-                yield from text_parts(document, reading, kind in MARKDOWN, kind in _PLAIN)
+        title = read.title or (markdown_title(read.text) if kind != ".txt" else "")
+        document = SourceDocument(called, title or front_title(header), read.text)
+        if reading.structure:
+            short_forms = (*front_short_forms(header), *read.short_forms)
+            document = document._replace(short_forms=short_forms, place=where)
+        if read.text.strip():
+            yield from parts(document, reading, read.anchors)
         elif kind in HTML and content.strip():
             yield refused("empty", "the page shows no text, or sends its readers to another page")
         else:
@@ -109,7 +79,7 @@ class _NotText(DatasetError):
     """Bytes in no encoding."""
 
 
-def _text(content: bytes, kind: str, where: str, reading: ReadOptions) -> ParsedFile:
+def _decoded(content: bytes, kind: str, where: str, reading: ReadOptions) -> str:
     try:
         named = declared_encoding(content) if kind in HTML else None
         encoding = named or encoding_of(content)
@@ -119,84 +89,51 @@ def _text(content: bytes, kind: str, where: str, reading: ReadOptions) -> Parsed
     except UnicodeDecodeError as error:
         name = "UTF-8" if encoding == UTF_8 else encoding
         raise _NotText(f"the file is not {name}, as it begins: byte {error.start:,}") from error
-    text = _OVERSTRUCK.sub("", text)
     if encoding != UTF_8:
         reading.notes.encodings[where] = encoding
-    begin, header = front_matter(text)
-    text = text[begin:]
-    title, short_forms = front_title(header), front_short_forms(header)
-    if kind in HTML and text.strip():
-        page = read_page(text, where if reading.structure else "")
-        return page._replace(
-            title=page.title or title, short_forms=(*short_forms, *page.short_forms)
-        )
-    if kind in MARKDOWN:
-        title = markdown_title(text) or title
-    return ParsedFile(title, text, (), (), short_forms)
-
-
-def text_parts(
-    document: SourceDocument, reading: ReadOptions, is_markdown: bool, is_plain: bool = False
-) -> Iterator[SourceDocument]:
-    """A document with its structure where that is wanted, in parts where it is too long. Markdown
-    that is not named so is recognized, except where it `is_plain`.
-    """
-    text, number = document.text, 1
-
-    def structure(part: str) -> tuple[Sequence[Block], Sequence[Link]]:
-        if is_markdown or not (is_plain or is_asciidoc(part) or not looks_like_markdown(part)):
-            return markdown_blocks(part, document.place)
-        return plain_blocks(part), ()
-
-    while reading.longest is not None and len(text) > reading.longest:
-        window = text[: reading.longest]
-        parsed = ParsedFile("", window, *structure(window))
-        parsed = part_of(parsed, 0, cut_place(window, parsed.blocks, reading.longest))
-        if not reading.structure:
-            parsed = parsed._replace(blocks=(), links=())
-        yield _part(document, parsed, number)
-        text, number = text[len(parsed.text) :], number + 1
-    if text.strip():
-        parsed = ParsedFile("", text, *(structure(text) if reading.structure else ()))
-        yield _part(document, parsed, number)
+    return _OVERSTRUCK.sub("", text)
 
 
 def row_parts(document: SourceDocument, reading: ReadOptions) -> Iterator[SourceDocument]:
-    """As `text_parts`, of a table's row, which may hold HTML; none where that shows no text."""
-    if not _is_page(document.text):
-        yield from text_parts(document, reading, is_markdown=False)
-        return
-    import_readers((".html",))
-    page = read_page(document.text, document.place)
-    document = document._replace(title=document.title or page.title)
-    yield from pieces(document, page, reading)
+    """As `parts`, of a table's row, which may hold HTML; none where that shows no text."""
+    text = document.text
+    anchors: Mapping[str, str] = {}
+    if _TAGGED.match(text) and _ELEMENT.search(text) and not _MARKED.search(text):
+        import_readers((".html",))
+        page = converted(text, ".html")
+        document = document._replace(title=document.title or page.title, text=page.text)
+        anchors = page.anchors
+    yield from parts(document, reading, anchors)
 
 
-def _is_page(text: str) -> bool:
-    return bool(_TAGGED.match(text) and _ELEMENT.search(text)) and not _MARKED.search(text)
-
-
-def pieces(
-    document: SourceDocument, parsed: ParsedFile, reading: ReadOptions
+def parts(
+    document: SourceDocument, reading: ReadOptions, anchors: Mapping[str, str] | None = None
 ) -> Iterator[SourceDocument]:
-    """As `text_parts`, of what was read together with its structure."""
-    number = 1
-    if not reading.structure and (reading.longest is None or len(parsed.text) <= reading.longest):
-        parsed = parsed._replace(blocks=(), links=())
-    while reading.longest is not None and len(parsed.text) > reading.longest:
-        at = cut_place(parsed.text, parsed.blocks, reading.longest)
-        yield _part(document, part_of(parsed, 0, at), number)
-        parsed, number = part_of(parsed, at, len(parsed.text)), number + 1
-    if parsed.text.strip():
-        yield _part(document, parsed, number)
+    """A document with its structure where that is wanted, in parts where it is too long. `anchors`:
+    as of `Converted`.
+    """
+    text, number = document.text, 1
+    while reading.longest is not None and len(text) > reading.longest:
+        window = _structured(document._replace(text=text[: reading.longest]), anchors)
+        part = part_of(window, 0, cut_place(window.text, window.blocks, reading.longest))
+        if not reading.structure:
+            part = part._replace(blocks=(), links=())
+        yield _part(part, number)
+        text, number = text[len(part.text) :], number + 1
+    if text.strip():
+        rest = document._replace(text=text)
+        yield _part(_structured(rest, anchors) if reading.structure else rest, number)
 
 
-def _part(document: SourceDocument, parsed: ParsedFile, number: int) -> SourceDocument:
+def _structured(document: SourceDocument, anchors: Mapping[str, str] | None) -> SourceDocument:
+    """A document with blocks and links: of Markdown where its text looks like that."""
+    if not looks_like_markdown(document.text):
+        return document._replace(blocks=tuple(plain_blocks(document.text)))
+    blocks, links = markdown_blocks(document.text, document.place, anchors)
+    return document._replace(blocks=tuple(blocks), links=tuple(links))
+
+
+def _part(document: SourceDocument, number: int) -> SourceDocument:
     """The document's part with a number from 1; of the first, its short forms."""
-    return document._replace(
-        id=part_id(document.id, number),
-        text=parsed.text,
-        blocks=tuple(parsed.blocks),
-        links=tuple(parsed.links),
-        short_forms=document.short_forms if number == 1 else (),
-    )
+    short_forms = document.short_forms if number == 1 else ()
+    return document._replace(id=part_id(document.id, number), short_forms=short_forms)

@@ -18,7 +18,7 @@ from retgen.studies import Study
 if TYPE_CHECKING:
     from retgen.evaluation.scoring.result import Evaluation
     from retgen.evaluation.training.result import Training
-
+    from retgen.evaluation.training.scored_set import ScoredSet
 
 _PANELS = 3
 
@@ -37,6 +37,34 @@ class Trainings:
     command: str
     failures: dict[str, str]
 
+    @property
+    def first(self) -> Training:
+        """The first training; every one has the same model and scored sets."""
+        return next(iter(self.trained.values()))
+
+    @property
+    def swept(self) -> bool:
+        """Whether there are several dimensions."""
+        return len({dim for _, dim in self.trained}) > 1
+
+    def before(self, scored: ScoredSet) -> dict[str, float]:
+        """The scores without training."""
+        return scored.scores(self.first.trained, "before")
+
+    def after(self, at: int, measure: str) -> dict[tuple[str, int | None], dict[str, float]]:
+        """Scores of each training on the set at a place: the best training set first, its
+        dimensions together, the largest of them first.
+        """
+        scores = {
+            key: one.scored_sets[at].scores(one.trained, "after")
+            for key, one in self.trained.items()
+        }
+        best: dict[str, float] = {}
+        for (on, _), of in scores.items():
+            best[on] = max(best.get(on, 0.0), of[measure])
+        order = sorted(scores, key=lambda key: (-best[key[0]], key[0], -(key[1] or 0)))
+        return {key: scores[key] for key in order}
+
     def to_json(self) -> dict[str, Any]:
         """What `gen eval STUDY --json` prints."""
         return {
@@ -49,19 +77,15 @@ class Trainings:
 
 
 def _scores(result: Trainings, at: int = 0) -> Panel:
-    """A row a training, the best training set first; below what was not trained, the best
-    reachable, the baselines. `at`: the place of the scored set, what stands `beside` is of the
-    first.
+    """A row a training, below what was not trained, the best reachable, the baselines. `at`: the
+    place of the scored set; what stands `beside` is of the first.
     """
-    first = next(iter(result.trained.values()))
-    scored = first.scored_sets[at]
+    scored = result.first.scored_sets[at]
     names, measure = scored.measures.names, scored.primary
-    after = _after(result, at)
-    systems = [(on, str(dim or ""), after[on, dim]) for on, dim in _in_order(result, measure, at)]
-    systems.append((f"{first.model}, not trained", "", scored.scores(first.trained, "before")))
+    systems = [(on, str(dim or ""), of) for (on, dim), of in result.after(at, measure).items()]
+    systems.append((f"{result.first.model}, not trained", "", result.before(scored)))
     beside = result.beside.datasets[0].scores if result.beside and not at else []
-    for score in in_order(beside, measure):
-        systems.append((score.model, str(score.dim or ""), score.metrics))
+    systems += [(s.model, str(s.dim or ""), s.metrics) for s in in_order(beside, measure)]
     rows = [
         Measurement(on, name, {"dim": dim}, of[name]) for on, dim, of in systems for name in names
     ]
@@ -77,117 +101,75 @@ def _scores(result: Trainings, at: int = 0) -> Panel:
     )
 
 
-def _after(result: Trainings, at: int = 0) -> dict[tuple[str, int | None], dict[str, float]]:
-    return {
-        key: one.scored_sets[at].scores(one.trained, "after") for key, one in result.trained.items()
-    }
-
-
-def _in_order(result: Trainings, measure: str, at: int = 0) -> list[tuple[str, int | None]]:
-    """The best training set first, its dimensions together, the largest of them first."""
-    best: dict[str, float] = {}
-    for (on, _), scores in _after(result, at).items():
-        best[on] = max(best.get(on, 0.0), scores[measure])
-    return sorted(result.trained, key=lambda key: (-best[key[0]], key[0], -(key[1] or 0)))
-
-
 def summary_sentences(result: Trainings) -> list[str]:
     """The summary of the page: each training set at its best dimension, against what else is."""
-    first = next(iter(result.trained.values()))
-    scored = first.scored_sets[0]
+    scored = result.first.scored_sets[0]
     measure = scored.primary
-    after = _after(result)
-    sets = list(dict.fromkeys(on for on, _ in _in_order(result, measure)))
-    lines = []
-    for on in sets:
-        dim = max((d for o, d in after if o == on), key=lambda d: after[on, d][measure])
-        lines.append(f"{after[on, dim][measure]:.4f} on {on}" + f" ({dim} dimensions)" * bool(dim))
-    before = scored.scores(first.trained, "before")[measure]
-    top = max(scores[measure] for scores in after.values())
+    after = result.after(0, measure)
+    best: dict[str, tuple[float, int | None]] = {}
+    for (on, dim), of in after.items():
+        if on not in best or of[measure] > best[on][0]:
+            best[on] = of[measure], dim
+    lines = (
+        f"{value:.4f} on {on}" + f" ({dim} dimensions)" * bool(dim)
+        for on, (value, dim) in best.items()
+    )
+    top = max(value for value, _ in best.values())
     text = [
-        f"{measure} of {first.model} after training{', at the best dimension' * _swept(result)}: "
-        f"{', '.join(lines)}; "
-        f"{before:.4f} without training.",
+        f"{measure} of {result.first.model} after training"
+        f"{', at the best dimension' * result.swept}: {', '.join(lines)}; "
+        f"{result.before(scored)[measure]:.4f} without training.",
         f"The best of them is {against(scored.baselines, scored.ceiling, measure, top)}.",
     ]
-    for on in sets:
-        one = next(one for (o, _), one in result.trained.items() if o == on)
-        if one.shared:
-            text.append(
-                f"Trained on {on}, a model has seen pairs of the test set: its scores measure "
-                "memory, not retrieval."
-            )
+    text += [
+        f"Trained on {on}, a model has seen pairs of the test set: its scores measure memory, not "
+        "retrieval."
+        for on in best
+        if any(one.shared for (o, _), one in result.trained.items() if o == on)
+    ]
     if result.failures:
         text.append(f"Not scored: {', '.join(result.failures)}.")
     return text
 
 
-def _swept(result: Trainings) -> bool:
-    """Whether there are several dimensions."""
-    return len({dim for _, dim in result.trained}) > 1
-
-
-def terminal_text(result: Trainings) -> str:
-    """For a terminal."""
-    return page_of(result).terminal(result.folder / "study.html")
-
-
-def write_page(result: Trainings) -> None:
-    """figures/, study.md and study.html."""
-    page_of(result).write(result.folder, "study")
-
-
 def page_of(result: Trainings) -> Page:
     """All that is shown."""
-    first = next(iter(result.trained.values()))
-    collection = first.scored_sets[0].collection
-    notes = [
-        f"trained on {on}: {note}"
-        for on in dict.fromkeys(on for on, _ in result.trained)
-        for note in next(one for (o, _), one in result.trained.items() if o == on).notes()[:1]
-    ]
-    projected = " with a projection to each dimension," * _swept(result)
-    pictures = [_picture(result, name) for name in first.scored_sets[0].measures.names[:_PANELS]]
+    first, *others = result.first.scored_sets
+    of_set = {on: one for (on, _), one in reversed(result.trained.items())}  # the first of each
+    notes = [f"trained on {on}: {n}" for on in reversed(of_set) for n in of_set[on].notes()[:1]]
+    projected = " with a projection to each dimension," * result.swept
+    pictures = [_picture(result, name) for name in first.measures.names[:_PANELS]]
     sections = [
         Section(
             "Scores by what was trained on",
             [
-                f"{first.model}{projected} fine-tuned and scored on "
-                f"{collection.name}: {collection.documents:,} documents, "
-                f"{len(collection.queries):,} queries."
+                f"{result.first.model}{projected} fine-tuned and scored on "
+                f"{first.collection.name}: {first.collection.documents:,} documents, "
+                f"{len(first.collection.queries):,} queries."
             ],
             [_scores(result)],
-            pictures if _swept(result) else [],
+            pictures if result.swept else [],
             notes,
         ),
         *(
             Section(f"The same on {scored.collection.name}", tables=[_scores(result, at)])
-            for at, scored in enumerate(first.scored_sets[1:], start=1)
+            for at, scored in enumerate(others, start=1)
         ),
     ]
-    return Page(
-        result.study.study,
-        "retgen study",
-        result.about,
-        summary_sentences(result),
-        sections,
-        result.command,
-    )
+    summary = summary_sentences(result)
+    return Page(result.study.study, "retgen study", result.about, summary, sections, result.command)
 
 
 def _picture(result: Trainings, measure: str) -> Lines:
-    first = next(iter(result.trained.values()))
-    scored = first.scored_sets[0]
+    """A curve a training set over the dimensions, a level for what was not trained."""
+    scored, after = result.first.scored_sets[0], result.after(0, measure)
     curves = []
     for on in dict.fromkeys(on for on, _ in result.trained):
-        of = {d or 0: one for (o, d), one in result.trained.items() if o == on}
-        values = [one.scored_sets[0].scores(one.trained, "after")[measure] for one in of.values()]
-        curves.append(Line(f"trained on {on}", [*map(float, of)], values))
-    levels = [Level(f"{first.model}, not trained", scored.scores(first.trained, "before")[measure])]
+        of = sorted((dim or 0, values[measure]) for (o, dim), values in after.items() if o == on)
+        curves.append(Line(f"trained on {on}", [float(x) for x, _ in of], [y for _, y in of]))
+    levels = [Level(f"{result.first.model}, not trained", result.before(scored)[measure])]
     if result.beside:
-        levels += [
-            Level(score.label, score.metrics[measure]) for score in result.beside.datasets[0].scores
-        ]
+        levels += [Level(s.label, s.metrics[measure]) for s in result.beside.datasets[0].scores]
     return Lines(
         file=measure.replace("@", "-at-"),
         title=f"{measure} by dimension and training set",

@@ -110,7 +110,7 @@ def run_study(
             progress=progress,
         )
     from retgen.evaluation.training.train import train
-    from retgen.studies.page import Trainings, write_page
+    from retgen.studies.page import Trainings, page_of
 
     trained = {}
     each: list[int | None] = [*sorted(set(dims or spec.dims))] or [None]
@@ -135,7 +135,7 @@ def run_study(
         study, folder, trained, beside, about, command, dict(beside.failures) if beside else {}
     )
     write_file(folder / "study.json", dump_json(result.to_json()))
-    write_page(result)
+    page_of(result).write(folder, "study")
     return result
 
 

@@ -6,7 +6,6 @@ What agents said is taken from `sources/`; where all of them are offline, they a
 from __future__ import annotations
 
 import io
-import math
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 from itertools import chain, zip_longest
@@ -16,22 +15,23 @@ from typing import Any
 import orjson
 
 from retgen.agents.report import CallReport, Rejection, Rejections, rejection_line
-from retgen.errors import EndpointFailed, RetgenError
+from retgen.data import read_manifest
+from retgen.errors import DatasetError, EndpointFailed, RetgenError
 from retgen.generate import BLOCK, generate_with_agents, lines_by_table, lines_of, table_files
 from retgen.generators.records import Records
-from retgen.manifest import FORMAT_VERSION, figures_of_tables, manifest_of, recipe_files
+from retgen.manifest import FORMAT_VERSION, manifest_of, recipe_files
+from retgen.messages import differences
 from retgen.progress import Progress
 from retgen.recipe import SOURCES, Recipe
 from retgen.validators.rule import Finding, Severity
 from retgen.validators.validation import Validation
 from retgen.version import __version__
 from retgen.work import Engine
-from retgen.write import FileInfo, dump_json, file_info
+from retgen.write import dump_json, file_info
 
 DAMAGED = (OSError, ValueError, KeyError, TypeError, AttributeError, IndexError)
 UNFIT = "recipe.yaml, inputs/ and sources/ do not fit together, so one of them is not the run's"
 _FOLDERS = ("dataset", "training", "tables", SOURCES, "inputs")
-_LONG = 100  # characters of a value in a message
 _IDS = ("_id", "query-id", "corpus-id", "id", "ladder")
 
 
@@ -40,20 +40,16 @@ def check_files(run: Path, recipe: Recipe) -> tuple[dict[str, Any] | None, list[
 
     Findings of other rules than `manifest` are of what the proof reads beside the tables.
     """
-    path = run / "manifest.json"
     try:
-        manifest: dict[str, Any] = orjson.loads(path.read_bytes())
-        for info in manifest["files"].values():
-            FileInfo(**info)
-        stated_lists, version = dict(manifest["word_lists"]), manifest["versions"]["retgen"]
-    except FileNotFoundError:
+        manifest = read_manifest(run)
+    except DatasetError as error:
+        return None, [Finding("manifest", "error", ["manifest.json"], str(error))]
+    if manifest is None:
         message = (
             f"{run} is unfinished: it has no manifest.json, which is written last. The run was "
             f"stopped, or did not pass its checks; `gen run {run}/recipe.yaml --out {run}` ends it"
         )
         return None, [Finding("manifest", "error", [], message)]
-    except DAMAGED:
-        return None, [Finding("manifest", "error", ["manifest.json"], f"{path} is not a manifest")]
     try:
         lists = recipe.family.word_lists(recipe.job)
     except (OSError, RetgenError):  # its sources are gone or damaged, which their hashes tell
@@ -64,9 +60,10 @@ def check_files(run: Path, recipe: Recipe) -> tuple[dict[str, Any] | None, list[
             "error",
             [],
             f"the list of {name} has changed since this data set was made (with retgen "
-            f"{version}), so its proof cannot be repeated here: install that version",
+            f"{manifest['versions']['retgen']}), so its proof cannot be repeated here: install "
+            "that version",
         )
-        for name in _changed_lists(stated_lists, lists)
+        for name in _changed_lists(manifest["word_lists"], lists)
     ]
     return manifest, [*_changed_files(run, manifest["files"]), *changed]
 
@@ -89,7 +86,7 @@ def check_finished(
     if "word-lists" in rules:
         return []
     if other := _of_another_version(manifest):
-        return [other, *_figures(manifest, recipe, result)]
+        return [other]
     again: list[Finding] = []
     sources = _present(run, SOURCES)
     rejected = None if recipe.needs_sources else Rejections()
@@ -108,8 +105,7 @@ def check_finished(
         records = recipe.records()
         if lists := _changed_lists(manifest["word_lists"], records.word_lists):
             why = f"the list of {' and '.join(lists)} has changed since"
-            other = _not_again(f"{why}, and with it the rows it gives", "warning")
-            return [other, *_figures(manifest, recipe, result)]
+            return [_not_again(f"{why}, and with it the rows it gives", "warning")]
         again += _compare_tables(run, recipe, records, engine, progress)
     except (RetgenError, *DAMAGED) as error:
         return [*again, _not_again(f"{UNFIT}: {error!r}", "error")]
@@ -131,7 +127,7 @@ def check_finished(
         if name not in names:
             what = "is in the manifest, but the recipe makes no such file"
         again.append(_of_file(name, what))
-    if not any(one.severity == "error" for one in again):
+    if result.ok and not any(one.severity == "error" for one in again):
         again += _figures(manifest, recipe, result, records)
     return again
 
@@ -288,46 +284,6 @@ def _repeat_agents(
     return findings, report.rejected, names
 
 
-# --- values -------------------------------------------------------------------------------------
-
-
-def differences(stated: Any, right: Any, key: str = "") -> Iterator[tuple[str, str]]:
-    """Where `stated` is not `right`. Floats may differ in their last bits, as machines do.
-
-    Each: (key, dotted and with places in lists: "example.rows[3][1]", the rest of a sentence).
-    """
-    if isinstance(stated, dict) and isinstance(right, dict):
-        for name in dict.fromkeys([*right, *stated]):
-            inner = f"{key}.{name}" if key else str(name)
-            if name not in stated:
-                yield inner, f"is missing; must be {quote(right[name])}"
-            elif name not in right:
-                yield inner, f"is {quote(stated[name])}; must not be there"
-            else:
-                yield from differences(stated[name], right[name], inner)
-    elif isinstance(stated, list) and isinstance(right, list) and len(stated) == len(right):
-        for place, both in enumerate(zip(stated, right, strict=True)):
-            yield from differences(*both, f"{key}[{place}]")
-    elif not _same(stated, right):
-        yield key or "value", f"is {quote(stated, right)}, must be {quote(right, stated)}"
-
-
-def _same(stated: Any, right: Any) -> bool:
-    if isinstance(right, float) and type(stated) in (int, float):
-        return math.isclose(stated, right, rel_tol=1e-9, abs_tol=1e-12)
-    return type(stated) is type(right) and bool(stated == right)
-
-
-def quote(value: Any, other: Any = None) -> str:
-    """A value as JSON; of a long one the part in which it differs from `other`."""
-    text, second = (orjson.dumps(one, default=str).decode() for one in (value, other))
-    pairs = enumerate(zip(text, second, strict=False))
-    at = next((place for place, (a, b) in pairs if a != b), 0) if len(text) > _LONG else 0
-    start = max(0, at - _LONG // 3)
-    text = ("..." if start else "") + text[start:]
-    return text if len(text) <= _LONG else f"{text[: _LONG - 3]}..."
-
-
 # --- figures ------------------------------------------------------------------------------------
 
 # what neither recipe nor tables tell: the files, the circumstances of the run, and its costs
@@ -338,31 +294,12 @@ def _figures(
     manifest: Mapping[str, Any],
     recipe: Recipe,
     result: Validation,
-    records: Records | None = None,
+    records: Records,
 ) -> Iterator[Finding]:
-    """Figures of the manifest that recipe and tables do not give.
-
-    `records`: None where other rows may have been made; then only what any version of retgen says
-    of the same tables is compared.
-    """
-    if not result.ok:
-        return
-    if records is None:
-        right = figures_of_tables(recipe, result)
-        stated = _only(manifest, right)
-    else:
-        costs = CallReport().costs()
-        right = orjson.loads(dump_json(manifest_of(recipe, result, records, {}, {}, costs)))
-        of_run = {*_OF_RUN, *costs}
-        stated, right = (
-            {key: one[key] for key in one if key not in of_run} for one in (manifest, right)
-        )
+    """Figures of the manifest that recipe and tables do not give."""
+    costs = CallReport().costs()
+    right = orjson.loads(dump_json(manifest_of(recipe, result, records, {}, {}, costs)))
+    of_run = {*_OF_RUN, *costs}
+    stated, right = ({k: one[k] for k in one if k not in of_run} for one in (manifest, right))
     for key, what in differences(stated, right):
         yield Finding("manifest", "error", [f"manifest.json:{key}"], f"manifest.json: {key} {what}")
-
-
-def _only(stated: Any, right: Any) -> Any:
-    """What `stated` says under the keys of `right`; a key that it lacks is as it is there."""
-    if not isinstance(stated, Mapping) or not isinstance(right, Mapping):
-        return stated
-    return {key: _only(stated.get(key, value), value) for key, value in right.items()}

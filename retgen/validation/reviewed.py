@@ -14,11 +14,11 @@ import orjson
 
 from retgen.data import Dataset, open_dataset
 from retgen.generate import write_dataset
+from retgen.messages import quote
 from retgen.progress import Progress
 from retgen.recipe import SOURCES, Recipe, written_out
 from retgen.reviewed.apply import RULE, ReviewedRecords
 from retgen.reviewed.decisions import digest, read_decisions
-from retgen.validation.finished import quote
 from retgen.validators.rule import Finding
 from retgen.validators.validation import Validation
 from retgen.work import Local
@@ -66,14 +66,12 @@ def combine(
     ]
     result.findings = [*of_proof, *_not_looked_at(recipe, earlier), *of_tables]
     split = result.splits[0]
-    human, edited = made.evidence(split)
-    rest = result.statistics["qrels"] - human - edited
+    human = len(made.human.get(split, {}))
+    rest = result.statistics["qrels"] - human
     kind = recipe.family.evidence(recipe.job)
-    result.human, result.edited, result.reviewed = human, edited, True
+    result.human, result.reviewed = human if result.ok else 0, True
     result.proven = rest if kind == "structural" and result.ok else 0
     result.judged = rest if kind == "judged" and result.ok else 0
-    if not result.ok:
-        result.human = result.edited = 0
     if made.against:
         result.findings.append(_against(made, kind == "structural"))
 

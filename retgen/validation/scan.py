@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import gc
-import time
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -23,7 +22,7 @@ from retgen.validators.notes import extra, texts_by_column
 from retgen.validators.rule import Batch, CorpusRule, Judgements, RuleContext, RuleState
 from retgen.validators.rules import corpus_rules
 from retgen.validators.validation import Samples
-from retgen.work import Engine, Local
+from retgen.work import Engine
 from retgen.work.local import keep_freed_memory
 
 _BATCH = 4096  # documents
@@ -31,7 +30,6 @@ _AT_MOST = 2000  # queries that rules see where one of them reads all itself
 _EACH = 100  # qrels of each, at most
 # bytes of corpus that a process scans at a time: a sixteenth
 LEAST, MOST = 1 << 20, 64 << 20
-BRIEF = 1.0  # seconds of work that one process does as a single part, so that nothing is merged
 
 
 def load_judgements(dataset: Dataset, split: str | None, recipe: Recipe | None) -> Judgements:
@@ -123,11 +121,6 @@ def scan(scanner: Scanner, engine: Engine, progress: Progress) -> tuple[int, lis
     for rule in rules:
         rule.about(scanner.dataset)
     parts = _parts(corpus)
-    seconds = _seconds(scanner, parts) if len(parts) > 1 else 0.0
-    if len(parts) == 1 or not engine.pays(seconds):
-        engine = Local(1)
-        if seconds < BRIEF:
-            parts = [[*chain.from_iterable(parts)]]
     tasks = {str(number): part for number, part in enumerate(parts)}
     states: list[RuleState] = []
     problems: list[Problem] = []
@@ -167,13 +160,6 @@ def _parts(corpus: TableFiles) -> list[list[Chunk]]:
         parts[-1].append(chunk)
         filled += most if corpus.format == "parquet" else chunk.stop - chunk.start
     return parts
-
-
-def _seconds(scanner: Scanner, parts: Sequence[Sequence[Chunk]]) -> float:
-    """What scanning all parts takes in one process, by the first chunk."""
-    began = time.perf_counter()
-    _scan_chunks(scanner, parts[0][:1])
-    return (time.perf_counter() - began) * sum(map(len, parts))
 
 
 def _scan_part(scanner: Scanner, chunks: Sequence[Chunk]) -> bytes:

@@ -92,7 +92,7 @@ def validate(
             result.findings += overlap(dataset, other, name, str(scratch))
         result.findings = apply_severities(result.findings, settings)
         if not result.ok:  # something is wrong, so nothing is called proven
-            result.proven = result.judged = result.human = result.edited = 0
+            result.proven = result.judged = result.human = 0
         result.switched_off, result.severities = dict(settings.off), dict(settings.severity)
         return result
 

@@ -11,7 +11,6 @@ Task = TypeVar("Task")
 
 Work = Callable[[Context, Task], bytes]
 
-START = 3.0  # seconds of work worth a process, which imports this package and prepares first
 RETRIES = 3  # of a task whose process or machine is lost
 
 
@@ -43,7 +42,3 @@ class Engine(ABC):
     def ahead(self) -> int:
         """Tasks begun at most, from the first on that has not ended."""
         return 2 * self.workers + 2
-
-    def pays(self, seconds: float) -> bool:
-        """Whether work that takes one process so long is worth starting workers for."""
-        return self.workers > 1 and seconds > START

@@ -9,11 +9,12 @@ import signal
 import sys
 import tempfile
 import threading
+import time
 from collections import deque
-from collections.abc import Callable, Generator, Iterable, Iterator
+from collections.abc import Generator, Iterable, Iterator
 from concurrent.futures import ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
-from itertools import chain, islice
+from itertools import islice
 from multiprocessing.connection import Connection, wait
 from pathlib import Path
 from typing import Any
@@ -23,13 +24,12 @@ from retgen.work.engine import RETRIES, Context, Engine, Task, Work
 
 SPAWN = multiprocessing.get_context("spawn")  # a fork would copy the locks of other threads
 _PR_SET_PDEATHSIG = 1  # linux/prctl.h
+START = 2.0  # seconds that a worker takes until it can begin: it imports this package and prepares
 
 
 @contextlib.contextmanager
-def process_pool(
-    workers: int, initializer: Callable[..., None] | None = None, initargs: tuple[Any, ...] = ()
-) -> Iterator[ProcessPoolExecutor]:
-    """A pool of spawned processes.
+def process_pool(workers: int, *shared: Any) -> Iterator[ProcessPoolExecutor]:
+    """A pool of spawned processes, each of which holds `shared` in `_shared`.
 
     None of them outlives this process: each watches a pipe whose other end only this process
     holds. An error in the block closes it too, so that nobody waits for work that is of no use.
@@ -40,7 +40,7 @@ def process_pool(
         workers,
         mp_context=SPAWN,
         initializer=_start,
-        initargs=(watched, os.getpid(), initializer, initargs),
+        initargs=(watched, os.getpid(), shared),
     )
     try:
         with pool:
@@ -75,7 +75,11 @@ def _start_workers(pool: ProcessPoolExecutor, workers: int) -> None:
 
 
 class Local(Engine):
-    """Processes of this machine. One worker is this process itself."""
+    """Processes of this machine.
+
+    This process does the first `START` seconds of computing itself, and all as the only worker:
+    what is done by then is not worth starting others for.
+    """
 
     def __init__(self, workers: int) -> None:
         self.workers = workers
@@ -83,20 +87,25 @@ class Local(Engine):
     def map(
         self, work: Work[Context, Task], context: Context, tasks: Iterable[tuple[str, Task]]
     ) -> Generator[tuple[str, bytes]]:
-        left = iter(tasks)
-        begun = deque(islice(left, self.ahead if self.workers > 1 else 1))
-        if len(begun) <= 1:  # alone, or a single task
-            for name, task in chain(begun, left):
-                yield name, work(context, task)
-            return
+        left, spent = iter(tasks), 0.0
+        for name, task in left:
+            began = time.process_time()
+            result = work(context, task)
+            spent += time.process_time() - began
+            yield name, result
+            if self.workers > 1 and spent > START:
+                yield from self._map_in_pool(work, context, left)
+
+    def _map_in_pool(
+        self, work: Work[Context, Task], context: Context, left: Iterator[tuple[str, Task]]
+    ) -> Generator[tuple[str, bytes]]:
+        begun = deque(islice(left, self.ahead))
         lost = 0
         while begun:
             try:
                 with (
                     tempfile.TemporaryDirectory(prefix="retgen-") as folder,
-                    process_pool(
-                        min(self.workers, len(begun)), _set_work, (work, context, folder)
-                    ) as pool,
+                    process_pool(min(self.workers, len(begun)), work, context, folder) as pool,
                 ):
                     results = deque(pool.submit(_do, task) for _, task in begun)
                     while begun:
@@ -112,12 +121,7 @@ class Local(Engine):
                     raise
 
 
-_work: tuple[Work[Any, Any], Any, str]  # in a process of the pool; a folder for results
-
-
-def _set_work(work: Work[Context, Task], context: Context, folder: str) -> None:
-    global _work
-    _work = work, context, folder
+_shared: tuple[Any, ...]  # in a process of the pool: work, its context, a folder for results
 
 
 def _do(task: Any) -> str:
@@ -126,8 +130,8 @@ def _do(task: Any) -> str:
     A pipe takes less than 4,096 bytes at once (PIPE_BUF): a worker that is killed with half a
     result in one would have all others wait for the rest.
     """
-    work, context, folder = _work
-    handle, path = tempfile.mkstemp(dir=folder)
+    work, context, folder = _shared
+    handle, path = tempfile.mkstemp(dir=str(folder))
     with open(handle, "wb") as file:
         file.write(work(context, task))
     return path
@@ -139,10 +143,10 @@ def _received(path: str) -> bytes:
     return result
 
 
-def _start(
-    watched: Connection, parent: int, initializer: Callable[..., None] | None, initargs: Any
-) -> None:
+def _start(watched: Connection, parent: int, shared: tuple[Any, ...]) -> None:
     """First thing in a worker: see to it that it ends with its parent."""
+    global _shared
+    _shared = shared
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C reaches the whole group: one answers
     if hasattr(signal, "pthread_sigmask"):
         signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGINT})
@@ -154,8 +158,6 @@ def _start(
         ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
         if os.getppid() != parent:  # it was gone before that was asked for
             os._exit(1)
-    if initializer is not None:
-        initializer(*initargs)
 
 
 def _end_with(watched: Connection) -> None:

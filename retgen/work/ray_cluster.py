@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import io
 import os
 import pickle
 import socket
@@ -10,7 +9,6 @@ import uuid
 from collections import deque
 from collections.abc import Generator, Iterable
 from itertools import islice
-from pathlib import Path
 from typing import Any
 
 from retgen.errors import DatasetError, DatasetMissing, EndpointFailed, UsageError, WorkerLost
@@ -68,14 +66,11 @@ class RayCluster(Engine):
     def __str__(self) -> str:
         return f"{self.workers} workers of a Ray cluster"
 
-    def pays(self, seconds: float) -> bool:
-        return True
-
     def map(
         self, work: Work[Context, Task], context: Context, tasks: Iterable[tuple[str, Task]]
     ) -> Generator[tuple[str, bytes]]:
         ray = self._ray
-        shared = uuid.uuid4().hex, ray.put(_dump((work, context)))
+        shared = uuid.uuid4().hex, ray.put((work, context))
         gpus = int(self._gpu and "GPU" in ray.cluster_resources())
         begin = ray.remote(num_cpus=1, num_gpus=gpus, max_retries=RETRIES)(_do)
         left = iter(tasks)
@@ -83,7 +78,8 @@ class RayCluster(Engine):
         try:
             while True:
                 for name, task in islice(left, max(0, self.ahead - len(under_way))):
-                    under_way.append((name, begin.remote(__version__, [shared], _dump(task))))
+                    data = pickle.dumps(task, protocol=5)
+                    under_way.append((name, begin.remote(__version__, [shared], data)))
                 if not under_way:
                     return
                 name, first = under_way[0]
@@ -113,8 +109,7 @@ class RayCluster(Engine):
             if isinstance(error.cause, FileNotFoundError | DatasetMissing):
                 raise DatasetError(
                     f"a node of the cluster finds no file of the run: {error.cause}. All nodes "
-                    "need a disk that all of them see; where they see it at different places, set "
-                    f"{SHARED} on each, and where this command runs"
+                    "need a disk that all of them see at the same place"
                 ) from error
             raise error.cause from error
         except errors.RayError as error:
@@ -139,36 +134,6 @@ def _check_answers(address: str) -> None:
 
 
 _LOOK, _PATIENCE = 10, 120  # seconds between two looks, and without a node that works
-SHARED = "RETGEN_SHARED"  # where a machine sees the disk that all of them see
-
-
-class _Pickler(pickle.Pickler):
-    """Paths below the shared disk are those of the machine that reads them."""
-
-    def reducer_override(self, value: Any) -> Any:
-        root = os.environ.get(SHARED)
-        if root and isinstance(value, Path):
-            for one in (Path(root), Path(root).resolve()):  # it may be a link
-                if value.is_relative_to(one):
-                    return _shared_path, (str(value.relative_to(one)),)
-        return NotImplemented
-
-
-def _shared_path(name: str) -> Path:
-    root = os.environ.get(SHARED)
-    if not root:
-        raise UsageError(
-            f"a node of the cluster does not know where the shared disk is: set {SHARED} on it, as "
-            "on the machine that starts the run"
-        )
-    return Path(root, name)
-
-
-def _dump(value: Any) -> bytes:
-    file = io.BytesIO()
-    _Pickler(file, protocol=5).dump(value)
-    return file.getvalue()
-
 
 _shared: tuple[str, Any] = "", None  # in a worker of the cluster: key, (work, context)
 
@@ -185,7 +150,7 @@ def _do(version: str, shared: list[tuple[str, Any]], task: bytes) -> bytes:
     if _shared[0] != key:
         import ray
 
-        _shared = key, pickle.loads(ray.get(reference))
+        _shared = key, ray.get(reference)
     work, context = _shared[1]
     result: bytes = work(context, pickle.loads(task))
     return result

@@ -11,20 +11,6 @@ import orjson
 from retgen import highlights
 from retgen.world.compose import said_of
 from retgen.world.domain import ordinal
-from retgen.world.expressions import (
-    And,
-    AndNot,
-    AtLeast,
-    Condition,
-    Expression,
-    Extreme,
-    Is,
-    Or,
-    ValueRange,
-    Via,
-    Within,
-    loads,
-)
 
 
 def view(
@@ -36,14 +22,14 @@ def view(
     """
     stated, given = document["metadata"].get("facts"), query["metadata"].get("expression")
     try:
-        expression = loads(given)
-    except (TypeError, ValueError, orjson.JSONDecodeError):
+        expression = orjson.loads(given)
+        asked = list(_asked(expression))
+    except (TypeError, ValueError):
         return {"asked": [], "joined": ""}
     facts: dict[str, str] = {}
     for fact in stated if isinstance(stated, list | tuple) else ():
         slot, _, value = str(fact).partition("=")
         facts.setdefault(slot, value)
-    asked = list(_asked(expression))
     spans = [
         span
         for slot in dict.fromkeys(slot for slot, _ in asked)
@@ -56,43 +42,53 @@ def view(
     }
 
 
-def _joined(expression: Expression) -> str:
+def _joined(expression: Any) -> str:
     """What a document must meet, where that is not all of it."""
     match expression:
-        case Or(parts):
+        case ["or", *parts]:
             return f"One of {len(parts)} alternatives is enough."
-        case AtLeast(k, parts):
+        case ["at least", k, *parts]:
             return f"At least {k} of these {len(parts)} must be met."
-        case Via():
+        case ["via", *_]:
             return "What the other one is like stands in its own document, which is not shown."
-        case Extreme():
+        case ["most" | "least", *_]:
             return "Of all: of all documents that meet the rest; those are not shown."
     return ""
 
 
-def _asked(expression: Expression) -> Iterator[tuple[str, str]]:
-    """(slot of the document, what is asked of it), with the words that join one to those above."""
+def _asked(expression: Any) -> Iterator[tuple[str, str]]:
+    """(slot of the document, what is asked of it), with the words that join one to those above.
+
+    Raises `ValueError` for what is no expression.
+    """
     match expression:
-        case Via(slot, of):
+        case ["is", str(slot), value]:
+            yield slot, str(value)
+        case ["within", str(slot), parent]:
+            yield slot, f"within {parent}"
+        case ["between", str(slot), low, high]:
+            ends = (("from", low), ("to", high))
+            yield slot, " ".join(f"{word} {end}" for word, end in ends if end is not None)
+        case ["via", str(slot), of]:
             yield slot, "one with " + "; ".join(f"{s}: {said}" for s, said in _asked(of))
-        case Extreme(k, slot, of, most):
+        case ["most" | "least" as way, int(k), str(slot), of]:
             yield from _asked(of)
-            ends = "largest" if most else "smallest"
-            yield slot, f"the {ends} of all" if k == 1 else f"among the {k:,} {ends} of all"
-        case AndNot(kept, dropped):
+            ends_of = "largest" if way == "most" else "smallest"
+            yield slot, f"the {ends_of} of all" if k == 1 else f"among the {k:,} {ends_of} of all"
+        case ["and not", kept, dropped]:
             yield from _asked(kept)
             yield from _led("not", _asked(dropped))
-        case Or(parts):
+        case ["or", *parts]:
             for i, part in enumerate(parts):
                 yield from _led("or" if i else "either", _asked(part))
-        case AtLeast(_, parts):
+        case ["at least", int(), *parts]:
             for i, part in enumerate(parts, start=1):
                 yield from _led(f"{i}.", _asked(part))
-        case And(parts):
+        case ["and", *parts]:
             for part in parts:
                 yield from _asked(part)
         case _:
-            yield expression.slot, _said(expression)
+            raise ValueError(f"no expression: {expression!r}")
 
 
 def _led(word: str, rows: Iterator[tuple[str, str]]) -> Iterator[tuple[str, str]]:
@@ -100,17 +96,6 @@ def _led(word: str, rows: Iterator[tuple[str, str]]) -> Iterator[tuple[str, str]
     for slot, said in rows:
         yield slot, f"{word} {said}"
         word = "and"
-
-
-def _said(condition: Condition) -> str:
-    match condition:
-        case Is(_, value):
-            return str(value)
-        case Within(_, parent):
-            return f"within {parent}"
-        case ValueRange(_, low, high):
-            ends = (("from", low), ("to", high))
-            return " ".join(f"{word} {end}" for word, end in ends if end is not None)
 
 
 def _places(text: str, value: str) -> list[highlights.Span]:

@@ -131,42 +131,6 @@ def dumps(expression: Expression) -> str:
     return orjson.dumps(to_json(expression)).decode()
 
 
-def loads(text: str | bytes) -> Expression:
-    """The expression that `dumps` wrote. Raises `ValueError` for what is none."""
-    return from_json(orjson.loads(text))
-
-
-def from_json(value: Any) -> Expression:
-    """The expression of lists as `to_json` makes them. Raises `ValueError` for what is none."""
-    match value:
-        case ["is", str(slot), str() | int() as one] if not isinstance(one, bool):
-            return Is(slot, one)
-        case ["within", str(slot), str(parent)]:
-            return Within(slot, parent)
-        case ["between", str(slot), low, high] if _ends(low, high):
-            return ValueRange(slot, low, high)
-        case ["and" | "or" as name, *parts] if len(parts) > 1:
-            inner = tuple(map(from_json, parts))
-            return And(inner) if name == "and" else Or(inner)
-        case ["and not", kept, dropped]:
-            return AndNot(from_json(kept), from_json(dropped))
-        case ["at least", int(k), *parts] if 0 < k < len(parts):
-            return AtLeast(k, tuple(map(from_json, parts)))
-        case ["most" | "least" as name, int(k), str(slot), of] if k > 0:
-            return Extreme(k, slot, from_json(of), name == "most")
-        case ["via", str(slot), of]:
-            return Via(slot, from_json(of))
-    raise ValueError(f"no expression: {value!r}")
-
-
-def _ends(low: Any, high: Any) -> bool:
-    """Whether these are the ends of a range: of one kind, in order, not both open."""
-    kinds = {type(end) for end in (low, high) if end is not None}
-    if kinds not in ({int}, {str}):
-        return False
-    return low is None or high is None or low <= high
-
-
 def slots(expression: Expression) -> list[str]:
     """The slots that an expression names, in order, each once."""
     match expression:

@@ -65,8 +65,7 @@ def test_other_queries_have_means_alone(scored: tuple[Path, Path]) -> None:
     result = diff(a, b)
     assert [one.compared for one in result.scores] == [None, None]
     assert result.notes == [
-        "scores are not compared query by query: the data sets are not asked the same (99 queries "
-        "of 100 and 100 are)"
+        "scores are not compared query by query: the data sets share only 99 queries of 100 and 100"
     ]
 
 

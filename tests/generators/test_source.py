@@ -38,7 +38,7 @@ def test_a_folder_in_words(kb: Path, tmp_path: Path) -> None:
     assert list(description.lines()) == [
         f"source: {kb} (2 .md, 2 .txt, 1 .html, 1 .csv), 4 documents",
         "refused: 1 by source/format, the first at photo.png: a file of this kind is not read, only "
-        ".txt, .md, .markdown, .rst, .adoc, .html, .htm, .pdf, .docx, .jsonl, .json, .csv, .tsv, .parquet",
+        ".txt, .md, .markdown, .html, .htm, .page, .rst, .adoc, .pdf, .docx, .jsonl, .json, .csv, .tsv, .parquet",
         "refused: 1 by source/duplicate-text, the first at copy.txt: its text is that of 'a'",
         "refused: 1 by source/empty, the first at empty.txt: the file is empty",
         "columns: of faq.csv: text Answer, title Question, id none, rows are numbered",

@@ -64,7 +64,6 @@ def test_what_a_run_has_beside_its_data_set_is_there(ladders: Path, ladders_tree
         "graded",
         "corpus_metadata",
         "queries_metadata",
-        "tables_position",
         "tables_task1",
         "tables_task2_3",
         "tables_task4_1024",
@@ -82,8 +81,6 @@ def test_what_a_run_has_beside_its_data_set_is_there(ladders: Path, ladders_tree
     assert verdicts == read_jsonl(ladders / "tables" / "verdicts.jsonl")
     assert "tables/verdicts.jsonl" not in text
     assert "HN1 to HN10 | 6 |" in text
-    # what people were asked in a review is no part of the data
-    assert not list(folder.glob("tables/review_*"))
 
 
 @pytest.mark.slow

@@ -268,7 +268,7 @@ def test_what_is_no_model(trained: Path, dataset: Write, tmp_path: Path) -> None
         "identity.json. What `gen run` and `gen train` made is published; "
     )
     for name, message in {
-        "train.json": "its scores are unfinished, or it is a seed of another training. The same `gen train` ends the first; a seed is trained by itself to be published. Nothing was published",
+        "train.json": "its scores are unfinished. The same `gen train` ends it. Nothing was published",
         "training.json": "which is written last: the training is unfinished. The same `gen train` ends it. Nothing was published",
     }.items():
         (trained / name).unlink()

@@ -3,7 +3,6 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from itertools import combinations
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -107,19 +106,6 @@ def test_regular(queries: int, k: int, n: int) -> None:
     assert len(set(rows(matrix))) == queries
 
 
-def test_power_law() -> None:
-    matrix = patterns.power_law(1000, 50_000, 1.5, 100, rng())
-    counts = np.bincount(matrix.row_sums)
-    law = np.arange(1, 101) ** -1.5
-    law /= law.sum()
-    # counts are the law's quantiles: each is within one query of its share
-    assert abs(counts[1] - 1000 * law[0]) <= 1
-    assert abs(counts[2] - 1000 * law[1]) <= 1
-    assert matrix.row_sums.max() <= 100
-    same = patterns.power_law(1000, 50_000, 1.5, 100, rng("other"))
-    assert sorted(same.row_sums.tolist()) == sorted(matrix.row_sums.tolist())
-
-
 @pytest.mark.parametrize(("n", "degree"), [(4, 1), (16, 6), (64, 28), (256, 120), (1024, 496)])
 def test_hadamard(n: int, degree: int) -> None:
     matrix = patterns.hadamard(n)
@@ -135,73 +121,6 @@ def test_projective(p: int, n: int) -> None:
     assert set(matrix.row_sums.tolist()) == set(matrix.column_sums.tolist()) == {p + 1}
     full = matrix.dense().astype(np.float32)
     assert (full @ full.T == 1 + p * np.eye(n)).all()  # any two lines share one point
-
-
-def test_own_matrix(tmp_path: Path) -> None:
-    path = tmp_path / "mine.tsv"
-    path.write_text("query-id\tcorpus-id\tscore\nb\ty\t1\nb\tx\t2\na\tx\t1\na\tz\t0\n\n")
-    matrix, queries, documents = patterns.from_file(path)
-    assert (queries, documents) == (["b", "a"], ["y", "x"])
-    assert rows(matrix) == [(0, 1), (1,)]
-
-
-@pytest.mark.parametrize(
-    ("text", "expected"),
-    [
-        ("a\tb\t1\n", ", line 1: the header must be query-id, corpus-id, score, tab-separated"),
-        ("", ", line 1: the header must be query-id, corpus-id, score, tab-separated"),
-        ("{h}a\tb\n", ", line 2: must be a query id, a document id and a number, tab-separated"),
-        (
-            "{h}a\tb\tyes\n",
-            ", line 2: must be a query id, a document id and a number, tab-separated",
-        ),
-        *(
-            (
-                f"{{h}}{row}\n",
-                ", line 2: must be a query id, a document id and a number, tab-separated",
-            )
-            for row in ("a\tb\tnan", "a\tb\tinf", "\tb\t1", "a\t\t1", "a\tb\t1\tmore")
-        ),
-        ("{h}a\tb\t1\na\tb\t1\n", ", line 3: the pair stands already in line 2"),
-        ("{h}a\tb\t0\n", ": holds no relevant pair (score above 0)"),
-    ],
-)
-def test_bad_own_matrix(tmp_path: Path, text: str, expected: str) -> None:
-    path = tmp_path / "mine.tsv"
-    path.write_text(text.replace("{h}", "query-id\tcorpus-id\tscore\n"))
-    with pytest.raises(RecipeError) as error:
-        patterns.from_file(path)
-    assert str(error.value) == f"{path}{expected}"
-
-
-def test_own_matrix_as_windows_writes_it(tmp_path: Path) -> None:
-    path = tmp_path / "mine.tsv"
-    path.write_bytes("\ufeffquery-id\tcorpus-id\tscore\r\na\tx\u2028y\t1\r\n".encode())
-    assert patterns.from_file(path)[1:] == (["a"], ["x\u2028y"])
-    with pytest.raises(RecipeError) as error:
-        patterns.from_file(tmp_path / "none.tsv")
-    assert str(error.value) == f"{tmp_path / 'none.tsv'}: cannot be read: No such file or directory"
-
-
-@pytest.mark.parametrize(
-    ("pattern", "sizes"),
-    [
-        ("dense", {"queries": 1000, "k": 2}),
-        ("dense", {"queries": 165, "k": 3}),
-        ("random", {"queries": 100, "k": 3, "documents": 60}),
-        ("regular", {"queries": 100, "k": 3, "documents": 60}),
-        ("cycle", {"queries": 9, "k": 4}),
-        ("disjoint", {"queries": 9, "k": 4}),
-        ("hadamard", {"n": 64}),
-        ("projective", {"p": 7}),
-    ],
-)
-def test_shape_is_known_before(pattern: str, sizes: dict[str, int]) -> None:
-    make = getattr(patterns, pattern)
-    seeded = pattern in ("dense", "random", "regular")
-    matrix = make(**sizes, rng=rng()) if seeded else make(**sizes)
-    shape = patterns.shape(pattern, **sizes)
-    assert (shape.queries, shape.documents) == (matrix.queries, matrix.documents)
 
 
 @pytest.mark.parametrize(
@@ -238,10 +157,6 @@ def test_shape_is_known_before(pattern: str, sizes: dict[str, int]) -> None:
             lambda: patterns.regular(10, 2, 7, rng()),
             "params: 7 documents cannot all be relevant to equally many of 10 queries with k = 2: "
             "queries x k = 20 must be a multiple of the documents, at most 7 x 6",
-        ),
-        (
-            lambda: patterns.power_law(10, 5, 1.0, 6, rng()),
-            "params.maximum: a query cannot have 6 relevant documents of 5",
         ),
     ],
 )

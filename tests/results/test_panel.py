@@ -85,7 +85,6 @@ def test_factors_tell_rows_apart_and_the_best_is_theirs() -> None:
         [Column("recall", RECALL)],
         ["split", "system"],
         best_within="split",
-        below=[["note", "x"]],
     )
     table = panel.table()
     assert [row[:2] for row in table.rows] == [
@@ -94,10 +93,8 @@ def test_factors_tell_rows_apart_and_the_best_is_theirs() -> None:
         ["test", "a"],
         ["test", "b"],
         ["all", "a"],
-        ["note", "x"],
     ]
     assert table.best == {(1, 2), (2, 2)}
-    assert table.faint == [5]
 
 
 @pytest.mark.parametrize(

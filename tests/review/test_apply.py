@@ -13,7 +13,7 @@ import pytest
 from retgen.data import open_dataset
 from retgen.errors import DatasetError, RunDirectoryError, UsageError
 from retgen.review.apply import apply_review
-from retgen.review.records import Decision, Item, Settings, ShownPair, Verdict, item_id
+from retgen.review.records import Item, Settings, ShownPair, Verdict, item_id
 from retgen.review.store import Store
 from retgen.reviewed.decisions import digest
 from retgen.run import run
@@ -24,7 +24,7 @@ family: limit
 seed: 42
 params: {pattern: dense, docs: 60, queries: 20, k: 2, attributes_per_doc: 8}
 """
-Said = Mapping[tuple[str, str], list[tuple[str, Decision, int | None, Mapping[str, str]]]]
+Said = Mapping[tuple[str, str], list[tuple[str, int | None]]]
 
 
 @pytest.fixture(scope="module")
@@ -44,59 +44,30 @@ def pairs_of(parent: Path) -> list[tuple[str, str]]:
     return [(q, d) for q, d, _ in open_dataset(parent).qrels["test"].read()[0]]
 
 
-def reviewed_by(
-    parent: Path, said: Said, people: tuple[str, ...] = ("ann", "bob"), planted: str = ""
-) -> Path:
+def reviewed_by(parent: Path, said: Said, people: tuple[str, ...] = ("ann", "bob")) -> Path:
     """A review of these pairs, as `gen review` leaves it."""
     dataset = open_dataset(parent)
     queries = {one.query_id: one.text for one in dataset.queries.read()[0]}
     documents = {one.doc_id: one for one in dataset.documents()}
     labels = {(q, d): r for q, d, r in dataset.qrels["test"].read()[0]}
-    store = Store(parent / "verdicts.sqlite")
-    store.keep_settings(Settings(annotators=people, split="test"))
     items, verdicts = [], []
-    texts: dict[str, ShownPair] = {}
-    for place, ((query_id, doc_id), given) in enumerate(said.items()):
-        shown = ShownPair(queries[query_id], documents[doc_id].title, documents[doc_id].text)
-        texts[shown.digest()] = shown
+    for (query_id, doc_id), given in said.items():
+        pair = ShownPair(queries[query_id], documents[doc_id].title, documents[doc_id].text)
         label = labels.get((query_id, doc_id))
         name = item_id(query_id, doc_id)
-        items.append(
-            Item(
-                name,
-                "positives" if label else "others",
-                place,
-                "test",
-                query_id,
-                doc_id,
-                label,
-                shown.digest(),
-                planted=0 if doc_id == planted else None,
-            )
-        )
-        for who, decision, relevance, edits in given:
-            verdicts.append(
-                Verdict(
-                    0,
-                    name,
-                    who,
-                    "first",
-                    decision,
-                    relevance,
-                    shown.digest(),
-                    label,
-                    "off topic" if relevance == 0 else "",
-                    "",
-                    edits,
-                )
-            )
-    store.add_items(items, texts)
+        items.append(Item(name, "labels" if label else "missing", query_id, doc_id, label, pair))
+        for who, relevance in given:
+            reason = "off topic" if relevance == 0 else ""
+            given_now = Verdict(0, name, who, relevance, pair.digest(), label, reason=reason)
+            verdicts.append(given_now)
+    store = Store(parent / "verdicts.sqlite")
+    store.plan(Settings(people), items)
     store.add(verdicts)
     return parent / "verdicts.sqlite"
 
 
-def both(decision: Decision, relevance: int | None, **edits: str) -> list[Any]:
-    return [("ann", decision, relevance, edits), ("bob", decision, relevance, edits)]
+def both(relevance: int | None) -> list[tuple[str, int | None]]:
+    return [("ann", relevance), ("bob", relevance)]
 
 
 def qrels(run: Path) -> dict[tuple[str, str], float]:
@@ -113,13 +84,13 @@ def a_review(parent: Path) -> dict[str, Any]:
     (q0, right), (_, wrong) = pairs[:2]
     other = next(d for _, d in pairs if d not in (right, wrong))
     said = {
-        (q0, right): both("1", 1),
-        (q0, wrong): both("0", 0),
-        (q0, other): both("1", 1),
-        (pairs[2][0], other if (pairs[2][0], other) not in pairs else wrong): both("0", 0),
-        pairs[4]: [("ann", "1", 1, {}), ("bob", "0", 0, {})],
-        pairs[6]: [("ann", "0", 0, {})],
-        pairs[8]: both("unsure", None),
+        (q0, right): both(1),
+        (q0, wrong): both(0),
+        (q0, other): both(1),
+        (pairs[2][0], other if (pairs[2][0], other) not in pairs else wrong): both(0),
+        pairs[4]: [("ann", 1), ("bob", 0)],
+        pairs[6]: [("ann", 0)],
+        pairs[8]: both(None),
     }
     reviewed_by(parent, said)
     return {"query": q0, "right": right, "wrong": wrong, "missed": other}
@@ -136,7 +107,7 @@ def test_what_was_settled_holds_and_nothing_else_changes(parent: Path) -> None:
     q0 = pair["query"]
     assert turned[q0, pair["wrong"]] == 0
     assert turned[q0, pair["missed"]] == 1
-    assert sorted(turned.values()) == [0, 0, 1]
+    assert sorted(turned.values()) == [0, 1]  # a complete set has no row for what is not relevant
     assert before.keys() <= after.keys()
     rows = rejected(result.path)
     assert [row["rule"] for row in rows] == ["review"]
@@ -144,34 +115,21 @@ def test_what_was_settled_holds_and_nothing_else_changes(parent: Path) -> None:
     assert rows[0]["record"]["by"] == ["ann", "bob"]
     assert rows[0]["record"]["corpus-id"] == pair["wrong"]
     manifest = result.manifest
-    assert manifest["evidence"] == {"structural": 38, "judged": 0, "human": 4, "edited": 0}
+    assert manifest["evidence"] == {"structural": 38, "judged": 0, "human": 3}
     lineage = manifest["lineage"]
     assert len(lineage) == 1
     assert lineage[0]["name"] == "small"
     assert lineage[0]["review"]["annotators"] == ["ann", "bob"]
     assert lineage[0]["review"]["left"] == {"open": 1, "waiting": 1, "undecided": 1, "stale": 0}
     counts = {k: n for k, n in lineage[0]["changes"].items() if n}
-    assert counts == {"confirmed": 1, "rejected": 1, "missed": 1, "not relevant": 1}
+    assert counts == {"confirmed": 2, "rejected": 1, "missed": 1}
     human = (result.path / "tables" / "human.jsonl").read_text().splitlines()
-    assert len(human) == 4
+    assert len(human) == 3
     assert (
-        "Human: 4 of 42 qrels, settled by people in a review."
+        "Human: 3 of 41 qrels, settled by people in a review."
         in (result.path / "dataset" / "README.md").read_text()
     )
     assert all(path.read_bytes() == data for path, data in held.items())
-
-
-def test_what_was_dealt_out_is_settled_by_whom_it_was_dealt_to_then(parent: Path) -> None:
-    pairs = pairs_of(parent)
-    said = {
-        pair: [("ann", "0" if pair == pairs[1] else "1", int(pair != pairs[1]), {})]
-        for pair in pairs[:6]
-    }
-    path = reviewed_by(parent, said, ("ann",))
-    Store(path).keep_settings(Settings(annotators=("ann", "bob"), split="test", overlap=0.0))
-    manifest = apply_review(parent).manifest
-    assert manifest["lineage"][0]["review"]["left"]["waiting"] == 0
-    assert manifest["evidence"]["human"] == 6
 
 
 def test_validate_says_what_is_proven_and_where_people_disagree(parent: Path) -> None:
@@ -179,7 +137,7 @@ def test_validate_says_what_is_proven_and_where_people_disagree(parent: Path) ->
     version = apply_review(parent).path
     result = validate(version)
     assert result.ok
-    assert (result.proven, result.human, result.edited) == (38, 4, 0)
+    assert (result.proven, result.human) == (38, 3)
     (finding,) = result.findings
     assert (finding.rule, finding.severity) == ("review", "warning")
     assert finding.message.startswith("people disagree with the proof on 2 pairs (")
@@ -194,12 +152,12 @@ def test_a_second_call_says_finished_and_later_verdicts_make_another_version(par
     assert (again.repeated, again.path) == (True, first.path)
     assert run(parent / "recipe.yaml", out=parent).repeated
     store = Store(parent / "verdicts.sqlite")
-    waiting = next(one for one in store.items() if one.place == 5)
-    store.add([Verdict(0, waiting.item_id, "bob", "first", "0", 0, waiting.shown, 1.0)])
+    waiting = store.items()[5]
+    store.add([Verdict(0, waiting.item_id, "bob", 0, waiting.shown, 1.0)])
     later = apply_review(parent)
     assert later.path == parent.with_name("small_v3")
     assert later.manifest["lineage"][0]["changes"]["rejected"] == 2
-    with pytest.raises(RunDirectoryError, match="holds the version of an earlier state"):
+    with pytest.raises(RunDirectoryError, match="holds something else than this version"):
         apply_review(parent, out=first.path)
     with pytest.raises(UsageError, match="never takes its place"):
         apply_review(parent, out=parent)
@@ -233,7 +191,7 @@ def change(name: str, old: str, new: str) -> Callable[[Path], None]:
             {"manifest", "regenerated", "review"},
         ),
         (change("rejected.jsonl", "off topic", "on topic"), {"manifest", "regenerated"}),
-        (change("manifest.json", '"human": 4', '"human": 9'), {"manifest"}),
+        (change("manifest.json", '"human": 3', '"human": 9'), {"manifest"}),
     ],
 )
 def test_a_tampered_human_label_is_an_error(
@@ -247,44 +205,9 @@ def test_a_tampered_human_label_is_an_error(
     assert (result.proven, result.human) == (0, 0)
 
 
-def test_texts_are_edited_and_vouch_only_for_the_pair_that_was_looked_at(parent: Path) -> None:
-    pairs = pairs_of(parent)
-    query_id, doc_id = pairs[0]
-    text = next(d.text for d in open_dataset(parent).documents() if d.doc_id == doc_id)
-    reviewed_by(parent, {pairs[0]: both("fix", 1, text=f"{text} Or so.", query="Who is it?")})
-    result = apply_review(parent)
-    documents = {d.doc_id: d.text for d in open_dataset(result.path).documents()}
-    assert documents[doc_id] == f"{text} Or so."
-    queries = {q.query_id: q.text for q in open_dataset(result.path).queries.read()[0]}
-    assert queries[query_id] == "Who is it?"
-    touched = sum(q == query_id or d == doc_id for q, d in pairs)
-    assert result.manifest["evidence"] == {
-        "structural": len(pairs) - touched,
-        "judged": 0,
-        "human": 1,
-        "edited": touched - 1,
-    }
-    assert validate(result.path).ok
-
-
-def test_a_text_that_people_wrote_in_two_ways_stays(parent: Path) -> None:
-    pairs = pairs_of(parent)
-    reviewed_by(
-        parent,
-        {
-            pairs[0]: [("ann", "fix", 1, {"query": "One?"}), ("bob", "fix", 1, {"query": "Two?"})],
-        },
-    )
-    result = apply_review(parent)
-    assert result.manifest["lineage"][0]["changes"]["disputed"] == 1
-    assert (result.path / "dataset/queries.jsonl").read_bytes() == (
-        parent / "dataset/queries.jsonl"
-    ).read_bytes()
-
-
 def test_a_query_without_any_positive_left_is_taken_out(parent: Path) -> None:
     pairs = pairs_of(parent)
-    reviewed_by(parent, {pairs[0]: both("0", 0), pairs[1]: both("0", 0)})
+    reviewed_by(parent, {pairs[0]: both(0), pairs[1]: both(0)})
     result = apply_review(parent)
     query_id = pairs[0][0]
     assert result.manifest["counts"] == {
@@ -303,9 +226,9 @@ def test_a_query_without_any_positive_left_is_taken_out(parent: Path) -> None:
 @pytest.mark.slow
 def test_a_version_is_reviewed_again(parent: Path) -> None:
     pairs = pairs_of(parent)
-    reviewed_by(parent, {pairs[0]: both("0", 0)})
+    reviewed_by(parent, {pairs[0]: both(0)})
     second = apply_review(parent).path
-    reviewed_by(second, {pairs[0]: both("1", 1), pairs[2]: both("1", 1)})
+    reviewed_by(second, {pairs[0]: both(1), pairs[2]: both(1)})
     third = apply_review(second)
     assert third.path == parent.with_name("small_v3")
     assert qrels(third.path) == qrels(parent)
@@ -314,33 +237,25 @@ def test_a_version_is_reviewed_again(parent: Path) -> None:
     assert validate(third.path).ok
 
 
-def test_planted_items_change_nothing(parent: Path) -> None:
-    pairs = pairs_of(parent)
-    planted = next(d for _, d in pairs if d not in (pairs[0][1], pairs[1][1]))
-    said = {pairs[0]: both("1", 1), (pairs[0][0], planted): both("1", 1)}
-    reviewed_by(parent, said, planted=planted)
-    assert apply_review(parent).manifest["lineage"][0]["changes"]["missed"] == 0
-
-
 def test_what_cannot_be_applied_is_refused(parent: Path, tmp_path: Path) -> None:
     with pytest.raises(DatasetError, match="nobody has reviewed"):
         apply_review(parent)
     pairs = pairs_of(parent)
-    reviewed_by(parent, {pairs[0]: [("ann", "1", 1, {})]})
+    reviewed_by(parent, {pairs[0]: [("ann", 1)]})
     with pytest.raises(UsageError, match=r"nothing is settled yet \(0 open, 1 waiting"):
         apply_review(parent)
     (tmp_path / "other.yaml").write_text(SMALL.replace("seed: 42", "seed: 7"))
     other = run(tmp_path / "other.yaml", out=tmp_path / "other").path
-    theirs = reviewed_by(other, {pairs_of(other)[0]: both("1", 1)})
+    theirs = reviewed_by(other, {pairs_of(other)[0]: both(1)})
     with pytest.raises(DatasetError, match="none of the 1 decisions is on a text and label"):
         apply_review(parent, verdicts=theirs)
     (parent / "rejected.jsonl").write_text("{}\n")
-    with pytest.raises(RunDirectoryError, match=r"rejected\.jsonl is not the file"):
+    with pytest.raises(DatasetError, match=r"rejected\.jsonl is not the file"):
         apply_review(parent)
 
 
 def test_fresh_never_removes_what_people_said(parent: Path) -> None:
-    path = reviewed_by(parent, {pairs_of(parent)[0]: both("1", 1)})
+    path = reviewed_by(parent, {pairs_of(parent)[0]: both(1)})
     for seed in (42, 7):
         run(parent / "recipe.yaml", out=parent, overrides={"seed": seed}, fresh=True)
         assert len(Store(path).verdicts()) == 2
@@ -360,6 +275,6 @@ def test_the_command_writes_the_version_and_refuses_what_does_not_fit(
     assert "people decided: leave out --set" in done.stderr
     done = gen("run", parent, "--apply-review")
     assert done.returncode == 0, done.stderr
-    assert "human       4 of 42 qrels, settled by people in a review" in done.stdout
-    assert "review      2 people: 1 labels confirmed, 1 positives rejected" in done.stdout
+    assert "human       3 of 41 qrels, settled by people in a review" in done.stdout
+    assert "review      2 people: 2 labels confirmed, 1 positives rejected" in done.stdout
     assert "finished before: nothing to do" in gen("run", parent, "--apply-review").stdout

@@ -1,70 +1,55 @@
-"""The figures of a report, counted again from the SQLite file alone."""
+"""The figures of a report, counted again from the SQLite file alone, and what it says of them."""
 
 from __future__ import annotations
 
 import json
-import re
-from collections import defaultdict
+import random
+import shutil
+import sqlite3
+from contextlib import closing
 from pathlib import Path
 from statistics import median
 from typing import Any
 
-import numpy as np
 import pytest
 from scipy import stats
 
 from retgen.review import Review, open_review
-from retgen.review.assign import chance
-from retgen.review.certificates import in_words
-from retgen.review.report import forecast, report
-from retgen.review.report_page import write_page
-from retgen.statistics import rates, sequences
-from tests.agents.ladder_mind import ladder_mind
-from tests.agents.server import serving
-from tests.command import in_process
-from tests.conftest import Gen
-from tests.review.counted import PEOPLE, Counted
-from tests.with_agents.conftest import environment
-from tests.with_agents.families import ships
+from retgen.review.report import (
+    as_percent,
+    findings,
+    forecast,
+    next_steps,
+    report,
+    report_page,
+    upper_bound,
+)
+from tests.conftest import Gen, Write
 
-LOOKS = 120
+PEOPLE = ("anna", "ben")
 
 
 def judge(review: Review, annotator: str, number: int) -> None:
-    """Judge as a person would who errs in 1 of 12 pairs, and cannot tell in 1 of 40."""
-    for _ in range(number):
-        look = review.next_item(annotator)
-        assert look is not None
-        item = look.item
-        truth = int((item.label or 0) > 0) if item.planted is None else item.planted
-        drawn = chance(7, "error", annotator, item.item_id, look.part)
-        decision = "unsure" if drawn > 0.975 else str(1 - truth if drawn < 1 / 12 else truth)
-        review.record(
-            annotator, item.item_id, look.part, decision, shown=item.shown, seconds=10 * drawn
-        )
+    """Judge as a person would who errs in 1 of 12 pairs, where 1 of 20 labels is wrong."""
+    for item in review.left(annotator)[:number]:
+        drawn = random.Random(f"{annotator} {item.item_id}").random()
+        truth = int(item.positive != (random.Random(item.item_id).random() < 0.05))
+        unclear = random.Random(f"? {item.item_id}").random() < 0.03
+        relevance = None if unclear else 1 - truth if drawn < 1 / 12 else truth
+        review.record(annotator, item.item_id, relevance, shown=item.shown, seconds=10 * drawn)
 
 
-@pytest.fixture(scope="module", params=["proven", "foreign"])
+@pytest.fixture(scope="module")
 def judged(
-    request: pytest.FixtureRequest, limit_run: Path, tmp_path_factory: pytest.TempPathFactory
+    limit_run: Path, tmp_path_factory: pytest.TempPathFactory
 ) -> tuple[Review, dict[str, Any]]:
-    """Two annotators at 120 looks each, and one of them settles half of what is open.
-
-    Of labels that rest on a proof, drawn uniformly; and of a data set that says nothing of them.
-    """
-    path = limit_run if request.param == "proven" else limit_run / "dataset"
-    review = open_review(
-        path,
-        annotators=PEOPLE,
-        overlap=0.6,
-        plants=0.2,
-        second=0.15,
-        out=tmp_path_factory.mktemp("review"),
-    )
-    for annotator in PEOPLE:
-        judge(review, annotator, LOOKS)
+    """A review by two people, 220 and 150 items; one of them settles half of the open ones."""
+    out = tmp_path_factory.mktemp("review")
+    review = open_review(limit_run, annotators=PEOPLE, size=180, out=out)
+    judge(review, "anna", 220)
+    judge(review, "ben", 150)
     for item in review.open_items()[::2]:
-        review.record("anna", item.item_id, "adjudication", "1", shown=item.shown)
+        review.record("anna", item.item_id, 1, shown=item.shown, settles=True)
     judge(review, "ben", 1)
     review.undo("ben")
     return review, report(review)
@@ -73,245 +58,151 @@ def judged(
 Judged = tuple[Review, dict[str, Any]]
 
 
-def test_counts_and_annotators(judged: Judged) -> None:
-    result, counted = judged[1], Counted(judged[0].store.path)
-    for population in ("positives", "others"):
-        bounds, settled, disputed, waiting = counted.values(population)
-        one = result["populations"][population]
-        assert one["size"] == len(counted.weights[population])
-        assert (one["looked_at"], one["open"], one["waiting"]) == (settled, disputed, waiting)
-        assert one["wrong"] == (bounds.sum(1) == 2).sum()
-    assert result["next"]["adjudicate"] == sum(
-        result["populations"][name]["open"] for name in result["populations"]
-    )
-    for name in PEOPLE:
-        mine = [r for r in counted.verdicts if r["annotator"] == name]
-        one = result["annotators"][name]
-        first = [r for r in mine if r["part"] == "first"]
-        assert one["judged"] == len(first)
-        assert one["judged"] + one["second"] == LOOKS
-        assert one["unsure"] == sum(r["relevance"] is None for r in first)
-        assert one["seconds"] == median(r["seconds"] for r in mine if r["seconds"] is not None)
-        for known, key in ((0, "wrong"), (1, "missed")):
-            shown = [r["relevance"] for r in first if r["planted"] == known]
-            told = [said for said in shown if said is not None]
-            assert one[key]["planted"] == len(told)
-            if not told:  # in foreign data nothing is known to be relevant
-                assert (judged[0].settings.family, known) == ("", 1)
-                assert one[key]["sensitivity"] is None
-                continue
-            assert len(told) > 5
-            assert one[key]["caught"] == told.count(known)
-            interval = stats.binomtest(told.count(known), len(told)).proportion_ci()
-            assert (one[key]["low"], one[key]["high"]) == pytest.approx(tuple(interval), abs=1e-6)
+def stored(path: Path) -> tuple[dict[str, Any], list[dict[str, Any]]]:
+    """(items, standing verdicts), read with SQL and nothing of ours."""
+    with closing(sqlite3.connect(path)) as base:
+        items = [json.loads(text) for (text,) in base.execute("SELECT item FROM items")]
+        rows = base.execute("SELECT verdict FROM verdicts ORDER BY number").fetchall()
+    stands: dict[tuple[Any, ...], dict[str, Any]] = {}
+    for row in (json.loads(text) for (text,) in rows):
+        stands[row["item_id"], row["annotator"], row["settles"]] = row
+    return {i["item_id"]: i for i in items}, [r for r in stands.values() if not r["withdrawn"]]
 
 
-def test_agreement(judged: Judged) -> None:
+def test_the_figures_are_those_of_the_file(judged: Judged) -> None:
     from sklearn.metrics import cohen_kappa_score
 
-    result, counted = judged[1]["agreement"], Counted(judged[0].store.path)
-    said: dict[str, dict[str, int]] = defaultdict(dict)
-    for row in counted.verdicts:
-        if row["planted"] is None and row["part"] == "first" and row["relevance"] is not None:
-            said[row["item_id"]][row["annotator"]] = row["relevance"]
-    both = [(one["anna"], one["ben"]) for one in said.values() if len(one) == 2]
-    assert result["items"] == len(both) > 50
+    result = judged[1]
+    items, verdicts = stored(judged[0].store.path)
+    first = {(v["item_id"], v["annotator"]): v["relevance"] for v in verdicts if not v["settles"]}
+    final = {v["item_id"]: v["relevance"] for v in verdicts if v["settles"]}
+    settled: dict[str, int | None] = dict(final)
+    disputed = waiting = 0
+    for name, item in items.items():
+        given = {first[name, who] for who in PEOPLE if (name, who) in first}
+        number = sum((name, who) in first for who in PEOPLE)
+        if name not in final and len(given) == 1 and number == 2:
+            settled[name] = given.pop()
+        elif name not in final and len(given) == 2:
+            disputed += 1
+        elif item["part"] == "labels":
+            waiting += number == 1
+    of = {n: r for n, r in settled.items() if items[n]["part"] == "labels"}
+    wrong = sum(relevance == 0 for relevance in of.values())
+    unsure = sum(relevance is None for relevance in of.values())
+    (one,) = result["labels"]
+    assert one == {
+        "label": "1",
+        "population": 200,
+        "size": 180,
+        "settled": len(of),
+        "wrong": wrong,
+        "unsure": unsure,
+        "open": disputed,
+        "waiting": waiting,
+        "rate": pytest.approx(wrong / (len(of) - unsure)),
+        "at_most": pytest.approx(
+            stats.beta.ppf(0.95, wrong + unsure + disputed + 1, len(of) - wrong - unsure)
+        ),
+    }
+    assert min(wrong, unsure, disputed, waiting) > 0
+    assert result["missing"]["size"] == 90
+    assert result["next"]["adjudicate"] == disputed
+    assert result["next"]["left"] == {"anna": 50, "ben": 120}
+    for name in PEOPLE:
+        mine = [v for v in verdicts if v["annotator"] == name]
+        about = result["annotators"][name]
+        assert about["judged"] == sum(not v["settles"] for v in mine)
+        assert about["seconds"] == median(v["seconds"] for v in mine if v["seconds"] is not None)
+    both = [
+        (first[n, "anna"], first[n, "ben"])
+        for n in items
+        if first.get((n, "anna")) is not None and first.get((n, "ben")) is not None
+    ]
+    assert result["agreement"]["items"] == len(both) > 50
     same = sum(a == b for a, b in both)
-    assert result["raw"]["value"] == pytest.approx(same / len(both))
-    yes = sum(a == b == 1 for a, b in both)
-    one_of_them = sum(a + b for a, b in both)
-    assert result["positive"]["value"] == pytest.approx(2 * yes / one_of_them)
-    a, b = zip(*both, strict=True)
-    assert result["cohen"]["value"] == pytest.approx(cohen_kappa_score(a, b))
+    assert result["agreement"]["raw"]["value"] == pytest.approx(same / len(both))
+    kappa = cohen_kappa_score(*zip(*both, strict=True))
+    assert result["agreement"]["kappa"]["value"] == pytest.approx(kappa)
 
 
-def test_a_single_item_that_two_judged(limit_run: Path, tmp_path: Path) -> None:
-    """Its agreement has no interval, in the report and on the page."""
-    review = open_review(
-        limit_run, annotators=PEOPLE, overlap=1.0, plants=0, second=0, out=tmp_path / "review"
+@pytest.mark.parametrize(
+    ("wrong", "judged", "population", "bound"),
+    [
+        (0, 0, 40, None),
+        (0, 40, 40, 0.0),  # whoever judged all labels knows the rate
+        (2, 40, 40, 0.05),
+        (0, 200, 1800, 1 - 0.05 ** (1 / 200)),
+        (3, 200, 1800, stats.beta.ppf(0.95, 4, 197)),
+        (5, 5, 9, 1.0),
+    ],
+)
+def test_the_bound_is_clopper_and_pearsons_or_exact(
+    wrong: int, judged: int, population: int, bound: float | None
+) -> None:
+    found = upper_bound(wrong, judged, population)
+    assert found == (bound if bound is None else pytest.approx(bound))
+
+
+@pytest.mark.slow
+def test_the_bound_holds_in_19_of_20_samples() -> None:
+    rng = random.Random(3)
+    for population, wrong, size in ((2000, 40, 200), (400, 30, 200), (300, 3, 200)):
+        labels = [1] * wrong + [0] * (population - wrong)
+        held = [
+            (upper_bound(sum(rng.sample(labels, size)), size, population) or 0)
+            >= wrong / population
+            for _ in range(500)
+        ]
+        assert sum(held) / len(held) >= 0.94
+
+
+def test_all_labels_judged_give_the_exact_rate(dataset: Write, tmp_path: Path) -> None:
+    path = dataset(
+        {f"d{i}": f"fig{i} number{i}" for i in range(40)},
+        {f"q{i}": f"fig{i}" for i in range(40)},
+        [(f"q{i}", f"d{i}", 1) for i in range(40)],
     )
-    for annotator, number in (("anna", 2), ("ben", 1)):
-        judge(review, annotator, number)
+    review = open_review(path, out=tmp_path / "review")
+    assert forecast(review) == (
+        "me: 40 labels, about 13 min.\nThese are all labels of split test: the error rate is exact."
+    )
+    for number, item in enumerate(review.items):
+        review.record("me", item.item_id, int(number > 1), shown=item.shown)
     result = report(review)
-    assert result["agreement"]["items"] == 1
-    raw = {"value": 1.0, "low": None, "high": None, "reason": "too few items for an interval"}
-    assert result["agreement"]["raw"] == raw
-    page = write_page(review.folder, "run", result).read_text()
-    assert "<td>1.000</td><td>too few items for an interval</td>" in re.sub(
-        r"<td[^>]*>", "<td>", page
-    )
-
-
-@pytest.mark.parametrize("population", ["positives", "others"])
-def test_rates(judged: Judged, population: str) -> None:
-    result, counted = judged[1]["rates"][population], Counted(judged[0].store.path)
-    bounds, *_ = counted.values(population)
-    weights = counted.weights[population]
-    # Des Raj's estimate, over that of the share that can be told (Hajek)
-    total = weights.sum() - np.r_[0, np.cumsum(weights)][:-1]
-    chances = (weights / total)[: len(bounds)]
-    told = bounds[:, 0] == bounds[:, 1]
-    errors = np.where(told, bounds[:, 0], 0)
-
-    def raj(values: np.ndarray[Any, Any]) -> float:
-        before = np.cumsum(values) - values
-        return float(((before + values / chances) / len(weights)).mean())
-
-    estimate = raj(errors) / (1 - raj((~told).astype(float)))
-    if judged[0].settings.family == "limit":  # a simple random sample
-        estimate = errors.sum() / told.sum()
-    assert result["low"] <= result["estimate"] <= result["high"]
-    assert result["estimate"] == pytest.approx(
-        min(max(estimate, result["low"]), result["high"]), rel=1e-9
-    )
-    assert result["errors"] == errors.sum()
-    draws = sequences.draws(np.arange(len(weights)), weights)
-    expected = sequences.interval(bounds, draws.first(len(bounds)), 0.95)
-    assert (result["low"], result["high"]) == (expected.low, expected.high)
-
-
-def test_certificates(judged: Judged) -> None:
-    wrong, missed = judged[1]["certificates"]
-    counted = Counted(judged[0].store.path)
-    one = {name: counted.values(name)[0] for name in ("positives", "others")}
-    draws = {
-        name: sequences.draws(np.arange(len(weights)), weights)
-        for name, weights in counted.weights.items()
-    }
-
-    def upper(name: str, level: float) -> float:
-        return sequences.upper(one[name], draws[name].first(len(one[name])), level).high
-
-    assert wrong["upper"] == upper("positives", 0.95)
-    n1, n0 = len(counted.weights["positives"]), len(counted.weights["others"])
-    w, m = upper("positives", 0.975), upper("others", 0.975)
-    assert missed["upper"] == pytest.approx(n0 * m / (n0 * m + n1 * (1 - w)))
-    outcomes = [
-        float(row["relevance"] == 1)
-        for row in counted.verdicts
-        if row["planted"] == 0 and row["part"] == "first"
+    assert findings(result) == ["Label relevant (1): 2 of all 40 labels are wrong (5.0%)."]
+    assert next_steps(result) == [
+        "everything is judged and settled: `gen run RECIPE --apply-review` applies it"
     ]
-    positives = one["positives"]
-    assert len(outcomes) > 10
-    assert wrong["corrected"] == rates.certified_upper(
-        positives, draws["positives"].first(len(positives)), outcomes, 0.95
+
+
+def test_what_a_sample_asks_and_shows(judged: Judged, limit_run: Path, tmp_path: Path) -> None:
+    review = open_review(limit_run, size=60, annotators=PEOPLE, out=tmp_path / "review")
+    assert forecast(review) == (
+        "anna: 60 labels, about 20 min, then 30 that look like missing labels, about 10 min.\n"
+        "ben: 60 labels, about 20 min, then 30 that look like missing labels, about 10 min.\n"
+        "A random sample of the 200 labels of split test: if none of its 60 positives is wrong, at "
+        "most 4.88% of all positives are."
     )
-    assert wrong["corrected"] > wrong["upper"] > wrong["lower"] > 0
-    assert wrong["by"] == {
-        name: len(
-            {
-                row["item_id"]
-                for row in counted.verdicts
-                if row["annotator"] == name
-                and row["population"] == "positives"
-                and row["planted"] is None
-                and row["part"] != "second"
-            }
-        )
-        for name in PEOPLE
-    }
-
-
-@pytest.mark.slow
-def test_all_looked_at_is_the_rate_itself(limit_run: Path, tmp_path: Path) -> None:
-    review = open_review(limit_run, goals=["wrong <= 2%"], plants=0, out=tmp_path / "out")
-    before = report(review)["certificates"][0]
-    assert (before["holds"], before["reason"]) == (None, "no verdicts yet")
-    needed = before["more"]["positives"]
-    # without an error as many looks as the hypergeometric distribution asks for at 95% or 97.5%
-    at = [
-        next(n for n in range(200) if stats.hypergeom.pmf(0, 200, 4, n) <= a) for a in (0.05, 0.025)
-    ]
-    assert at[0] <= needed <= at[1] + 1
-    for number in range(200):
-        look = review.next_item("me")
-        assert look is not None
-        decision = "1" if number else "0"
-        review.record("me", look.item.item_id, "first", decision, shown=look.item.shown)
-    after = report(review)["certificates"][0]
-    assert (after["upper"], after["lower"]) == pytest.approx((0.005, 0.005))
-    assert (after["holds"], after["more"]) == (True, {"positives": 0})
-    assert after["corrected"] is None
-
-
-def test_what_a_review_asks_of_people_and_would_show(dataset: Any, tmp_path: Path) -> None:
-    path = dataset(
-        {f"d{i}": f"fig{i} number{i}" for i in range(400)},
-        {f"q{i}": f"fig{i}" for i in range(400)},
-        [(f"q{i}", f"d{i}", 1) for i in range(400)],
+    result = judged[1]
+    (one,) = result["labels"]
+    said, *rest = findings(result)
+    assert said == (
+        f"Label relevant (1): {one['wrong']} of {one['settled'] - one['unsure']} judged labels are "
+        f"wrong ({one['rate']:.1%}); at most {as_percent(one['at_most'])} of all 200 are, with 95% "
+        f"confidence, counting {one['unsure'] + one['open']} without a clear verdict."
     )
-
-    def expected(**options: Any) -> str:
-        given = {"goals": ["wrong <= 2%"], "plants": 0, "annotators": ["anna", "ben"], **options}
-        return str(forecast(open_review(path, out=tmp_path / "review", **given)))
-
-    assert expected() == (
-        "anna, ben: 200 looks each, about 67 min. If no error is found, that shows at most 1.24% "
-        "of the positives are not relevant (wanted: at most 2%)."
-    )
-    assert expected(looks=4) == (
-        "anna, ben: 4 looks each, about 80 s. If no error is found, that shows at most 56.96% of "
-        "the positives are not relevant (wanted: at most 2%). All that is wanted takes about 139 "
-        "looks of each person."
-    )
+    assert rest == []  # nothing of the other part is settled
+    steps = next_steps(result)
+    assert steps[0] == f"settle {one['open']} items on which annotators disagree"
+    assert steps[-1].startswith("items left to judge: anna 50, ben 120 (gen review ")
+    page = report_page("run", result).html()
+    for part in ("What to do next", "How to read this", "anna", "Krippendorff"):
+        assert part in page
+    assert "<script" not in page
 
 
-@pytest.mark.slow
-def test_who_overlooks_planted_errors_gets_no_certificate(dataset: Any, tmp_path: Path) -> None:
-    corpus = {f"d{i}": f"fig{i} number{i}" for i in range(600)}
-    path = dataset(
-        corpus,
-        {f"q{i}": f"fig{i}" for i in range(300)},
-        [(f"q{i}", f"d{i}", 1) for i in range(300)],
-    )
-
-    def certified(name: str, seen: int, plants: float = 0.15) -> tuple[dict[str, Any], int]:
-        """Of labels that are all right, by somebody who sees the first `seen` planted errors."""
-        review = open_review(
-            path, goals=["wrong <= 2%"], plants=plants, looks=0, out=tmp_path / name
-        )
-        planted = 0
-        for look in review.ahead("me", 400):
-            planted += look.item.planted == 0
-            decision = "0" if look.item.planted == 0 and planted <= seen else "1"
-            review.record("me", look.item.item_id, "first", decision, shown=look.item.shown)
-        return report(review)["certificates"][0], planted
-
-    good, planted = certified("good", 45)
-    assert planted == 45
-    assert good["wrong"] == {"positives": 0}
-    assert (good["holds"], good["more"], good["upper"]) == (True, {"positives": 0}, 0.0)
-    assert 0 < good["corrected"] <= 0.02
-    assert in_words(good).startswith("wrong <= 2% at 95%: HOLDS. ")
-    bad, _ = certified("bad", 0)
-    assert (bad["holds"], bad["more"], bad["upper"], bad["corrected"]) == (None, None, 0.0, 1.0)
-    assert in_words(bad) == (
-        "wrong <= 2% at 95%: no certificate, annotators caught 0 of 45 control errors and may "
-        "overlook others: the rate may be 100%. Judge more control items, or have annotators who "
-        "catch them."
-    )
-    unmeasured, planted = certified("unmeasured", 0, plants=0)
-    assert (planted, unmeasured["holds"], unmeasured["corrected"]) == (0, True, None)
-    assert in_words(unmeasured).endswith(" by me (300). Nothing measures what they overlook.")
-
-
-def test_labels_that_say_nothing_is_relevant_miss_everything(dataset: Any, tmp_path: Path) -> None:
-    corpus = {f"d{i}": f"fig number{i}" for i in range(9)}
-    path = dataset(corpus, {"q": "fig"}, [("q", f"d{i}", 0) for i in range(9)])
-    review = open_review(path, out=tmp_path / "out")
-    for number in range(9):
-        look = review.next_item("me")
-        assert look is not None
-        review.record(
-            "me", look.item.item_id, "first", "1" if number == 4 else "0", shown=look.item.shown
-        )
-    (missed,) = report(review)["certificates"]
-    assert (missed["lower"], missed["upper"], missed["holds"]) == (1.0, 1.0, False)
-
-
-def test_no_certificate_of_a_set_that_changed(limit_run: Path, tmp_path: Path) -> None:
-    import shutil
-
+def test_a_set_that_changed(limit_run: Path, tmp_path: Path) -> None:
     run = tmp_path / "run"
     shutil.copytree(limit_run, run)
     review = open_review(run)
@@ -319,12 +210,11 @@ def test_no_certificate_of_a_set_that_changed(limit_run: Path, tmp_path: Path) -
     qrels = run / "dataset" / "qrels.jsonl"
     qrels.write_text(qrels.read_text().replace('"score":1', '"score":0'))
     result = report(review)
-    assert [one["holds"] for one in result["certificates"]] == [None, None]
-    assert "was changed since this review began" in result["certificates"][0]["reason"]
+    assert findings(result)[0].startswith(f"Changed: {run} was changed since this review began")
     assert {one["reason"] for one in result["stale"]} == {"the label was changed"}
+    assert next_steps(result)[0] == ("5 verdicts no longer count: the text or label was changed")
 
 
-@pytest.mark.slow
 def test_the_command_prints_it(judged: Judged, gen: Gen) -> None:
     review, result = judged
     given = "review", review.path, "--out", review.folder, "--report"
@@ -333,114 +223,18 @@ def test_the_command_prints_it(judged: Judged, gen: Gen) -> None:
     assert json.loads(done.stdout) == json.loads(json.dumps(result))
     done = gen(*given)
     assert done.returncode == 0
-    assert in_words(result["certificates"][0]) == done.stdout.splitlines()[0]
+    assert findings(result)[0] == done.stdout.splitlines()[0]
     assert f"page: {review.folder / 'review.html'}" in done.stdout
-    planted = [sum(i.planted == value for i in review.items) for value in (1, 0)]
-    assert result["planted"] == {"not_relevant": planted[1], "relevant": planted[0]}
-    said = (
-        f"Control items that measure annotators, in neither population: {planted[0]:,} pairs "
-        f"known to be relevant, {planted[1]:,} known not to be."
-    )
-    assert (said in done.stdout) == (sum(planted) > 0)
-    page = (review.folder / "review.html").read_text()
-    assert (said in page) == (sum(planted) > 0)
-    for part in ("What to look at next", "Acceptance plans", "What certificates assume", "anna"):
-        assert part in page
-    assert "<script" not in page
-
-
-def test_a_certificate_in_words() -> None:
-    given: dict[str, Any] = {
-        "goal": "wrong <= 2% at 95%",
-        "question": "wrong",
-        "rate": 0.02,
-        "level": 0.95,
-        "size": {"positives": 1200},
-        "looked_at": {"positives": 147},
-        "wrong": {"positives": 1},
-        "unsure": {"positives": 0},
-        "lower": 0.0212,
-        "upper": 0.031201,
-        "holds": None,
-        "corrected": 0.04,
-        "more": {"positives": 31},
-        "by": {"anna": 147},
-        "assumes": [],
-        "reason": "",
-    }
-    looked = "Settled: 147 of 1,200 positives, 1 label found wrong; judged by anna (147)."
-    assert in_words(given) == (
-        "wrong <= 2% at 95%: OPEN. At most 3.13% of the positives are not relevant, at 95% "
-        f"confidence; 31 positives more without an error will show it. {looked} Corrected for "
-        "overlooked errors, as measured on control items: at most 4%."
-    )
-    assert in_words(given | {"holds": False, "corrected": None, "more": None}) == (
-        "wrong <= 2% at 95%: DOES NOT HOLD. At least 2.12% of the positives are not relevant, at "
-        f"95% confidence. {looked}"
-    )
-    assert in_words(given | {"reason": "no verdicts yet"}) == (
-        "wrong <= 2% at 95%: no certificate, no verdicts yet."
-    )
 
 
 def test_the_command_refuses(limit_run: Path, gen: Gen) -> None:
     out = "--out", "review"
-    done = gen("review", limit_run, *out, "--goal", "wong <= 2%")
-    assert (done.returncode, done.stdout) == (2, "")
-    assert "gen: --goal 'wong <= 2%': 'wong' is no question; did you mean wrong?" in done.stderr
-    done = gen("review", limit_run, *out, "--report", "--export", "csv")
-    assert done.returncode == 2
-    assert "gen: --report and --export: do one after the other" in done.stderr
-    done = gen("review", limit_run, *out, "--to", "x.csv")
-    assert "gen: --to is about --export" in done.stderr
-    done = gen("review", "nowhere")
-    assert done.returncode == 2
-    assert "nowhere does not exist" in done.stderr
-
-
-@pytest.mark.slow
-def test_a_judge_against_people(tmp_path: Path) -> None:
-    import shutil
-
-    with serving(ladder_mind) as server:
-        done = in_process(
-            "run",
-            ships(tmp_path, count=1),
-            "--model",
-            "openai:gpt-5-mini",
-            "--out",
-            "run",
-            "--set",
-            "params.singles=false",
-            cwd=tmp_path,
-            env=environment(server),
-        )
-    assert done.returncode == 0, done.stderr
-    run = tmp_path / "run"
-    shutil.rmtree(run / "tables")
-    review = open_review(run, plants=0)
-    assert report(review)["judge"] is None  # nobody has looked
-    for _ in range(80):  # who errs in 1 of 5 pairs
-        look = review.next_item("me")
-        assert look is not None
-        truth = int((look.item.label or 0) > 0)
-        said = 1 - truth if chance(1, "error", look.item.item_id) < 0.2 else truth
-        review.record("me", look.item.item_id, "first", str(said), shown=look.item.shown)
-    result = report(review)
-    one, found = result["judge"], result["rates"]
-    assert one["judges"] == ["verify_conditions"]
-    size = {name: part["size"] for name, part in result["populations"].items()}
-    assert size == {"positives": 20, "others": 200}
-    wrong = sum(found[name]["estimate"] * size[name] for name in size) / 220
-    assert one["accuracy"] == pytest.approx(1 - wrong)
-    assert one["low"] < one["accuracy"] < one["high"]
-    assert one["precision"] == pytest.approx(1 - found["positives"]["estimate"])
-    others = one["prediction_powered"]["others"]
-    assert others["low"] < others["value"] < others["high"]
-    # by stratum every number of the family's own fields stands, and sums up
-    strata = result["strata"]["others"]
-    assert {"document broken", "query style", "query conditions", "rank", "grade"} <= set(strata)
-    for values in strata.values():
-        assert sum(rate["population"] for rate in values.values()) == 200
-        assert sum(rate["errors"] for rate in values.values()) == found["others"]["errors"]
-    assert list(strata["document broken"])[:2] == ["1 listed", "2 listed"]
+    for words, message in (
+        (("--report", "--export", "csv"), "gen: --report and --export: do one after the other"),
+        (("--to", "x.csv"), "gen: --to is about --export"),
+        (("--annotators", "a,a"), "gen: --annotators a,a: a name stands twice"),
+    ):
+        done = gen("review", limit_run, *out, *words)
+        assert (done.returncode, done.stdout) == (2, "")
+        assert message in done.stderr
+    assert "nowhere does not exist" in gen("review", "nowhere").stderr

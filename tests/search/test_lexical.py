@@ -7,7 +7,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-from retgen.evaluation.search.capretrieval import CapRetrievalBM25
+from retgen.evaluation.search.capretrieval import capretrieval_bm25
 from retgen.progress import no_progress
 from retgen.search.base import CandidateSet
 from retgen.search.lexical import BM25PaperScorer, word_retriever
@@ -41,7 +41,7 @@ def test_candidate_sets_without_a_word_score_0() -> None:
     sets = [CandidateSet("water", ("", " \u3000")), CandidateSet("", ("", "\n"))]
     for scorer in (
         word_retriever("rank-bm25"),
-        CapRetrievalBM25("bm25-capretrieval"),
+        capretrieval_bm25("bm25-capretrieval"),
         BM25PaperScorer(),
     ):
         assert [one.tolist() for one in scorer.score(sets, no_progress)] == [[0, 0], [0, 0]]

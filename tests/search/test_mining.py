@@ -4,14 +4,20 @@ from __future__ import annotations
 
 import random
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from retgen.errors import UsageError
 from retgen.search import mining
 from retgen.search.embedders.loading import load_model
-from retgen.search.mining import mine
 from tests.work.work import Eager
+
+
+def mine(*args: Any, **options: Any) -> list[list[int]]:
+    """Everything that is mined."""
+    return list(mining.mine(*args, **options))
+
 
 pytestmark = pytest.mark.usefixtures("one_torch_thread")
 

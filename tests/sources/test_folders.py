@@ -16,7 +16,7 @@ import pytest
 from retgen.errors import DatasetError
 from retgen.sources import Columns, RefusedRow, SourceDocument, read_sources
 
-KINDS = ".txt, .md, .markdown, .rst, .adoc, .html, .htm, .pdf, .docx, .jsonl, .json, .csv, .tsv, .parquet"
+KINDS = ".txt, .md, .markdown, .html, .htm, .page, .rst, .adoc, .pdf, .docx, .jsonl, .json, .csv, .tsv, .parquet"
 
 
 def ids(path: Path) -> list[str]:
@@ -77,7 +77,7 @@ def test_a_folder_of_texts(tmp_path: Path) -> None:
         SourceDocument("deep/er/a", "", "Eighth text."),
         SourceDocument("e", "Third text.", "# Third text."),
         SourceDocument("f", "", "Fourth text."),
-        SourceDocument("g", "", "Fifth text."),
+        SourceDocument("g", "", "Fifth text.\n"),
         SourceDocument("h", "", "Sixth text."),
         RefusedRow(
             "i.md.xz",

@@ -56,7 +56,7 @@ def test_a_folder_that_cannot_be_read(tmp_path: Path) -> None:
 
 def test_the_formats_in_words() -> None:
     assert FORMATS == (
-        ".txt, .md, .markdown, .rst, .adoc, .html, .htm, .pdf, .docx, .jsonl, .json, .csv, .tsv or "
+        ".txt, .md, .markdown, .html, .htm, .page, .rst, .adoc, .pdf, .docx, .jsonl, .json, .csv, .tsv or "
         ".parquet (also .gz, .bz2, .xz, .zst), a folder of such files, the folder of a data set, "
         "or hf:owner/name"
     )

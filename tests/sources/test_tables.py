@@ -390,9 +390,9 @@ def test_rows_that_hold_pages(tmp_path: Path) -> None:
     path.write_text("".join(f"{json.dumps(row)}\n" for row in rows))
     first, refused, last, *others = read_sources(path, Columns(), structure=True)
     assert isinstance(first, SourceDocument)
-    assert first.text.split() == ["Sails", "Hello,", "all."]
+    assert first.text.split() == ["##", "Sails", "Hello,", "all."]
     assert [one.kind for one in first.blocks] == ["heading", "paragraph"]
-    reason = "the column 'description' holds HTML that shows no text"
+    reason = "the column 'description' holds HTML: shows no text"
     assert refused == RefusedRow("a.jsonl:2", "source/empty", reason, "b")
     assert isinstance(last, SourceDocument)
     assert last.text == rows[2]["description"]
@@ -400,8 +400,8 @@ def test_rows_that_hold_pages(tmp_path: Path) -> None:
     assert isinstance(marked, SourceDocument)
     assert marked.text == rows[3]["description"]
     assert isinstance(page, SourceDocument)
-    assert page.text.split() == ["Use:", "x", "=", "1"]
-    reason = "the column 'description' holds HTML that is nested too deeply"
+    assert page.text.split() == ["Use:", "```", "x", "=", "1", "```"]
+    reason = "the column 'description' holds HTML: its elements are nested too deeply to be read"
     assert deep == RefusedRow("a.jsonl:6", "source/unreadable", reason, "f")
 
 
@@ -409,4 +409,4 @@ def test_columns_that_have_other_names_elsewhere(tmp_path: Path) -> None:
     path = tmp_path / "a.csv"
     path.write_text("Ticket;Betreff;Beschreibung\n1;Segel;Ein Segel ist gerissen.\n", "utf-8")
     [one] = read_sources(path, Columns())
-    assert one == SourceDocument("row-1", "Segel", "Ein Segel ist gerissen.")
+    assert one == SourceDocument("1", "Segel", "Ein Segel ist gerissen.")

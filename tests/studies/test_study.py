@@ -13,7 +13,7 @@ from retgen.errors import RecipeError
 from retgen.evaluation.scoring.result import Evaluation
 from retgen.recipes import bundled_studies, find_study
 from retgen.studies import load_study, plan_study
-from retgen.studies.page import Trainings, terminal_text
+from retgen.studies.page import Trainings, page_of
 from retgen.studies.run import run_study
 from tests.conftest import Gen
 
@@ -127,7 +127,7 @@ def test_training_by_split_and_dimension(recipe_file: Write, tmp_path: Path) -> 
     content = json.loads((tmp_path / "out" / "study.json").read_text())
     assert [(one["on"], one["dim"]) for one in content["trained"]] == list(result.trained)
     assert content["beside"]["results"][0]["model"] == "bm25"
-    lines = terminal_text(result).splitlines()
+    lines = page_of(result).terminal(result.folder / "study.html").splitlines()
     assert lines[1].split() == ["trained", "on", "dim", "recall@1", "recall@2"]
     assert [line.split()[:2] for line in lines[2:6]][::3] == [["test", "16"], ["train", "8"]]
     assert lines[6].startswith("static:minilm, not trained")

@@ -13,7 +13,7 @@ from tests.generators.multiconir.stories import stories
 
 @pytest.fixture(scope="session")
 def finished(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
-    """A test set, a training set with hard negatives, and ladders in two breaking orders."""
+    """A test set, a training set with hard negatives, and ladders."""
     folder = tmp_path_factory.mktemp("finished")
     small = {"params.docs": 300, "params.attributes_per_doc": 20}
     conditions = {
@@ -27,7 +27,7 @@ def finished(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
     made = {
         "test": ("limit_dense", {**small, "params.queries": 60}, None),
         "train": ("limit_conditions", {**small, **conditions}, None),
-        "ladders": ("multiconir_legal", {"params.orders": 2, "params.source": ships}, 3),
+        "ladders": ("multiconir_legal", {"params.source": ships}, 3),
     }
     return {
         name: run(recipe, out=folder / name, overrides=changes, limit=limit).path

@@ -122,7 +122,7 @@ def test_another_severity_for_a_call(gen: Gen, foreign: Path) -> None:
             "lexical-ambiguity, near-duplicate, near-duplicate-query, normalised-duplicate, "
             "normalised-duplicate-query, order-leak, origin, overlap, personal-data, "
             "query-encoding, query-without-qrels, schema, score-range, secrets, "
-            "split-overlap, word-places",
+            "split-overlap",
         ),
         (
             ["--severity", "encoding=warn"],

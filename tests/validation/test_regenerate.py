@@ -256,12 +256,6 @@ TABLES: list[tuple[str, Change, str, str]] = [
     ),
     (
         "ladders",
-        jsonl("tables/position.jsonl", swapped(0, 1, "Query4")),
-        EXPORTED,
-        "tables/position.jsonl, row 1: Query4 is not that of ladder ship-",
-    ),
-    (
-        "ladders",
         jsonl("tables/verdicts.jsonl", swapped(0, 2, "query-ids")),
         EXPORTED,
         "tables/verdicts.jsonl, row 1: ladder ship-",
@@ -271,30 +265,6 @@ TABLES: list[tuple[str, Change, str, str]] = [
         jsonl("tables/verdicts.jsonl", lambda rows: rows[0].update(model="gpt")),
         "regenerated",
         'tables/verdicts.jsonl is not what the recipe makes: row 1 model is "gpt", must be ""',
-    ),
-    (
-        "ladders",
-        jsonl("tables/review_queries.jsonl", swapped(0, 1, "query")),
-        EXPORTED,
-        "tables/review_queries.jsonl, row 1: its query is not that of q",
-    ),
-    (
-        "ladders",
-        jsonl("tables/review_labels.jsonl", lambda rows: rows[4].update(label=1)),
-        EXPORTED,
-        "tables/review_labels.jsonl, row 5: label is 1 of 10, the words say 8 of 10",
-    ),
-    (
-        "ladders",
-        jsonl("tables/review_labels.jsonl", lambda rows: rows.pop()),
-        "regenerated",
-        "tables/review_labels.jsonl is not what the recipe makes: row 66 is ",
-    ),
-    (
-        "ladders",
-        jsonl("tables/review_labels.jsonl", swapped(0, 4, "document")),
-        EXPORTED,
-        "tables/review_labels.jsonl, row 1: document is no document of ladder ship-",
     ),
     # what the proof cannot see, and the recipe does
     ("test", jsonl(CORPUS, alike), "limit-proof/twins", "have the attributes of another one"),
@@ -435,7 +405,7 @@ def test_every_document_of_the_source_is_accounted_for(
 def test_shards_are_compared_in_processes(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, suffix: str
 ) -> None:
-    import retgen.work.engine
+    import retgen.work.local
 
     changes = {
         "params.docs": 300,
@@ -449,7 +419,7 @@ def test_shards_are_compared_in_processes(
     other = forged(path, tmp_path / "forged", rows(shard, moved(0, 5)))
     alone = validate(other, workers=1).findings
     # reason: starting processes pays from seconds of work on; the threshold is no behaviour
-    monkeypatch.setattr(retgen.work.engine, "START", 0.0)
+    monkeypatch.setattr(retgen.work.local, "START", 0.0)
     assert validate(path, workers=2).findings == []
     assert validate(other, workers=2).findings == alone
     assert [

@@ -66,5 +66,5 @@ def test_without_a_manifest_a_run_is_not_finished(
 def test_what_is_no_manifest(finished: dict[str, Path], tmp_path: Path, content: str) -> None:
     shutil.copytree(finished["test"], tmp_path / "run")
     (tmp_path / "run" / "manifest.json").write_text(content)
-    message = f"{tmp_path / 'run' / 'manifest.json'} is not a manifest"
+    message = f"{tmp_path / 'run' / 'manifest.json'} is damaged; make the run again with --fresh"
     assert findings(validate(tmp_path / "run")) == [("manifest", message)]

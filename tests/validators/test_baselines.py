@@ -17,7 +17,7 @@ from retgen.tokenizer import STOPWORDS, tokens
 from retgen.validators.baselines import WordTerms, query_blind_baselines, query_blind_rankings
 from retgen.validators.rule import Batch, Judgements
 from retgen.validators.rules.lexical import LexicalAmbiguity
-from retgen.work import Local, engine
+from tests.work.work import Eager
 
 WORDS = [f"w{i}" for i in range(40)]
 
@@ -105,8 +105,7 @@ def test_processes_change_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(baselines, "GROUP", 2000)
     rule = spooled(texts, judgements)
     alone = query_blind_baselines(rule.state, rule.query_terms(), judgements, (5,))
-    monkeypatch.setattr(engine, "START", 0.0)
-    two = Local(2)
+    two = Eager(2)
     assert query_blind_baselines(rule.state, rule.query_terms(), judgements, (5,), two) == alone
     assert list(alone["random"].items()) == [
         ("recall@2", 0.005),

@@ -41,7 +41,7 @@ def test_whatever_does_not_fit_is_named(judged: Path) -> None:
     graded(judged, ("q", "a", 0), ("q", "b", 1.5), ("q", "b", 1), ("x", "a", 1))
     rule = "graded-qrels"
     assert errors(judged) == [
-        (rule, ["q", "b"], "the grade of (q, b) is 1.5; grades are whole numbers from 0"),
+        (rule, ["q", "b"], "the pair (q, b) has the grade 1.5; grades are whole numbers from 0"),
         (rule, ["q", "b"], "the pair (q, b) is graded more than once"),
         (rule, ["q", "a"], "the pair (q, a) is relevant, and its grade is 0"),
         (rule, ["r", "a"], "the pair (r, a) is judged but not graded"),

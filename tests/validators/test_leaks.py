@@ -13,7 +13,7 @@ import pytest
 from retgen.validation.validate import validate
 
 Rows = list[dict[str, Any]]
-RULES = ("order-leak", "answer-leak", "word-places")
+RULES = ("order-leak", "answer-leak")
 
 
 class Tables:
@@ -67,43 +67,29 @@ def test_nothing_tells(tables: Tables, tmp_path: Path) -> None:
 # --- the order of ids ---------------------------------------------------------------------------
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize(
-    ("names", "order", "median", "messages"),
+    ("names", "median"),
     [
-        (lambda i: f"x{999 - i}", "ids as strings", "95.0%", "trec_eval breaks ties by id"),
-        (lambda i: f"x{100 + i}", "ids as strings", "5.0%", "trec_eval breaks ties by id"),
+        (lambda i: f"x{999 - i}", "95.0%"),
+        (lambda i: f"x{100 + i}", "5.0%"),
         # as strings the numbers 1 to 40 are spread over those up to 400; as numbers they are first
-        (lambda i: str(1 + i), "the numbers of ids", "5.0%", "a ranking by id"),
-        (lambda i: f"doc-{400 - i}", "ids as strings", "78.2%", "trec_eval breaks ties by id"),
-        (lambda i: f"\u00e9{i:03}", "ids as strings", "5.0%", "trec_eval breaks ties by id"),
-        (
-            lambda i: f"{chr(97 + i // 20)}-{chr(97 + i % 20)}",
-            "ids as strings",
-            "5.0%",
-            "trec_eval breaks ties by id",
-        ),
+        (lambda i: str(1 + i), "5.0%"),
+        (lambda i: f"\u00e9{i:03}", "5.0%"),
+        (lambda i: f"{chr(97 + i // 20)}-{chr(97 + i % 20)}", "5.0%"),
     ],
 )
 def test_ids_in_order(
-    tables: Tables,
-    tmp_path: Path,
-    names: Callable[[int], str],
-    order: str,
-    median: str,
-    messages: str,
+    tables: Tables, tmp_path: Path, names: Callable[[int], str], median: str
 ) -> None:
     tables.name(names)
     [(rule, ids, message)] = tables.findings_in(tmp_path)
     assert rule == "order-leak"
     assert set(ids) == {document["_id"] for _, document in tables.pairs()}
-    begins = f"the 40 relevant documents do not stand where chance would put them among 400 in the order of {order} (median at {median}, p = "
-    assert message.startswith(begins)
-    assert message.endswith(
-        messages
-        + (" finds them" if "ranking" in messages else ", which finds them")
-        + "; give documents ids at random"
+    assert message.startswith(
+        "the 40 relevant documents do not stand where chance would put them among 400 in the order "
+        f"of ids (median at {median}, p = "
     )
+    assert message.endswith("ties by id finds them; give documents ids at random")
 
 
 def test_queries_and_documents_run_in_the_order_of_ids(tables: Tables, tmp_path: Path) -> None:
@@ -115,8 +101,8 @@ def test_queries_and_documents_run_in_the_order_of_ids(tables: Tables, tmp_path:
     [(rule, ids, message)] = tables.findings_in(tmp_path)
     assert (rule, sorted(ids)) == ("order-leak", sorted(q["_id"] for q in tables.queries))
     assert message.startswith(
-        "queries in the order of ids as strings have their relevant documents in the order of ids "
-        "as strings (Spearman 1.00 over 40 queries, p = "
+        "queries in the order of ids have their relevant documents in the order of ids (Spearman "
+        "1.00 over 40 queries, p = "
     )
 
 
@@ -148,17 +134,17 @@ def test_ids_that_hold_the_answer(
 
 
 @pytest.mark.parametrize(
-    ("change", "column", "table"),
+    ("change", "column", "other"),
     [
-        (lambda q, d: q.update(metadata={"a": [{"from": d["_id"]}]}), "metadata.a.from", "queries"),
-        (lambda q, d: q.update(answer=d["text"]), "answer", "queries"),
-        (lambda q, d: q.update(source=f"https://host/{d['_id']}?x"), "source", "queries"),
-        (lambda q, d: d.update(metadata={"for": q["_id"]}), "metadata.for", "documents"),
-        (lambda q, d: d.update(question=q["text"]), "question", "documents"),
+        (lambda q, d: q.update(metadata={"a": [{"from": d["_id"]}]}), "metadata.a.from", "_id"),
+        (lambda q, d: q.update(answer=d["text"]), "answer", "text"),
+        (lambda q, d: q.update(source=f"https://host/{d['_id']}?x"), "source", "_id"),
+        (lambda q, d: d.update(metadata={"for": q["_id"]}), "_id", "metadata.for"),
+        (lambda q, d: d.update(question=q["text"]), "text", "question"),
     ],
 )
 def test_columns_that_hold_the_answer(
-    tables: Tables, tmp_path: Path, change: Callable[[Any, Any], None], column: str, table: str
+    tables: Tables, tmp_path: Path, change: Callable[[Any, Any], None], column: str, other: str
 ) -> None:
     for query, document in tables.pairs()[:10]:
         change(query, document)
@@ -166,9 +152,10 @@ def test_columns_that_hold_the_answer(
     assert rule == "answer-leak"
     assert set(ids) == {row["_id"] for pair in tables.pairs()[:10] for row in pair}
     assert message.startswith(
-        f"the column {column} of the {table} tells what is relevant to 10 of 40 queries (document "
+        f"10 of 40 queries share a value of their column {column} with the column {other} of "
+        "relevant documents, and with that of 0 others ("
     )
-    assert message.endswith("leave it out of what a retriever or a model is shown")
+    assert message.endswith("leave both columns out of what a retriever or a model is shown")
 
 
 def test_a_column_that_marks_relevant_documents(tables: Tables, tmp_path: Path) -> None:
@@ -285,29 +272,3 @@ def test_a_title_that_marks_relevant_documents(tables: Tables, tmp_path: Path, o
         "of which there are 360: leave it out of what a retriever or a model is shown"
     )
     assert tables.findings_in(tmp_path) == [("answer-leak", ids, message)]
-
-
-# --- places of words ----------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize(("first", "where"), [(True, "in front"), (False, "behind")])
-def test_asked_words_at_one_end(tables: Tables, tmp_path: Path, first: bool, where: str) -> None:
-    for query, document in tables.pairs():
-        asked = query["text"].split()
-        rest = [word for word in document["text"].split() if word not in asked]
-        document["text"] = " ".join([*asked, *rest] if first else [*rest, *asked])
-    [(rule, ids, message)] = tables.findings_in(tmp_path)
-    assert (rule, ids) == ("word-places", [query["_id"] for query in tables.queries])
-    assert message.startswith("in 9")
-    assert (
-        f"the words of a query stand further {where} in its relevant documents than in others that "
-        "hold them (40 queries, p = " in message
-    )
-
-
-def test_a_template_puts_the_topic_first_everywhere(tables: Tables, tmp_path: Path) -> None:
-    for i, document in enumerate(tables.documents):
-        document["text"] = f"topic{i} is what this text is about, and nothing but topic{i}"
-    for query, place in zip(tables.queries, tables.relevant, strict=True):
-        query["text"] = f"text about topic{place}"
-    assert tables.findings_in(tmp_path) == []

@@ -1,4 +1,4 @@
-"""Queries with operators: read as English, and every planted defect is found and named."""
+"""Queries with operators: every planted defect is found and named."""
 
 from __future__ import annotations
 
@@ -12,8 +12,6 @@ from typing import Any
 import pytest
 
 from retgen import run, validate
-from retgen.errors import ChecksFailed
-from retgen.validators.limit.questions import OperatorQuestion, QuestionReader
 from tests.conftest import read_jsonl
 
 Rows = list[dict[str, Any]]
@@ -29,74 +27,6 @@ params:
   answer_sizes: [1, 4]
   queries_per_cell: 5
 """
-
-THINGS = {"Tea": 1, "Green Tea": 2, "Rain": 3, "Salt": 4, "Cats": 5}
-
-
-@pytest.mark.parametrize(
-    ("text", "wanted", "ruled_out", "operator"),
-    [
-        ("Who likes Tea and Rain?", (1, 3), (), "and"),
-        ("Who likes Green Tea and Tea?", (2, 1), (), "and"),
-        ("Who likes not only Tea but also Rain?", (1, 3), (), "and"),
-        ("Which people like both Tea and Rain?", (1, 3), (), "and"),
-        ("Who likes Rain or Tea?", (3, 1), (), "or"),
-        ("Who likes Rain, Tea or both?", (3, 1), (), "or"),
-        ("Who likes at least one of Rain and Tea?", (3, 1), (), "or"),
-        ("Who likes either Rain or Tea?", (3, 1), (), "or"),
-        ("Who likes Tea and not Rain?", (1,), (3,), "and-not"),
-        ("Who does not like Rain and likes Tea?", (1,), (3,), "and-not"),
-        ("Who likes Tea without liking Rain?", (1,), (3,), "and-not"),
-        ("Who likes Tea as well as Rain, but not Salt?", (1, 3), (4,), "and-and-not"),
-        ("Who does not like Salt but likes Rain and Tea?", (3, 1), (4,), "and-and-not"),
-    ],
-)
-def test_questions_are_read(
-    text: str, wanted: tuple[int, ...], ruled_out: tuple[int, ...], operator: str
-) -> None:
-    question = QuestionReader(THINGS).read(text)
-    assert isinstance(question, OperatorQuestion)
-    assert (question.wanted, question.ruled_out, question.operator) == (
-        wanted,
-        ruled_out,
-        operator,
-    )
-
-
-@pytest.mark.parametrize(
-    ("text", "why"),
-    [
-        ("Who likes Tea and Rain", "its text is no question"),
-        (
-            "Who likes Tea and Snow?",
-            "'snow' is neither an attribute that the recipe uses nor a word of asking",
-        ),
-        (
-            "Who likes Tea nor Rain?",
-            "'nor' is neither an attribute that the recipe uses nor a word of asking",
-        ),
-        ("Likes Tea and Rain?", "its text does not ask who likes something"),
-        ("Who Tea and Rain?", "its text does not ask who likes something"),
-        ("Who likes Tea and Tea?", "it names an attribute twice"),
-        ("Who likes Tea, Rain?", "no word joins its attributes"),
-        ("Who likes Tea and Rain and?", "nothing may stand behind its last attribute, 'and' does"),
-        ("Who likes Tea and Rain or both?", "it says both 'and' and 'or'"),
-        ("Who likes Tea but not without liking Rain?", "it denies one thing twice"),
-        ("Who likes Tea but not Rain and Salt?", "it does not say how far 'not' reaches"),
-        ("Who likes Tea?", "no operator asks for all of 1 attributes and rules out 0"),
-        ("Who does not like Tea?", "no operator asks for all of 0 attributes and rules out 1"),
-        (
-            "Who likes Tea and Rain and Salt?",
-            "no operator asks for all of 3 attributes and rules out 0",
-        ),
-        (
-            "Who likes Tea or Rain but not Salt?",
-            "no operator asks for one of 2 attributes and rules out 1",
-        ),
-    ],
-)
-def test_what_cannot_be_read(text: str, why: str) -> None:
-    assert QuestionReader(THINGS).read(text) == why
 
 
 @pytest.fixture(scope="module")
@@ -344,10 +274,7 @@ def test_a_document_too_many_is_judged_0(planted: Planted) -> None:
     ("operator", "begins", "change", "says"),
     [
         ("and-not", "Who likes ", lambda t: t.replace(" but not ", " and "), "and"),
-        ("and-not", "Who does", lambda t: t.replace("does not like", "likes"), "and"),
         ("and-not", "Who likes ", lambda t: t.replace(" but not ", " or "), "or"),
-        ("and", "Who likes ", lambda t: t.replace(" and ", " or "), "or"),
-        ("and", "Who likes ", lambda t: t.replace(" and ", " but not "), "and-not"),
         ("or", "Who likes ", lambda t: t.replace(" or ", " and ", 1), "and"),
     ],
 )
@@ -393,11 +320,13 @@ def test_sides_of_not_exchanged(planted: Planted) -> None:
 def test_a_phrasing_that_cannot_be_read(planted: Planted) -> None:
     query = planted.query("and-not")
     query["text"] = query["text"].replace("Who likes", "Who hardly likes")
+    wording = query["text"]
+    for attribute in query["metadata"]["attributes"]:
+        wording = wording.replace(planted.name(attribute), "{}")
     assert (
         "limit-proof/query",
         [query["_id"]],
-        f"query {query['_id']}: 'hardly' is neither an attribute that the recipe uses nor a word of "
-        "asking",
+        f"query {query['_id']}: {wording!r} is no wording of a query",
     ) in planted.found()
 
 
@@ -507,27 +436,3 @@ def test_two_queries_that_ask_for_the_same_thing(planted: Planted) -> None:
         assert (
             f"queries {first['_id']} and {second['_id']} ask for the same thing, attribute {number}"
         ) in messages
-
-
-def test_words_of_an_attribute_spread_over_a_document(tmp_path: Path) -> None:
-    """With a list of one's own: Sea Salt and Dead Lakes are not the Dead Sea."""
-    words = [f"Alpha{n} Beta{n}" for n in range(150)]
-    halves = [one for n in range(150) for one in (f"Alpha{n} Gamma{n}", f"Beta{n} Delta{n}")]
-    (tmp_path / "mine.txt").write_text("\n".join(words + halves))
-    (tmp_path / "r.yaml").write_text(RECIPE + "  catalogue: {file: mine.txt, split: all}\n")
-    with pytest.raises(ChecksFailed, match="limit-proof/spread-words"):
-        run(tmp_path / "r.yaml", out=tmp_path / "out")
-    findings = validate(tmp_path / "out").findings
-    spread = [one for f in findings if f.rule == "limit-proof/spread-words" for one in f.folded]
-    assert len(spread) == 15
-    query_id, doc_id = spread[0]["ids"]
-    assert spread[0]["message"] == (
-        f"document {doc_id} holds all words of an attribute of query {query_id} spread over several "
-        "attributes but not that one: drop one of those attributes from the list"
-    )
-    data = tmp_path / "out" / "dataset"
-    (query,) = [q for q in read_jsonl(data / "queries.jsonl") if q["_id"] == query_id]
-    (document,) = [d for d in read_jsonl(data / "corpus.jsonl") if d["_id"] == doc_id]
-    asked = [words[a] if a < 150 else halves[a - 150] for a in query["metadata"]["attributes"]]
-    held = set(" ".join(listed(document)).split())
-    assert any(set(one.split()) <= held and one not in listed(document) for one in asked)

@@ -139,6 +139,12 @@ def test_many_equal_sets() -> None:
     assert not exact
 
 
+def test_words_of_a_megabyte_are_told_apart() -> None:
+    long = "a" * 1_000_000
+    sets = word_sets([[long + "b"], [long + "c"], [long + "b"], [long]])
+    assert [int(sets[i][0] == sets[0][0]) for i in range(4)] == [1, 0, 1, 0]
+
+
 def test_nothing_to_compare() -> None:
     for made in ([], [[]], [[], []], [["one"]]):
         labels, exact = similar.groups(word_sets(made))

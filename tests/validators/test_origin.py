@@ -219,11 +219,11 @@ def test_the_same_figures_on_any_number_of_workers(
 ) -> None:
     import retgen.data
     import retgen.validation.scan
-    import retgen.work.engine
+    import retgen.work.local
 
     folder = judged(tmp_path)
     alone = validate(folder, workers=1)
-    monkeypatch.setattr(retgen.work.engine, "START", 0.0)
+    monkeypatch.setattr(retgen.work.local, "START", 0.0)
     monkeypatch.setattr(retgen.validation.scan, "MOST", 7)
     monkeypatch.setattr(retgen.data.TableFiles.chunks, "__defaults__", (20_000,))
     together = validate(folder, workers=2)

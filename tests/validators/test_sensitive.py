@@ -6,16 +6,17 @@ from pathlib import Path
 
 import pytest
 
-from retgen.validators.rules.sensitive import personal_data, secrets
+from retgen.validators.rules.personal import personal_data
+from retgen.validators.rules.secrets import secrets
 from tests.validators.sets import findings_in, plain
 
 
 def personal(text: str) -> list[tuple[str, str]]:
-    return [(leak.kind[0], leak.masked) for leak in personal_data(text)]
+    return [(leak.one, leak.masked) for leak in personal_data(text)]
 
 
 def secret(text: str) -> list[tuple[str, str]]:
-    return [(leak.kind[0], leak.masked) for leak in secrets(text)]
+    return [(leak.one, leak.masked) for leak in secrets(text)]
 
 
 @pytest.mark.parametrize(
@@ -25,7 +26,6 @@ def secret(text: str) -> list[tuple[str, str]]:
         ("[me](mailto:mary.hall@brunel.ac.uk)", "an e-mail address", "m…@b….uk"),
         ("e-mail:mary.hall@brunel.ac.uk", "an e-mail address", "m…@b….uk"),
         ("tel. +49 30 901820", "a phone number", "+49 and 8 digits"),
-        ("call us at (617) 495-1000 today", "a phone number", "+1 and 10 digits"),
         (
             "pay to DE02 1203 0000 0000 2020 51",
             "a bank account number (IBAN)",

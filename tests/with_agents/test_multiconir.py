@@ -51,9 +51,6 @@ def test_a_model_that_says_what_the_baselines_say(ask: Gen, server: Server, tmp_
         "tables/task2_3.jsonl",
         "tables/task4_512.jsonl",
         "tables/task4_1024.jsonl",
-        "tables/position.jsonl",
-        "tables/review_queries.jsonl",
-        "tables/review_labels.jsonl",
         "tables/verdicts.jsonl",
     }
     same = [
@@ -357,8 +354,9 @@ def test_answers_that_cannot_be_taken(
 ) -> None:
     """Every document is rejected with the rule and the reason; the cost is bounded."""
     with serving(changed(title, change)) as server:
-        command = ("run", ships(tmp_path), *MODEL, "--limit", "2", "--out", "a")
-        done = gen_at(server, tmp_path)(*command, "--set", "params.replacements=1")
+        done = gen_at(server, tmp_path)(
+            "run", ships(tmp_path), *MODEL, "--limit", "2", "--out", "a"
+        )
     assert done.returncode == 1, done.stderr
     assert "ladders: 0 of 2 were accepted" in done.stderr
     rejected = read_jsonl(tmp_path / "a" / "rejected.jsonl")

@@ -367,10 +367,6 @@ def test_strange_answers_are_repaired(asked: Path) -> None:
             "gen: opanai:gpt-5 cannot be asked: Unsupported provider='opanai'. Supported model providers",
         ),
         (("--ledger", "."), ". is no ledger (it is a folder): name another with --ledger"),
-        (
-            ("--set", "params.catalogue.categories=['a]']"),
-            "a category is one line of text, without",
-        ),
         (("--model", "offline", "--replay", "x"), "gen: --replay: this recipe asks no model; name"),
     ],
 )

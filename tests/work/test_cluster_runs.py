@@ -16,9 +16,8 @@ import pytest
 
 import retgen.generate
 from retgen import run
-from retgen.work.ray_cluster import RayCluster
 from tests.generators.capretrieval.texts import TEXTS, write_recipe, write_rows
-from tests.work.work import RAY, where
+from tests.work.work import RAY
 
 RECIPES = {
     "limit": "name: small\nfamily: limit\nparams: {pattern: dense, docs: 6000, queries: 100, k: 2, "
@@ -55,7 +54,7 @@ def alone(recipe: Path) -> dict[str, bytes]:
 @pytest.fixture(autouse=True)
 def small_pieces(monkeypatch: pytest.MonkeyPatch) -> None:
     # reason: the sizes are no behaviour, and small ones make small data sets many pieces
-    monkeypatch.setattr(retgen.generate, "MOST", 100_000)
+    monkeypatch.setattr(retgen.generate, "PIECE", 1024)
     scan: Any = sys.modules["retgen.validation.scan"]
     monkeypatch.setattr(scan, "MOST", 100_000)
     drafts: Any = sys.modules.get("retgen.generators.capretrieval.drafts")
@@ -72,26 +71,15 @@ def tables(run: Path) -> dict[str, bytes]:
 
 
 @pytest.fixture(scope="module")
-def shared_disk(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A folder that each node sees at another place."""
-    folder = tmp_path_factory.mktemp("disk")
-    (folder / "disk").mkdir()
-    for name in ("head", "node0", "node1"):
-        (folder / name).symlink_to(folder / "disk")
-    return folder
-
-
-@pytest.fixture(scope="module")
-def cluster(shared_disk: Path) -> Iterator[Any]:
+def cluster() -> Iterator[Any]:
     before = dict(os.environ)
     os.environ |= RAY
     import ray
     from ray.cluster_utils import Cluster
 
     result = Cluster(initialize_head=True, head_node_args={"num_cpus": 0})
-    for name in ("node0", "node1"):
-        add_node(result, shared_disk / name)
-    os.environ["RETGEN_SHARED"] = str(shared_disk / "head")
+    for _ in range(2):
+        result.add_node(num_cpus=1)
     yield result
     ray.shutdown()
     result.shutdown()
@@ -101,26 +89,14 @@ def cluster(shared_disk: Path) -> Iterator[Any]:
 
 @pytest.mark.slow
 @pytest.mark.filterwarnings("ignore")  # Ray's own
-def test_paths_are_those_of_each_node(shared_disk: Path, cluster: Any) -> None:
-    """Also of a path whose links were followed, as a run does."""
-    engine = RayCluster(cluster.address, 2)
-    nodes = {str(shared_disk / name / "runs") for name in ("node0", "node1")}
-    for path in (shared_disk / "head" / "runs", shared_disk / "disk" / "runs"):
-        tasks = {str(i): i for i in range(6)}
-        seen = {result.decode() for _, result in engine.map(where, path, tasks.items())}
-        assert {one.partition(" ")[2] for one in seen} <= nodes
-
-
-@pytest.mark.slow
-@pytest.mark.filterwarnings("ignore")  # Ray's own
 @pytest.mark.parametrize("loss", ["nobody", "worker", "node"])
 def test_on_a_cluster(
-    recipe: Path, alone: dict[str, bytes], shared_disk: Path, cluster: Any, loss: str
+    recipe: Path, alone: dict[str, bytes], tmp_path: Path, cluster: Any, loss: str
 ) -> None:
-    """Two nodes that see the shared disk at different places; a worker, or a node, is killed."""
+    """Two nodes; a worker, or a node, is killed."""
     if loss != "nobody" and not LONG and not recipe.parent.name.startswith("limit"):
         pytest.skip("make proof")
-    out = shared_disk / "head" / f"{recipe.parent.name}-{loss}"
+    out = tmp_path / "out"
     ended = threading.Event()
     thread = threading.Thread(target=lose, args=(loss, cluster, out, ended))
     thread.start()
@@ -130,15 +106,8 @@ def test_on_a_cluster(
         ended.set()
         thread.join()
         if loss == "node":  # in the main thread, where Ray may set its signals
-            add_node(cluster, shared_disk / "node0")
+            cluster.add_node(num_cpus=1)
     assert tables(made) == alone
-
-
-def add_node(cluster: Any, disk: Path) -> None:
-    """A node with one CPU that sees the shared disk at `disk`."""
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("RETGEN_SHARED", str(disk))
-        cluster.add_node(num_cpus=1)
 
 
 def lose(loss: str, cluster: Any, out: Path, ended: threading.Event) -> None:

@@ -8,8 +8,9 @@ from pathlib import Path
 import pytest
 
 from retgen.errors import DatasetError, UsageError, WorkerLost
-from retgen.work import Local, engine_named
+from retgen.work import engine_named
 from tests.work import work
+from tests.work.work import Eager
 
 TASKS = {f"t{i}": i for i in range(12)}
 
@@ -17,12 +18,12 @@ TASKS = {f"t{i}": i for i in range(12)}
 @pytest.mark.parametrize("workers", [1, 2])
 def test_every_task_once(workers: int) -> None:
     right = {f"t{i}": f"7 {2 * i}".encode() for i in range(12)}
-    assert list(Local(workers).map(work.double, 7, TASKS.items())) == list(right.items())
-    assert list(Local(workers).map(work.double, 7, [])) == []
+    assert list(Eager(workers).map(work.double, 7, TASKS.items())) == list(right.items())
+    assert list(Eager(workers).map(work.double, 7, [])) == []
 
 
 def test_large_results_are_handed_over_as_files() -> None:
-    made = dict(Local(2).map(work.large, 3 << 20, [("a", 1), ("b", 2), ("c", 3)]))
+    made = dict(Eager(2).map(work.large, 3 << 20, [("a", 1), ("b", 2), ("c", 3)]))
     assert {name: bytes(result) for name, result in made.items()} == {
         "a": b"\1" * (3 << 20),
         "b": b"\2" * (3 << 20),
@@ -32,18 +33,18 @@ def test_large_results_are_handed_over_as_files() -> None:
 
 @pytest.mark.slow
 def test_one_task_is_twenty_times_larger() -> None:
-    made = [(name, len(result)) for name, result in Local(2).map(work.uneven, None, TASKS.items())]
+    made = [(name, len(result)) for name, result in Eager(2).map(work.uneven, None, TASKS.items())]
     assert made == [(name, 2_000_000 if i == 0 else 100_000) for name, i in TASKS.items()]
 
 
 @pytest.mark.parametrize("workers", [1, 2])
 def test_an_error_is_raised_as_it_is(workers: int) -> None:
     with pytest.raises(DatasetError, match=r"^row 3 is no document$"):
-        list(Local(workers).map(work.fail, None, TASKS.items()))
+        list(Eager(workers).map(work.fail, None, TASKS.items()))
 
 
 def test_a_task_is_done_again_where_its_worker_dies(tmp_path: Path) -> None:
-    made = dict(Local(2).map(work.die_once, tmp_path, TASKS.items()))
+    made = dict(Eager(2).map(work.die_once, tmp_path, TASKS.items()))
     assert made == {name: str(task).encode() for name, task in TASKS.items()}
     assert (tmp_path / "killed").exists()
 
@@ -54,7 +55,7 @@ def test_workers_killed_at_any_moment_of_handing_over(tmp_path: Path) -> None:
     tasks = {f"t{i}": i for i in range(60)}
     for moment in range(8):
         (folder := tmp_path / str(moment)).mkdir()
-        made = dict(Local(2).map(work.killed_soon, (folder, moment), tasks.items()))
+        made = dict(Eager(2).map(work.killed_soon, (folder, moment), tasks.items()))
         assert {len(result) for result in made.values()} == {300_000}
         assert len(made) == 60
 
@@ -62,7 +63,7 @@ def test_workers_killed_at_any_moment_of_handing_over(tmp_path: Path) -> None:
 @pytest.mark.slow  # five pools
 def test_a_task_that_always_kills_its_worker(tmp_path: Path) -> None:
     with pytest.raises(WorkerLost, match=r"^a worker process was killed, most likely because"):
-        list(Local(2).map(work.die, None, TASKS.items()))
+        list(Eager(2).map(work.die, None, TASKS.items()))
 
 
 @pytest.mark.parametrize("workers", [1, 2])
@@ -75,7 +76,7 @@ def test_tasks_are_made_when_they_begin(workers: int) -> None:
             made.append(name)
             yield name, task
 
-    engine = Local(workers)
+    engine = Eager(workers)
     results = engine.map(work.double, 7, tasks())
     assert next(results) == ("t0", b"7 0")
     assert made == list(TASKS)[: 1 if workers == 1 else engine.ahead]

@@ -69,8 +69,7 @@ def test_a_path_that_nodes_do_not_see(engine: RayCluster) -> None:
         list(engine.map(work.missing, None, TASKS.items()))
     assert str(caught.value) == (
         "a node of the cluster finds no file of the run: outputs/kb does not exist. All nodes need "
-        "a disk that all of them see; where they see it at different places, set RETGEN_SHARED on "
-        "each, and where this command runs"
+        "a disk that all of them see at the same place"
     )
 
 
@@ -117,7 +116,7 @@ def test_mining_and_decontamination(engine: RayCluster, monkeypatch: pytest.Monk
     asked = [" ".join(text.split()[:4]) for text in texts[:50]]
     held = [HeldOut("test", {str(i): text[:60] for i, text in enumerate(texts[:30])}, {})]
     own = {str(i): text for i, text in enumerate(texts)}
-    alone = mine(texts, asked, [[i] for i in range(50)]), drop_overlapping(own, held)
+    alone = list(mine(texts, asked, [[i] for i in range(50)])), drop_overlapping(own, held)
     assert len(alone[1]) == 30
     for module, name, size in (
         (mining, "TEXTS", 64),
@@ -125,7 +124,7 @@ def test_mining_and_decontamination(engine: RayCluster, monkeypatch: pytest.Monk
         (decontamination, "PART", 40),
     ):
         monkeypatch.setattr(module, name, size)
-    mined = mine(texts, asked, [[i] for i in range(50)], engine=engine)
+    mined = list(mine(texts, asked, [[i] for i in range(50)], engine=engine))
     assert (mined, drop_overlapping(own, held, engine=engine)) == alone
 
 

@@ -6,9 +6,11 @@ import os
 import signal
 import threading
 import time
+from collections.abc import Generator, Iterable
 from pathlib import Path
 
 from retgen.work import Local
+from retgen.work.engine import Context, Task, Work
 
 # a busy machine answers late, and is not dead for that; a dead one refuses twenty times in a row
 RAY = {
@@ -21,10 +23,14 @@ RAY = {
 
 
 class Eager(Local):
-    """Thinks that any work is worth its processes."""
+    """Starts processes from the first task on."""
 
-    def pays(self, seconds: float) -> bool:
-        return True
+    def map(
+        self, work: Work[Context, Task], context: Context, tasks: Iterable[tuple[str, Task]]
+    ) -> Generator[tuple[str, bytes]]:
+        if self.workers == 1:
+            return super().map(work, context, tasks)
+        return self._map_in_pool(work, context, iter(tasks))
 
 
 def double(context: int, task: int) -> bytes:
@@ -44,11 +50,6 @@ def fail(_: None, task: int) -> bytes:
     if task == 3:
         raise DatasetError("row 3 is no document")
     return b""
-
-
-def where(path: Path, task: int) -> bytes:
-    """A path as a worker sees it."""
-    return f"{task} {path}".encode()
 
 
 def missing(_: None, task: int) -> bytes:

@@ -7,7 +7,8 @@ import pytest
 
 from retgen.world.asking import Asker, Wording, literal_frames, span, with_article
 from retgen.world.domain import Domain, load_domain
-from retgen.world.expressions import from_json
+
+from .written import from_json
 
 BOATS = Path(__file__).parent / "boats.yaml"
 

@@ -14,15 +14,15 @@ from retgen.world.expressions import (
     Extreme,
     dumps,
     execute,
-    from_json,
     grades,
-    loads,
     missing,
     slots,
     to_json,
 )
 from retgen.world.facts import World
 from retgen.world.table import EntityTable
+
+from .written import from_json
 
 BOATS = Path(__file__).parent / "boats.yaml"
 COUNT = 600
@@ -57,35 +57,9 @@ EXPRESSIONS: list[list[Any]] = [
 
 
 @pytest.mark.parametrize("value", EXPRESSIONS, ids=str)
-def test_json_and_back(value: list[Any]) -> None:
-    expression = from_json(value)
-    assert to_json(expression) == value
-    assert loads(dumps(expression)) == expression
+def test_as_json(value: list[Any]) -> None:
+    assert to_json(from_json(value)) == value
     assert " " not in dumps(from_json(["is", "home", "Oslo"]))
-
-
-@pytest.mark.parametrize(
-    "value",
-    [
-        "is",
-        [],
-        ["is", "home"],
-        ["is", "home", True],
-        ["is", "home", 1.5],
-        ["between", "length", None, None],
-        ["between", "length", 5, 4],
-        ["between", "length", 5, "9"],
-        ["and", ["is", "home", "Oslo"]],
-        ["at least", 3, ["is", "home", "Oslo"], ["is", "hull", "oak"]],
-        ["at least", 0, ["is", "home", "Oslo"], ["is", "hull", "oak"]],
-        ["most", 0, "length", ["is", "home", "Oslo"]],
-        ["not", ["is", "home", "Oslo"]],
-    ],
-    ids=str,
-)
-def test_what_is_no_expression(value: Any) -> None:
-    with pytest.raises(ValueError, match="no expression"):
-        from_json(value)
 
 
 def facts_of(table: EntityTable) -> list[dict[str, Any]]:

@@ -1,24 +1,44 @@
-"""Captions and queries read back into facts, by a lexicon of words and rules of where they stand.
+"""Captions and queries read back into facts, by the words of album.yaml and where they stand.
 
-Nothing of the generator is used. A text is cut into the longest words that the lexicon knows; a
-word that it does not know makes the text unreadable. What a word stands for and what stands beside
-it say the rest: a number and a colour belong to the next thing, what follows a deed is what it is
-done to, and from a word like "background" on, to the end of its sentence, things are seen in
-passing.
+Nothing of the generator is used. A text is cut into the longest words that are known: names of
+album.yaml, and the words around them that texts are made of. Any other word makes the text
+unreadable. What a word stands for and what stands beside it say the rest: a number and a colour
+belong to the next thing, what follows a deed is what it is done to, and from a word like
+"background" on, to the end of its sentence, things are seen in passing.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from functools import cache
+from itertools import chain
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from retgen.yaml_text import read_yaml
 
-FILE = Path(__file__).parent / "lexicon.yaml"
+FILE = Path(__file__).parent / "album.yaml"  # what pictures show, read by generator and proof
 LIKELY_FILE = FILE.with_name("likely.yaml")  # the definition of the grade 1 in qrels_graded
+# role -> meaning -> words around the names of album.yaml ("_" is a blank)
+_AROUND = {
+    "number": {"1": "a an 一", "2": "two 两", "3": "three 三"},
+    # from here to the end of its sentence a text speaks of what is seen in passing
+    "passing": {
+        "": "background edge further_back behind footer bottom "
+        "背景 画面边缘 后方 画面角落里 底部 页脚处 边栏"
+    },
+    "and": {"": "and 和"},
+    "before": {"": "in_front_of 前"},
+    # a topic of what is written stands behind one of these
+    "about": {"": "about 关于 内容与 主题是"},
+    "plain": {
+        "": "the photo picture shows snapshot of is are at in on by it from dated with there can "
+        "be seen half_hidden small link page to line mentions narrow banner 照片里 图中 图片展示了 "
+        "这张照片拍的是 的 有 在 正在 正 里 上 边 中 场景 拍摄地点在 中有 里还能看到 露出 是 "
+        "隐约可见 日期在 有关 这是 照片 还有一条 页面 链接 顺带提到了 有一小条 横幅"
+    },
+}
 _NAMES = ("thing", "topic", "month", "place", "landmark", "moment", "action", "deed", "colour")
 _ASKED = (
     "thing",
@@ -71,29 +91,65 @@ class AlbumLexicon(NamedTuple):
 
 @cache
 def lexicon() -> AlbumLexicon:
-    """The bundled lexicon."""
+    """The words that texts of an album are made of."""
     tree = read_yaml(FILE)
-    kinds: dict[str, list[str]] = tree.pop("kinds")
+    lines = [
+        *_lines(tree["things"], "thing"),
+        *_lines(tree["landmarks"], "landmark"),
+        *_lines(tree["topics"], "topic"),
+        *_lines(tree["places"], "place"),
+        *_lines(tree["months"], "month"),
+        *_lines(tree["moments"], "moment"),
+        *_lines(list(chain(*tree["colours"].values())), "colour"),
+    ]
+    for action in tree["actions"]:
+        below = action.get("under", [])
+        lines += _lines({action["say"]: below}, "deed" if "of" in action else "action")
     words: dict[str, Word] = {}
-    for role, meanings in tree.items():
+    above: dict[str, frozenset[str]] = {}
+    for line, role, kinds in lines:
+        meaning, names, units = _names(line, role)
+        above[meaning] = kinds
+        words |= dict.fromkeys(names, Word(role, meaning))
+        words |= dict.fromkeys(units, Word("unit", ""))
+    for role, meanings in _AROUND.items():
         for meaning, listed in meanings.items():
-            for one in listed.split():
-                word = one.replace("_", " ")
-                words[word] = Word(role, str(meaning))
-                if role in ("thing", "topic", "unit", "landmark") and word.isascii():
-                    words.setdefault(f"{word}s", words[word])
-    parent = {kind: above for above, below in kinds.items() for kind in below}
-    above = {}
-    for word in words.values():
-        line, one = [], word.meaning
-        while one in parent:
-            one = parent[one]
-            line.append(one)
-        above[word.meaning] = frozenset(line)
+            around = (one.replace("_", " ") for one in listed.split())
+            words |= dict.fromkeys(around, Word(role, meaning))
     roles = {word.meaning: word.role for word in words.values()}
-    return AlbumLexicon(
-        words, above, roles, frozenset().union(*above.values()), max(map(len, words))
-    )
+    kinds = frozenset().union(*above.values())
+    return AlbumLexicon(words, above, roles, kinds, max(map(len, words)))
+
+
+def _lines(
+    tree: Any, role: str, above: frozenset[str] = frozenset()
+) -> Iterator[tuple[str, str, frozenset[str]]]:
+    """(line, role, what it is a kind of) of nested lines; what nobody asks for is no kind."""
+    below: Mapping[str, Any] = tree if isinstance(tree, dict) else dict.fromkeys(tree, ())
+    for line, inner in below.items():
+        if "!unasked" in line:
+            yield from _lines(inner, role, above)
+        else:
+            yield line, role, above
+            yield from _lines(inner, role, above | {_names(line, role)[0]})
+
+
+def _names(line: str, role: str) -> tuple[str, list[str], list[str]]:
+    """The meaning of a line, its names in lower case, and what is counted in its place."""
+    english, chinese = re.sub(r" [@#!]\w+", "", line).split(";")
+    names, units = list[str](), list[str]()
+    for one in english.split(" / "):
+        text, _, unit = one.strip().partition(" [")
+        name, *further = text.split(", ")  # a plural, or how a place or moment stands in a text
+        names += [name, *(further if role in ("thing", "landmark", "moment") else ())]
+        units += unit.rstrip("]").split(", ") if unit else []
+    text, _, last = (part.strip() for part in chinese.partition(","))
+    names += text.split(" / ")
+    if role == "moment":
+        names.append(last)
+    elif role in ("thing", "landmark"):
+        units.append(last)
+    return names[0], [one.lower() for one in names], units
 
 
 _LETTERS = re.compile(r"[a-zà-ÿ-]+")
@@ -119,7 +175,7 @@ def words_of(text: str) -> list[Word]:
                     break
             else:
                 word = _LETTERS.match(lower, at)
-                raise Unreadable(f"{(word[0] if word else letter)!r} is no word of the lexicon")
+                raise Unreadable(f"{(word[0] if word else letter)!r} is no word of an album")
     return result
 
 

@@ -8,12 +8,12 @@ every query the documents that hold what it asks for, and compares that with qre
 from __future__ import annotations
 
 from retgen.validators.duplicates import Duplicates
+from retgen.validators.limit.matrix import hadamard_common
 from retgen.validators.limit.names import PersonNames
 from retgen.validators.limit.proof import LimitProof
-from retgen.validators.limit.spec import (
+from retgen.validators.limit.texts import (
     FactorialSpec,
     LimitSpec,
-    hadamard_common,
     read_attributes,
     read_descriptions,
     split_half,
@@ -45,7 +45,7 @@ COVERS = frozenset(
         "normalised-duplicate",
         "near-duplicate",
         "near-duplicate-query",
-        "word-places",
+        "encoding",
     }
     | {"language", "personal-data", "secrets", "length-outlier", "boilerplate"}
 )
@@ -57,7 +57,7 @@ def proof_rules(spec: LimitSpec, judgements: Judgements) -> list[CorpusRule]:
     proof = LimitProof(spec, judgements)
 
     def names(batch: Batch) -> list[str]:
-        result = proof.names(batch)
+        result = proof.read(batch).names
         folded = "\n".join(result).casefold().split("\n")
         if all(result) and len(folded) == len(result):
             return folded

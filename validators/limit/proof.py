@@ -1,60 +1,59 @@
-"""The heart of the proof: documents are parsed back, and the qrels are rebuilt from their words."""
+"""The proof: documents are read back, the qrels are rebuilt from their words, and compared.
+
+A batch in which nothing is wrong is seen at once; where something is, each of its documents is
+looked at by itself.
+"""
 
 from __future__ import annotations
 
+import math
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
-from itertools import chain, repeat
-from typing import Any, NamedTuple
+from itertools import repeat
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from retgen.tokenizer import STOPWORDS, stems, tokens
 from retgen.validators.baselines import TermRule, TermSpool
-from retgen.validators.limit.questions import (
-    OperatorQuestion,
-    answers_of,
+from retgen.validators.limit.matrix import (
     check_factorial,
-    read_questions,
+    check_hard_negatives,
+    check_matrix,
+    check_qrels,
+    rebuild,
 )
-from retgen.validators.limit.spec import (
+from retgen.validators.limit.texts import (
+    DocumentReader,
+    DocumentTerms,
     LimitSpec,
-    Speller,
-    cut_template,
     error,
-    parse_queries,
+    read_document,
+    read_queries,
     stems_by_attribute,
 )
-from retgen.validators.limit.structure import (
-    AttributeLists,
-    EqualLists,
-    attribute_hashes,
-    check_matrix,
-)
 from retgen.validators.rule import Batch, Finding, Judgements
+
+_P = 1e-6  # below, chance is no explanation
 
 
 @dataclass
 class _ProofState(TermSpool):
-    """What the documents were found to say."""
+    """What the documents were found to say.
+
+    `holders`: documents with a queried attribute -> (those attributes, column in the metadata).
+    `hashes`: of each document's set of attributes, eight bytes a document. `rank`, `variance`: how
+    far the places of asked attributes are from the middle, in all, and the variance that chance
+    gives that.
+    """
 
     broken: list[tuple[str, str]] = field(default_factory=list)  # (document, what is wrong)
-    # documents with a queried attribute -> (those attributes, column in the metadata)
     holders: dict[str, tuple[tuple[int, ...], int]] = field(default_factory=dict)
-    lists: AttributeLists = field(default_factory=AttributeLists)
-
-
-class _Reading(NamedTuple):
-    """What the texts of a batch say."""
-
-    names: list[str]
-    terms: NDArray[np.int64]  # (sum of counts,), -1 for what is no attribute
-    counts: NDArray[np.uint32]  # (documents,) attributes of each
-    rows: list[list[str]] | None  # the attributes; None where they are what the metadata spells
-    lengths: NDArray[np.int64] | None = None  # (documents,) characters and words of each,
-    words: NDArray[np.int64] | None = None  # where they are known
+    hashes: list[NDArray[np.uint64]] = field(default_factory=list)
+    rank: float = 0.0
+    variance: float = 0.0
 
 
 class LimitProof(TermRule):
@@ -67,192 +66,129 @@ class LimitProof(TermRule):
         self.spec = spec
         self.judgements = judgements
         self.vocabulary = max(spec.attributes.values(), default=0) + 1
-        self.templates = [cut_template(template) for template in spec.document_templates]
-        self.questions: dict[str, OperatorQuestion] = {}
-        if spec.factorial is None:
-            self.asked, self.query_errors = parse_queries(spec, judgements)
-        else:
-            self.questions, self.query_errors = read_questions(spec, judgements)
-            self.asked = {one: question.attributes for one, question in self.questions.items()}
+        self.questions, self.query_errors = read_queries(spec, judgements)
         # the last place is that of -1, which is no attribute
         self.queried = np.zeros(self.vocabulary + 1, bool)
-        for terms in self.asked.values():
-            self.queried[list(terms)] = True
-        self.listed = {
-            query.query_id: query.facts.get("hard_negatives") for query in judgements.queries
-        }
+        for question in self.questions.values():
+            self.queried[list(question.attributes)] = True
         self.stemmed = stems_by_attribute(spec.attributes)
+        self.mixed = _attribute_hashes(self.vocabulary)
         self.spread: list[tuple[str, str]] = []
-        self.mixed = attribute_hashes(self.vocabulary)
-        self.twins = EqualLists(spec, self.queried, self.mixed)
+        self.twins: dict[frozenset[str], list[str]] = {}
+        self._repeated: frozenset[int] = frozenset()  # hashes that stand more than once
         # (query, attributes, their words)
         self._risky: list[tuple[str, set[str], frozenset[str]]] = []
-        self._speller = (
-            Speller(self.templates[0], spec.attributes, spec.attributes_per_doc)
-            if len(self.templates) == 1
-            else None
-        )
-        self._read: tuple[Batch, _Reading] | None = None
+        self._reader = DocumentReader(spec.attributes, spec.attributes_per_doc)
+        self._read: tuple[Batch, DocumentTerms] | None = None
         self.start()
 
     def start(self) -> None:
         self.state = _ProofState(self.vocabulary)
 
-    # --- reading documents back -------------------------------------------------------------
+    # --- documents --------------------------------------------------------------------------
 
-    def parse(self, text: str) -> tuple[str, list[str]] | None:
-        """The name and the attributes that a text states; None where no template fits.
-
-        Where several templates fit, the reading whose attributes are all known is taken.
-        """
-        reading = None
-        for head, middle, tail in self.templates:
-            if text.startswith(head) and text.endswith(tail):
-                name, result, listed = text[len(head) : len(text) - len(tail)].partition(middle)
-                if result and name:
-                    start, both, last = listed.rpartition(" and ")
-                    reading = name, [*start.split(", "), last] if both else [last]
-                    if len(self.templates) == 1 or all(
-                        attribute in self.spec.attributes for attribute in reading[1]
-                    ):
-                        break
-        return reading
-
-    def parse_batch(self, batch: Batch) -> list[tuple[str, list[str]]]:
-        """Name and attributes of every document; empty where no template fits."""
-        return [self.parse(text) or ("", []) for text in batch.texts]
-
-    def names(self, batch: Batch) -> list[str]:
-        """The name in every document; empty where no template fits."""
-        return self._reading(batch).names
-
-    def _reading(self, batch: Batch) -> _Reading:
+    def read(self, batch: Batch) -> DocumentTerms:
+        """What the texts of a batch say."""
         if self._read is None or self._read[0] is not batch:  # several rules ask for it
-            self._read = batch, self._read_anew(batch)
+            self._read = batch, self._reader.read(batch)
         return self._read[1]
 
-    def _read_anew(self, batch: Batch) -> _Reading:
-        spelled = self._speller.read(batch) if self._speller is not None else None
-        if spelled is not None:
-            counts = np.full(len(batch), spelled.terms.shape[1], np.uint32)
-            terms = spelled.terms.ravel()
-            return _Reading(spelled.names, terms, counts, None, spelled.lengths, spelled.words)
-        both = self.parse_batch(batch)
-        rows = [listed for _, listed in both]
-        flat = map(self.spec.attributes.get, chain.from_iterable(rows), repeat(-1))
-        terms = np.array(list(flat), np.int64)
-        counts = np.fromiter(map(len, rows), np.uint32, len(rows))
-        return _Reading([name for name, _ in both], terms, counts, rows)
-
     def scan(self, batch: Batch) -> None:
-        spec, state = self.spec, self.state
-        names, terms, counts, rows, lengths, words = self._reading(batch)
-        if not all(names):
-            state.broken += [
-                (doc_id, "its text follows none of the document templates")
-                for doc_id, name in zip(batch.ids, names, strict=True)
-                if not name
-            ]
-        if not _all_numbered(batch.ids):
-            strange = [i for i in batch.ids if i[:1] != "d" or not i[1:].isdigit()]
-            state.broken += [
-                (i, "its id is not 'd' and digits, so it may reveal something") for i in strange
-            ]
-        ends = np.cumsum(counts, dtype=np.int64)
+        _, terms, counts, _ = self.read(batch)
+        columns = [_column(one) for one in batch.metadata]
+        regular = self._is_regular(batch, columns)
+        if not regular:
+            for row in zip(batch.ids, batch.titles, batch.texts, batch.metadata, strict=True):
+                self.state.broken += [(row[0], fault) for fault in self._faults(*row)]
+        self._look_at_lists(batch, terms, counts.astype(np.int64), columns)
         valid = terms >= 0
-        suspects = np.flatnonzero(counts != spec.attributes_per_doc).tolist()
-        if not valid.all():
-            unknown = np.searchsorted(ends, np.flatnonzero(~valid), "right")
-            suspects += np.unique(unknown).tolist()
-        if not suspects:
-            matrix = np.sort(terms.reshape(len(batch), -1), axis=1)
-            suspects += np.flatnonzero((matrix[:, 1:] == matrix[:, :-1]).any(axis=1)).tolist()
-        if suspects:
-            listed = rows if rows is not None else [row for _, row in self.parse_batch(batch)]
-            for index in sorted(set(suspects)):
-                if listed[index]:
-                    self._explain(batch.ids[index], listed[index])
-        self._metadata(batch, None if rows is None else terms.tolist(), counts)
-        if any(batch.titles):
-            for doc_id, title in zip(batch.ids, batch.titles, strict=True):
-                if title:
-                    state.broken.append((doc_id, f"its title is {title!r}, not empty"))
-        hit = self.queried[terms] & valid
-        state.lists.add(self.mixed[terms], counts.astype(np.int64), hit)
-        result: dict[int, list[int]] = defaultdict(list)
-        places = np.flatnonzero(hit)
-        owners = np.searchsorted(ends, places, "right")
-        for owner, term in zip(owners.tolist(), terms[places].tolist(), strict=True):
-            result[owner].append(term)
-        columns = _columns(batch.metadata)
-        for owner, held in result.items():
-            state.holders[batch.ids[owner]] = (tuple(held), columns[owner])
-        if columns.count(-1) != len(columns):
-            for doc_id, column in zip(batch.ids, columns, strict=True):
-                if column != -1 and doc_id not in self.judgements.relevant_documents:
-                    state.broken.append(
-                        (
-                            doc_id,
-                            f"its metadata gives matrix column {column}, but no query "
-                            "names it: that of a distractor is -1",
-                        )
-                    )
-        if suspects:
+        if not regular and not valid.all():
             kept = np.concatenate([[0], np.cumsum(valid)])
+            ends = np.cumsum(counts, dtype=np.int64)
             counts = np.diff(kept[np.append(0, ends)]).astype(np.uint32)
             terms = terms[valid]
-        self.spool(
-            batch,
-            counts,
-            terms.astype(np.uint32),
-            distinct=not suspects,
-            lengths=lengths,
-            words=words,
-        )
+        words = np.array([text.count(" ") + 1 for text in batch.texts]) if regular else None
+        self.spool(batch, counts, terms.astype(np.uint32), distinct=regular, words=words)
 
-    def _explain(self, doc_id: str, attributes: list[str]) -> None:
-        spec = self.spec
-        reasons = [
-            f"{attribute!r} is no attribute of the catalogue's part that the recipe uses"
-            for attribute in attributes
-            if attribute not in spec.attributes
-        ]
-        reasons += [f"{a!r} stands {n} times" for a, n in Counter(attributes).items() if n > 1]
-        if len(attributes) != spec.attributes_per_doc:
-            reasons.append(f"it has {len(attributes)} attributes, not {spec.attributes_per_doc}")
-        self.state.broken += [(doc_id, reason) for reason in reasons]
+    def _is_regular(self, batch: Batch, columns: Sequence[int]) -> bool:
+        """Whether nothing is wrong with any document: `_faults` would find nothing."""
+        names, terms, counts, spelled = self.read(batch)
+        size, relevant = self.spec.attributes_per_doc, self.judgements.relevant_documents
+        if any(batch.titles) or not all(names) or not _all_numbered(batch.ids):
+            return False
+        if (counts != size).any() or (terms < 0).any():
+            return False
+        ordered = np.sort(terms.reshape(len(batch), -1), axis=1)
+        if (ordered[:, 1:] == ordered[:, :-1]).any():
+            return False
+        if not all(n == -1 or i in relevant for i, n in zip(batch.ids, columns, strict=True)):
+            return False
+        return spelled and max(map(len, batch.metadata)) <= 2
 
-    def _metadata(self, batch: Batch, flat: list[int] | None, counts: NDArray[np.uint32]) -> None:
-        """The attribute ids in the metadata are those of the words, in the same order.
+    def _faults(self, doc_id: str, title: str, text: str, metadata: Any) -> Iterator[str]:
+        """What is wrong with a document."""
+        known, size = self.spec.attributes, self.spec.attributes_per_doc
+        name, listed = read_document(text)
+        if not name:
+            yield "its text follows none of the document templates"
+        if doc_id[:1] != "d" or not doc_id[1:].isdigit():
+            yield "its id is not 'd' and digits, so it may reveal something"
+        if listed:
+            for attribute in listed:
+                if attribute not in known:
+                    yield (
+                        f"{attribute!r} is no attribute of the catalogue's part that the recipe "
+                        "uses"
+                    )
+            for attribute, count in Counter(listed).items():
+                if count > 1:
+                    yield f"{attribute!r} stands {count} times"
+            if len(listed) != size:
+                yield f"it has {len(listed)} attributes, not {size}"
+        facts = metadata if isinstance(metadata, dict) else {}
+        if len(facts) > 2:
+            yield "its metadata holds more than attributes and column"
+        stated = facts.get("attributes")
+        numbers = [known.get(attribute, -1) for attribute in listed]
+        if stated != numbers or set(map(type, stated)) != {int}:
+            yield "the attribute ids in its metadata are not those of its words"
+        if title:
+            yield f"its title is {title!r}, not empty"
+        column = _column(metadata)
+        if column != -1 and doc_id not in self.judgements.relevant_documents:
+            yield (
+                f"its metadata gives matrix column {column}, but no query names it: that of a "
+                "distractor is -1"
+            )
 
-        `flat`: those of the words; None where the texts were read by comparing the two.
-        """
-        if flat is not None or max(map(len, batch.metadata)) > 2:
-            self.state.broken += [
-                (doc_id, "its metadata holds more than attributes and column")
-                for doc_id, metadata in zip(batch.ids, batch.metadata, strict=True)
-                if isinstance(metadata, dict) and len(metadata) > 2
-            ]
-        if flat is None:
-            return
-        noted = [m.get("attributes") if isinstance(m, dict) else None for m in batch.metadata]
-        try:
-            stated = list(chain.from_iterable(noted))  # type: ignore[arg-type]
-            lengths = list(map(len, noted))  # type: ignore[arg-type]
-            if stated == flat and lengths == counts.tolist() and set(map(type, stated)) <= {int}:
-                return
-        except TypeError:
-            pass
-        starts = np.concatenate([[0], np.cumsum(counts, dtype=np.int64)])
-        for index, doc_id in enumerate(batch.ids):
-            right = flat[starts[index] : starts[index + 1]]
-            here = noted[index]
-            if here != right or set(map(type, here)) != {int}:
-                self.state.broken.append(
-                    (doc_id, "the attribute ids in its metadata are not those of its words")
-                )
+    def _look_at_lists(
+        self,
+        batch: Batch,
+        terms: NDArray[np.int64],
+        counts: NDArray[np.int64],
+        columns: Sequence[int],
+    ) -> None:
+        """Note who holds what is asked for, where it stands, and a hash of each set."""
+        state, starts = self.state, np.cumsum(counts) - counts
+        filled = counts > 0
+        sums = np.zeros(len(counts), np.uint64)
+        if filled.any():
+            sums[filled] = np.add.reduceat(self.mixed[terms], starts[filled])
+        state.hashes.append(sums)
+        flat = np.flatnonzero(self.queried[terms] & (terms >= 0))
+        owners = np.searchsorted(starts, flat, "right") - 1
+        asked: dict[int, list[int]] = defaultdict(list)
+        for owner, term in zip(owners.tolist(), terms[flat].tolist(), strict=True):
+            asked[owner].append(term)
+        for owner, held in asked.items():
+            state.holders[batch.ids[owner]] = tuple(held), columns[owner]
+        number = np.bincount(owners, minlength=len(counts))
+        places = np.bincount(owners, weights=flat - starts[owners], minlength=len(counts))
+        # the sum of ranks of a sample without replacement (Wilcoxon)
+        state.rank += float((places - number * (counts - 1) / 2).sum())
+        state.variance += float((number * (counts - number) * (counts + 1) / 12).sum())
 
-    # --- words spread over several attributes -----------------------------------------------
+    # --- a second look ----------------------------------------------------------------------
 
     def suspicious(self) -> bool:
         """Where an asked attribute's words all stand in other attributes too, or sets are equal."""
@@ -266,140 +202,112 @@ class LimitProof(TermRule):
                 owners[part].add(attribute)
         by_id = {i: a for a, i in self.spec.attributes.items()}
         self._risky = []
-        for query_id, terms in self.asked.items():
-            asked = {by_id[t] for t in terms}
+        for query_id, question in self.questions.items():
+            asked = {by_id[term] for term in question.attributes}
             risky = [a for a in asked if all(owners[part] - {a} for part in words[a])]
-            if query_id in self.questions:  # any single attribute may decide there
+            if self.spec.factorial:  # any single attribute may decide there
                 self._risky += [(query_id, {a}, words[a]) for a in risky if words[a]]
             elif risky:
                 needed = frozenset().union(*(words[a] for a in asked))
                 self._risky += [(query_id, asked, needed)] if needed else []
-        self.twins.repeated = self.state.lists.repeated_hashes()
-        return bool(self._risky or self.twins.repeated)
+        ordered = np.sort(np.concatenate([np.empty(0, np.uint64), *self.state.hashes]))
+        self._repeated = frozenset(ordered[1:][ordered[1:] == ordered[:-1]].tolist())
+        return bool(self._risky or self._repeated)
 
     def confirm(self, batch: Batch) -> None:
-        both = self.parse_batch(batch)
-        self.twins.look(batch, both)
-        if not self._risky:
-            return
-        for doc_id, (_, listed) in zip(batch.ids, both, strict=True):
-            here = frozenset(stems([word for a in listed for word in tokens(a)]))
-            for query_id, attributes, needed in self._risky:
-                if needed <= here and not attributes.issubset(listed):
-                    self.spread.append((query_id, doc_id))
+        known = self.spec.attributes
+        for doc_id, text in zip(batch.ids, batch.texts, strict=True):
+            listed = read_document(text)[1]
+            terms = np.array([known.get(attribute, -1) for attribute in listed], np.int64)
+            if int(self.mixed[terms].sum()) in self._repeated:
+                self.twins.setdefault(frozenset(listed), []).append(doc_id)
+            if self._risky:
+                here = frozenset(stems([word for a in listed for word in tokens(a)]))
+                for query_id, attributes, needed in self._risky:
+                    if needed <= here and not attributes.issubset(listed):
+                        self.spread.append((query_id, doc_id))
 
     # --- the verdict ------------------------------------------------------------------------
 
     def query_terms(self) -> list[NDArray[np.int64]]:
-        return [np.array(terms, np.int64) for terms in self.asked.values()]
+        return [np.array(one.attributes, np.int64) for one in self.questions.values()]
 
     def findings(self) -> Iterator[Finding]:
-        state, spec = self.state, self.spec
+        state, spec, judgements = self.state, self.spec, self.judgements
         yield from self.query_errors
         for doc_id, reason in state.broken:
             yield error("document", [doc_id], f"document {doc_id}: {reason}")
-        yield from self._sizes()
-        yield from self._labels()
+        for count, wanted, what in (
+            (state.documents, spec.documents, "documents"),
+            (len(judgements.queries), spec.queries, "queries"),
+        ):
+            if count != wanted:
+                yield error("counts", [], f"{count} {what}, the recipe says {wanted}")
+        holders: dict[int, set[str]] = defaultdict(set)
+        for doc_id, (terms, _) in state.holders.items():
+            for term in terms:
+                holders[term].add(doc_id)
+        rebuilt = rebuild(self.questions, holders)
+        yield from check_qrels(spec, judgements, rebuilt)
+        if spec.hard_negatives:
+            yield from check_hard_negatives(spec, judgements, self.questions, holders)
+        yield from check_factorial(spec, judgements, self.questions, holders)
+        columns = {doc_id: column for doc_id, (_, column) in state.holders.items()}
+        yield from check_matrix(spec, judgements, rebuilt, columns)
+        what, not_that = ("", "is not relevant")
+        if spec.factorial:
+            what, not_that = "an attribute of ", "not that one"
         for query_id, doc_id in self.spread:
             yield error(
                 "spread-words",
                 [query_id, doc_id],
-                f"document {doc_id} holds all words of "
-                + ("an attribute of " if query_id in self.questions else "")
-                + f"query {query_id} spread over several attributes but "
-                + ("not that one: drop" if query_id in self.questions else "is not relevant: drop")
-                + " one of those attributes from the list",
+                f"document {doc_id} holds all words of {what}query {query_id} spread over several "
+                f"attributes but {not_that}: drop one of those attributes from the list",
             )
-        yield from self.twins.findings(state.documents)
-        yield from state.lists.check_order(list(state.holders))
+        yield from self._equal_lists()
+        yield from self._places()
         if spec.balanced:
             yield from self._balance()
 
-    def _sizes(self) -> Iterator[Finding]:
-        spec = self.spec
-        if self.state.documents != spec.documents:
+    def _equal_lists(self) -> Iterator[Finding]:
+        """Documents hold the same attributes no more often than draws would."""
+        documents = self.state.documents
+        pool = len(self.spec.attributes) - int(self.queried.sum())
+
+        def by_chance(attributes: frozenset[str]) -> float:
+            """How many pairs of documents would draw the same fillers, which no query asks for."""
+            terms = [self.spec.attributes.get(a, -1) for a in attributes]
+            drawn = sum(not (term >= 0 and self.queried[term]) for term in terms)
+            return documents**2 / 2 / max(math.comb(max(pool, 0), drawn), 1)
+
+        twins = [
+            ids
+            for attributes, ids in self.twins.items()
+            if len(ids) > 1 and by_chance(attributes) < _P
+        ]
+        if twins:
+            largest = max(twins, key=len)
+            groups = "1 group" if len(twins) == 1 else f"{len(twins):,} groups"
             yield error(
-                "counts", [], f"{self.state.documents} documents, the recipe says {spec.documents}"
-            )
-        if len(self.judgements.queries) != spec.queries:
-            yield error(
-                "counts",
-                [],
-                f"{len(self.judgements.queries)} queries, the recipe says {spec.queries}",
+                "twins",
+                [doc_id for ids in twins for doc_id in ids],
+                f"{sum(map(len, twins)):,} of {documents:,} documents have the attributes of "
+                f"another one, in {groups}; the largest, of {len(largest):,}, begins with "
+                f"{largest[0]} and {largest[1]}",
             )
 
-    def _labels(self) -> Iterator[Finding]:
-        """The heart: documents that hold all a query asks for are exactly its relevant ones."""
-        spec, judgements, holders = self.spec, self.judgements, self.state.holders
-        by_attribute: dict[int, set[str]] = defaultdict(set)
-        for doc_id, (terms, _) in holders.items():
-            for term in terms:
-                by_attribute[term].add(doc_id)
-        least, most = spec.row_sums
-        rebuilt: dict[str, frozenset[str]] = {}
-        for query_id, terms in self.asked.items():
-            result = set.intersection(*(by_attribute[term] for term in terms))
-            if query_id in self.questions:
-                result = answers_of(self.questions[query_id], by_attribute)
-            rebuilt[query_id] = frozenset(result)
-            stated = judgements.positives.get(query_id, [])
-            for doc_id in sorted(result.difference(stated)):
-                yield error(
-                    "qrels",
-                    [query_id, doc_id],
-                    f"document {doc_id} holds what query {query_id} asks for, but qrels does not "
-                    "say that it is relevant",
-                )
-            for doc_id in sorted(set(stated) - result):
-                yield error(
-                    "qrels",
-                    [query_id, doc_id],
-                    f"qrels says that document {doc_id} is relevant to query {query_id}, but its "
-                    "text does not hold what the query asks for",
-                )
-            if not least <= len(stated) <= most:
-                bound = str(least) if least == most else f"{least} to {most}"
-                yield error(
-                    "row-sum",
-                    [query_id, *stated],
-                    f"query {query_id} has {len(stated)} relevant documents, not {bound}",
-                )
-            if spec.hard_negatives:
-                yield from self._hard_negatives(query_id, terms, by_attribute)
-        for qrel in judgements.qrels:
-            if qrel.relevance not in (0, 1):
-                yield error(
-                    "relevance",
-                    [qrel.query_id, qrel.doc_id],
-                    f"the relevance of ({qrel.query_id}, {qrel.doc_id}) is {qrel.relevance:g}; "
-                    "in this family it is 0 or 1",
-                )
-        yield from check_factorial(spec, judgements, self.questions, by_attribute)
-        columns = {doc_id: column for doc_id, (_, column) in holders.items()}
-        yield from check_matrix(spec, judgements, rebuilt, columns)
-
-    def _hard_negatives(
-        self, query_id: str, terms: tuple[int, ...], by_attribute: dict[int, set[str]]
-    ) -> Iterator[Finding]:
-        """Each condition is met alone in so many documents, which the metadata lists."""
-        union: set[str] = set()
-        for term in terms:
-            alone = by_attribute[term].difference(*[by_attribute[t] for t in terms if t != term])
-            if len(alone) < self.spec.hard_negatives:
-                yield error(
-                    "hard-negatives",
-                    [query_id, *sorted(alone)],
-                    f"query {query_id} has {len(alone)} documents with only attribute {term}, "
-                    f"not {self.spec.hard_negatives}",
-                )
-            union |= alone
-        listed = self.listed.get(query_id)
-        if listed != sorted(union):
+    def _places(self) -> Iterator[Finding]:
+        """Asked attributes stand at the front no more often than at the back."""
+        state = self.state
+        z = state.rank / math.sqrt(state.variance) if state.variance else 0.0
+        p = math.erfc(abs(z) / math.sqrt(2))
+        if p < _P:
+            where = "behind" if z > 0 else "in front of"
             yield error(
-                "hard-negatives",
-                [query_id, *(listed or [])],
-                f"the hard negatives in the metadata of query {query_id} are not the documents "
-                "that hold exactly one of its attributes",
+                "places",
+                list(state.holders),
+                f"attributes that queries ask for stand {where} the others of their document (p = "
+                f"{p:.1g}): the first or last attributes give the relevant documents away",
             )
 
     def _balance(self) -> Iterator[Finding]:
@@ -435,12 +343,19 @@ def _all_numbered(ids: Sequence[str]) -> bool:
     )
 
 
-def _columns(metadata: Sequence[Any]) -> list[int]:
-    """The matrix columns that metadata give: -1 where one gives none, -2 where it is no number."""
-    try:
-        columns = [one.get("column", -1) for one in metadata]
-    except AttributeError:
-        columns = [one.get("column", -1) if isinstance(one, dict) else -1 for one in metadata]
-    if set(map(type, columns)) <= {int}:
-        return columns
-    return [column if type(column) is int else -2 for column in columns]
+def _column(metadata: Any) -> int:
+    """The matrix column that metadata give: -1 where they give none, -2 where it is no number."""
+    column = metadata.get("column", -1) if isinstance(metadata, dict) else -1
+    return column if type(column) is int else -2
+
+
+def _attribute_hashes(vocabulary: int) -> NDArray[np.uint64]:
+    """(vocabulary + 1,) a 64-bit hash of each attribute, the last of what is none.
+
+    The sum over a set is a hash of the set.
+    """
+    mixed = (np.arange(-1, vocabulary) + 2).astype(np.uint64) * np.uint64(0x9E3779B97F4A7C15)
+    for shift, odd in ((30, 0xBF58476D1CE4E5B9), (27, 0x94D049BB133111EB)):
+        mixed ^= mixed >> np.uint64(shift)
+        mixed *= np.uint64(odd)
+    return np.roll(mixed, -1)

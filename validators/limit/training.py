@@ -10,7 +10,7 @@ from typing import Any
 import xxhash
 
 from retgen.data import Query
-from retgen.validators.limit.spec import LimitSpec
+from retgen.validators.limit.texts import LimitSpec
 from retgen.validators.rows import RowFault, TablesProof
 from retgen.validators.rule import Batch, Judgements, RuleState
 

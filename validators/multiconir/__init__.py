@@ -29,7 +29,6 @@ COVERS = frozenset(
         "near-duplicate-query",
         "normalised-duplicate",
         "order-leak",
-        "word-places",
     }
 )
 RULES = frozenset({"ladder-proof"})

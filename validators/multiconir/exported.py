@@ -52,10 +52,7 @@ class ExportedLabels(TablesProof):
             "tables/task1.jsonl": self._flat,
             "tables/task2_3.jsonl": self._flat,
             **padded,
-            "tables/position.jsonl": self._position,
             "tables/verdicts.jsonl": self._verdict,
-            "tables/review_queries.jsonl": self._reviewed_query,
-            "tables/review_labels.jsonl": self._reviewed_label,
         }
 
     def check_table(self, name: str, rows: Iterator[Any], faults: RowFaults) -> str:
@@ -133,16 +130,6 @@ class ExportedLabels(TablesProof):
                 self._same(key, value, self._text(ladder, style, int(found[1])), ladder)
         self._rungs(row, ladder, words)
 
-    def _position(self, row: Row) -> None:
-        """The first condition, which HN1 breaks, at each of the query's ten places."""
-        ladder = self._ladder(row["id"])
-        for place in range(TEN):
-            listed = ladder.conditions[1:]
-            listed.insert(place, ladder.conditions[0])
-            key = f"Query{place + 1}"
-            self._same(key, row[key], self._instruction(listed), ladder)
-        self._rungs(row, ladder)
-
     def _rungs(self, row: Row, ladder: LadderRow, words: int = 0) -> None:
         """The positive breaks nothing, HNi the first i conditions. `words`: how long texts are."""
         for rung in range(TEN + 1):
@@ -195,23 +182,6 @@ class ExportedLabels(TablesProof):
             wrong = "its queries are not those that ask for the condition"
         if wrong:
             raise RowFault("verdict", f"{where}: {wrong}", [ladder.id])
-
-    def _reviewed_query(self, row: Row) -> None:
-        _, style, n = self._query(row["query-id"], row["query"])
-        if (row["style"], row["conditions"]) != (STYLES[style], n):
-            message = f"query {row['query-id']} is {STYLES[style]} and has {n} conditions"
-            raise RowFault("query", message, [row["query-id"]])
-
-    def _reviewed_label(self, row: Row) -> None:
-        ladder, _, n = self._query(row["query-id"], row["query"])
-        ids = [row["query-id"], row["corpus-id"]]
-        broken = self.proof.documents_of(ladder.number).get(row["corpus-id"])
-        if broken is None or broken != self._broken(ladder, row["document"], "document"):
-            raise RowFault("document", f"document is not the text of {row['corpus-id']}", ids)
-        met = n - (broken & (1 << n) - 1).bit_count()
-        if (row["label"], row["of"]) != (met, n):
-            message = f"label is {row['label']} of {row['of']}, the words say {met} of {n}"
-            raise RowFault("label", message, ids)
 
 
 def _plain(text: str) -> str:

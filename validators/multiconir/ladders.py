@@ -22,16 +22,15 @@ class LadderSpec(NamedTuple):
     """What a proof has to know beside the data set.
 
     `documents`, `ladders`: what a run keeps of its sources, `rejected`: its rejected records, all
-    one JSON object a line. `opening`: the first line of instruction-style queries. `orders`:
-    breaking orders. `domain`: of all queries. `asked`: ladders that were asked for, None: as many
-    as the documents give. `singles`: whether there is a document for each condition that breaks it
-    alone. `rests_on`: what labels follow from; `world`: the file of the domain of these facts.
+    one JSON object a line. `opening`: the first line of instruction-style queries. `domain`: of
+    all queries. `asked`: ladders that were asked for, None: as many as the documents give.
+    `singles`: whether there is a document for each condition that breaks it alone. `rests_on`: what
+    labels follow from; `world`: the file of the domain of these facts.
     """
 
     documents: Path
     ladders: Path
     opening: str
-    orders: int
     domain: str
     rejected: Path
     asked: int | None = None
@@ -177,43 +176,25 @@ def source_faults(spec: LadderSpec, ladders: LadderFile) -> Iterator[tuple[str, 
                 yield name, "it is neither a ladder nor in rejected.jsonl"
 
 
-def ladder_faults(
-    documents: Sequence[tuple[int, int, int]], orders: int, singles: bool = False
-) -> Iterator[str]:
-    """In one order of places, every rung of every breaking order once, and orders in balance.
+def ladder_faults(documents: Sequence[tuple[int, int]], singles: bool) -> Iterator[str]:
+    """In one order of places, every rung once.
 
-    `documents`: of each its broken conditions, its order of places, its breaking orders. `singles`:
-    every condition is broken alone, by documents that may belong to no breaking order.
+    `documents`: of each its broken conditions and its order of places. `singles`: every condition
+    is broken alone, too.
     """
-    if len({order for _, order, _ in documents}) > 1:
+    if len({order for _, order in documents}) > 1:
         yield "the sentences of its documents do not stand in one order"
-    if len({broken for broken, *_ in documents}) < len(documents):
+    broken = {one for one, _ in documents}
+    if len(broken) < len(documents):
         yield "two of its documents break the same conditions"
+    rungs = {(1 << n) - 1 for n in range(TEN + 1)}
     alone = {1 << c for c in range(TEN)} if singles else set[int]()
-    if alone - {broken for broken, *_ in documents}:
+    if not broken >= rungs:
+        yield "it does not break one condition more at each of ten rungs"
+    if not broken >= alone:
         yield "a condition is broken alone by none of its documents"
-    if any(
-        (not named and broken not in alone) or named >> orders for broken, _, named in documents
-    ):
-        yield f"a document belongs to no breaking order, or to one beyond the {orders} there are"
-    newly = []
-    for number in range(orders):
-        chain = sorted(
-            (broken for broken, _, named in documents if named >> number & 1), key=int.bit_count
-        )
-        steps = [b & ~a for a, b in pairwise(chain)]
-        rising = [one.bit_count() for one in chain] == list(range(TEN + 1))
-        if not rising or any(step.bit_count() != 1 for step in steps):
-            yield (
-                f"breaking order {number + 1} does not break one condition more at each of ten "
-                "rungs"
-            )
-            return
-        newly.append(steps)
-    if newly[0] != [1 << c for c in range(TEN)]:
-        yield "the first breaking order does not break the conditions in their order"
-    if any(len(set(rung)) < len(rung) for rung in zip(*newly, strict=True)):
-        yield "two breaking orders break the same condition at the same rung"
+    for other in sorted(broken - rungs - alone):
+        yield f"a document that breaks the conditions {numbers_of(other)} is no rung"
 
 
 def sentences_of(

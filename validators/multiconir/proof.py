@@ -62,20 +62,18 @@ class _Seen(NamedTuple):
     """A document as it was read.
 
     `broken`: its broken conditions, bit c for condition c + 1; `order`: its conditions by place,
-    four bits each; `orders`: breaking orders, bit o for order o + 1; `contrasts`: words like
-    "whereas".
+    four bits each; `contrasts`: words like "whereas".
     """
 
     doc_id: str
     broken: int
     order: int
-    orders: int
     words: int
     contrasts: int
 
 
 def _columns() -> tuple[array[int], ...]:
-    return array("I"), array("H"), array("Q"), array("H"), array("I"), array("I")
+    return array("I"), array("H"), array("Q"), array("I"), array("I")
 
 
 @dataclass
@@ -131,7 +129,7 @@ class LadderProof(CorpusRule):
         """A document's ladder and sentences; a text for what is wrong with it."""
         try:
             ladder = self.ladders.get(metadata["ladder"])
-            stated, orders = bits_of(metadata["broken"]), bits_of(metadata["orders"])
+            stated, orders = bits_of(metadata["broken"]), metadata["orders"]
         except (KeyError, TypeError, ValueError):
             ladder = None
         if ladder is None:
@@ -145,9 +143,12 @@ class LadderProof(CorpusRule):
                 f"conditions {numbers_of(broken)} are broken in its text, its metadata says "
                 f"{numbers_of(stated)}"
             )
+        rung = broken & broken + 1 == 0  # the first conditions, and no other
+        if orders != [1] * rung:
+            return f"it is {'a' if rung else 'no'} rung, its metadata says the orders {orders}"
         words = text.split()
         contrasts = sum(word in _CONTRASTS for word in words)
-        return ladder.number, _Seen(doc_id, broken, order, orders, len(words), contrasts)
+        return ladder.number, _Seen(doc_id, broken, order, len(words), contrasts)
 
     def cut(self, ladder: LadderRow, text: str) -> tuple[int, int] | str:
         """(broken, order), as `_Seen` has them, of a text of a ladder; or what is wrong with it."""
@@ -300,11 +301,11 @@ class LadderProof(CorpusRule):
         for doc_id, what in self.state.wrong:
             yield _error([doc_id], f"{doc_id}: {what}")
         yield from self._unsound()
-        _, broken, order, orders, *_ = self.state.columns
+        _, broken, order, *_ = self.state.columns
         for number, name in enumerate(self.ladders.ids()):
             places = self._documents_of(number)
-            rungs = [(broken[i], order[i], orders[i]) for i in places]
-            for what in ladder_faults(rungs, self.spec.orders, self.spec.singles):
+            rungs = [(broken[i], order[i]) for i in places]
+            for what in ladder_faults(rungs, self.spec.singles):
                 ids = [name, *(self.state.ids[i] for i in places)]
                 yield _error(ids, f"ladder {name}: {what}")
         yield from self._findings
@@ -367,11 +368,11 @@ class LadderProof(CorpusRule):
 
         A rewrite that says a fact of somebody else adds a clause, and a word like "whereas".
         """
-        _, broken, _, orders, words, contrasts = self.state.columns
+        _, broken, _, words, contrasts = self.state.columns
         chain = [(1 << n) - 1 for n in range(TEN + 1)]
         rows: list[list[tuple[int, int]]] = []
         for number in range(len(self.ladders)):
-            places = {broken[i]: i for i in self._documents_of(number) if orders[i] & 1}
+            places = {broken[i]: i for i in self._documents_of(number)}
             if places.keys() >= set(chain):
                 rows.append([(words[places[b]], contrasts[places[b]]) for b in chain])
         if not rows:

@@ -6,11 +6,11 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from retgen.data import Qrel, Query
-from retgen.validators.niah.spec import HOLDS, HaystackRecord, NeedleGroup
+from retgen.validators.niah.spec import HOLDS, Haystack, NeedleGroup
 from retgen.validators.rule import Judgements
 
 Faults = Iterator[tuple[list[str], str]]  # ids, and what is wrong
-Documents = Mapping[str, HaystackRecord]
+Documents = Mapping[str, Haystack]
 
 
 def group_name(query: Query) -> str:
@@ -88,7 +88,7 @@ def _split(
             yield [query_id, *missing], message
 
 
-def _why(one: HaystackRecord, group: str | None, relevance: float, only: int | None) -> str:
+def _why(one: Haystack, group: str | None, relevance: float, only: int | None) -> str:
     """Why a document is no positive of a query of a group; "" where it is."""
     if relevance <= 0:
         return f"has relevance {relevance:g}"

@@ -7,18 +7,18 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import chain, pairwise, product
-from typing import Any, NamedTuple
+from typing import Any
 
 from retgen.tokenizer import length
 from retgen.validators.niah.judgements import check_qrels, check_queries
 from retgen.validators.niah.spec import (
     HOLDS,
-    KINDS,
     FillerKey,
-    HaystackRecord,
+    Haystack,
     NeedlePlace,
     NIAHSpec,
     filler_keys,
+    haystack_of,
     needle_places,
     read_groups,
 )
@@ -27,12 +27,12 @@ from retgen.validators.niah.texts import (
     AnswerFinder,
     NoTokenizer,
     RelatedWords,
+    TokenCounter,
     TokenCounts,
     count_differing,
     count_name,
     digest,
     digests,
-    token_counter,
     without_needle,
     words_of,
 )
@@ -44,37 +44,13 @@ _NEAR = 0.0001  # a depth is rounded to four digits
 _ADDITIVE = ("minilm", "words")
 
 
-class _Row(NamedTuple):
-    """A document as its metadata describes it, and its filler."""
-
-    doc_id: str
-    key: FillerKey
-    at: NeedlePlace
-    counted: TokenCounts | None = None
-    filler: bytes = b""
-    depth: float = -1.0
-    digest: int = 0  # of the text
-    words: int = 0
-
-
 @dataclass
 class _ScanState(RuleState):
     """What the documents are."""
 
-    rows: list[_Row] = field(default_factory=list)
+    rows: list[Haystack] = field(default_factory=list)
     wrong: list[tuple[str, str]] = field(default_factory=list)  # (document, what is)
     unread: str = ""  # why nothing was counted
-
-
-class _Metadata(NamedTuple):
-    """The metadata of a document."""
-
-    key: FillerKey
-    at: NeedlePlace
-    category: str
-    depth: float
-    span: tuple[int, int]
-    name: str
 
 
 class HaystackProof(CorpusRule):
@@ -102,28 +78,30 @@ class HaystackProof(CorpusRule):
     # --- documents --------------------------------------------------------------------------
 
     def scan(self, batch: Batch) -> None:
-        said: list[tuple[str, str, _Metadata]] = []
+        state = self.state
+        read: list[tuple[str, Haystack]] = []
         for doc_id, text, metadata in zip(batch.ids, batch.texts, batch.metadata, strict=True):
-            one = _metadata_of(metadata)
+            one = haystack_of(doc_id, metadata)
             wrong = self._unlike(one, text) if one is not None else "its metadata is no haystack's"
             if wrong:
-                self.state.wrong.append((doc_id, wrong))
+                state.wrong.append((doc_id, wrong))
                 if one is not None:  # it is there, whatever it is
-                    self.state.rows.append(_Row(doc_id, one.key, one.at))
+                    state.rows.append(one._replace(depth=-1.0))
             elif one is not None:
-                said.append((doc_id, text, one))
-        counts = self._count([text for _, text, _ in said], [one.span for *_, one in said])
-        for (doc_id, text, one), counted in zip(said, counts, strict=True):
-            found = list(self._text(text, one))
+                read.append((text, one))
+        counts = self._count([text for text, _ in read], [one.span for _, one in read])
+        for (text, one), counted in zip(read, counts, strict=True):
+            state.wrong += [(one.doc_id, wrong) for wrong in self._text(text, one)]
             if counted is not None:
-                found += _lengths(one, counted)
-            self.state.wrong += [(doc_id, wrong) for wrong in found]
+                state.wrong += [(one.doc_id, wrong) for wrong in _lengths(one, counted)]
             filler = digests(without_needle(text, *one.span))
-            of_text = digest(text), length(text)
-            row = _Row(doc_id, one.key, one.at, counted, filler, one.depth, *of_text)
-            self.state.rows.append(row)
+            state.rows.append(
+                one._replace(
+                    counted=counted, filler=filler, digest=digest(text), words=length(text)
+                )
+            )
 
-    def _unlike(self, said: _Metadata, text: str) -> str:
+    def _unlike(self, said: Haystack, text: str) -> str:
         """What its metadata says that cannot be, or that its text does not bear out."""
         group = self.groups.get(said.key.group)
         start, stop = said.span
@@ -151,7 +129,7 @@ class HaystackProof(CorpusRule):
     ) -> Iterable[TokenCounts | None]:
         if self._counter is None:
             try:
-                self._counter = token_counter(self._spec.tokenizer)
+                self._counter = TokenCounter(self._spec.tokenizer)
             except NoTokenizer as error:
                 self._counter = error
         if isinstance(self._counter, NoTokenizer):
@@ -160,7 +138,7 @@ class HaystackProof(CorpusRule):
         counts: Iterable[TokenCounts] = self._counter.count(texts, spans)
         return counts
 
-    def _text(self, text: str, said: _Metadata) -> Iterator[str]:
+    def _text(self, text: str, said: Haystack) -> Iterator[str]:
         """What a text holds that it should not, or not so often."""
         group = self.groups[said.key.group]
         start, stop = said.span
@@ -196,18 +174,14 @@ class HaystackProof(CorpusRule):
             yield f"it holds {other!r} beside its needle"
 
     @cached_property
-    def documents(self) -> dict[str, HaystackRecord]:
+    def documents(self) -> dict[str, Haystack]:
         """What tables refer to, once all documents were read."""
-        return {
-            row.doc_id: HaystackRecord(row.key, row.at, row.depth, row.digest)
-            for row in self.state.rows
-            if row.key.group in self.groups
-        }
+        return {row.doc_id: row for row in self.state.rows if row.key.group in self.groups}
 
     @cached_property
-    def controls(self) -> dict[int, list[HaystackRecord]]:
+    def controls(self) -> dict[int, list[Haystack]]:
         """Documents without a needle that answers, by the digests of their texts."""
-        result: dict[int, list[HaystackRecord]] = defaultdict(list)
+        result: dict[int, list[Haystack]] = defaultdict(list)
         for one in self.documents.values():
             if one.at.needle not in HOLDS:
                 result[one.digest].append(one)
@@ -277,7 +251,7 @@ class HaystackProof(CorpusRule):
 
     def _places(self) -> Iterator[Finding]:
         """Needles of one filler stand further behind from place to place."""
-        series: dict[tuple[FillerKey, str, str], list[_Row]] = defaultdict(list)
+        series: dict[tuple[FillerKey, str, str], list[Haystack]] = defaultdict(list)
         for row in self.state.rows:
             if row.at.place >= 0 and row.counted is not None:
                 series[row.key, row.at.needle, row.at.order].append(row)
@@ -296,14 +270,14 @@ class HaystackProof(CorpusRule):
 
     def _fillers(self) -> Iterator[Finding]:
         """What shares a filler differs in its needle, and in the last sentences of the filler."""
-        shared: dict[FillerKey, list[_Row]] = defaultdict(list)
+        shared: dict[FillerKey, list[Haystack]] = defaultdict(list)
         for row in self.state.rows:
             if row.filler:
                 shared[row.key].append(row)
-        first: dict[tuple[FillerKey, bytes], _Row] = {}
+        first: dict[tuple[FillerKey, bytes], Haystack] = {}
         for key, rows in shared.items():
             control = next((row for row in rows if row.at.needle == "none"), rows[0])
-            alike: dict[tuple[str, str], _Row] = {}
+            alike: dict[tuple[str, str], Haystack] = {}
             for row in rows:
                 same = alike.setdefault((row.at.needle, row.at.order), row)
                 # a control has a tail, and sentences in place of a needle
@@ -340,7 +314,7 @@ class HaystackProof(CorpusRule):
             yield self.finding([row.doc_id for row in unlike], message, severity="warning")
 
 
-def _lengths(said: _Metadata, counted: TokenCounts) -> Iterator[str]:
+def _lengths(said: Haystack, counted: TokenCounts) -> Iterator[str]:
     """Whether a text has its length, and its needle the depth that is said."""
     if counted.total != said.key.length:
         yield f"it has {counted.total:,} tokens, not {said.key.length:,}"
@@ -358,29 +332,3 @@ def _edges(before: str, after: str) -> Iterator[str]:
 
 
 _ENDS = set(".!?\u2026\u3002\uff01\uff1f")
-
-
-def _metadata_of(metadata: Any) -> _Metadata | None:
-    """The metadata of a document; None where a part is missing or of another type."""
-    match metadata:
-        case {
-            "group": str(group),
-            "category": str(category),
-            "length": int(length),
-            "needle": str(needle),
-            "order": str(order),
-            "place": int(place),
-            "depth": int() | float() as depth,
-            "span": [int(start), int(stop)],
-            "name": str(name),
-            "filler": str(filler),
-            "filtered": bool(filtered),
-            "distractors": int(distractors),
-            "number": int(number),
-        } if needle in KINDS:
-            if needle in ("one_hop", "literal") and order not in ("default", "inverted"):
-                return None
-            key = FillerKey(group, length, filler, filtered, distractors, number)
-            at = NeedlePlace(needle, order, place)
-            return _Metadata(key, at, category, float(depth), (start, stop), name)
-    return None

@@ -5,9 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from itertools import product
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import orjson
+
+if TYPE_CHECKING:
+    from retgen.validators.niah.texts import TokenCounts
 
 KINDS = {"one_hop": "one-hop", "literal": "literal", "neutral": "neutral", "none": "no"}
 
@@ -109,17 +112,52 @@ def needle_places(spec: NIAHSpec) -> Iterator[NeedlePlace]:
 HOLDS = ("one_hop", "literal")  # needles that answer a question
 
 
-class HaystackRecord(NamedTuple):
-    """What the tables refer to: a document's filler and needle, and a digest of its text."""
+class Haystack(NamedTuple):
+    """A document as its metadata describes it, and what its text is.
 
+    `counted`: its tokens; `filler`: digests of its sentences without the needle; `digest`: of the
+    text, which has so many `words`.
+    """
+
+    doc_id: str
     key: FillerKey
     at: NeedlePlace
+    category: str
     depth: float
-    digest: int
+    span: tuple[int, int]
+    name: str
+    counted: TokenCounts | None = None
+    filler: bytes = b""
+    digest: int = 0
+    words: int = 0
 
-    def controls(self, other: HaystackRecord) -> bool:
+    def controls(self, other: Haystack) -> bool:
         """Whether this is a control of the other one."""
         alike = self.at.needle == "none" or (
             self.at.needle == "neutral" and self.at.place == other.at.place
         )
         return alike and self.key == other.key
+
+
+def haystack_of(doc_id: str, metadata: Any) -> Haystack | None:
+    """The haystack that metadata describe; None where a part is missing or of another type."""
+    match metadata:
+        case {
+            "group": str(group),
+            "category": str(category),
+            "length": int(length),
+            "needle": str(needle),
+            "order": str(order),
+            "place": int(place),
+            "depth": int() | float() as depth,
+            "span": [int(start), int(stop)],
+            "name": str(name),
+            "filler": str(filler),
+            "filtered": bool(filtered),
+            "distractors": int(distractors),
+            "number": int(number),
+        } if needle in KINDS and (needle not in HOLDS or order in ("default", "inverted")):
+            key = FillerKey(group, length, filler, filtered, distractors, number)
+            at = NeedlePlace(needle, order, place)
+            return Haystack(doc_id, key, at, category, float(depth), (start, stop), name)
+    return None

@@ -7,7 +7,7 @@ from typing import Any
 
 from retgen.validators.niah.judgements import group_name
 from retgen.validators.niah.proof import HaystackProof
-from retgen.validators.niah.spec import HOLDS, HaystackRecord, NeedleGroup, NIAHSpec
+from retgen.validators.niah.spec import HOLDS, Haystack, NeedleGroup, NIAHSpec
 from retgen.validators.niah.texts import digest
 from retgen.validators.rows import RowFault, TablesProof
 from retgen.validators.rule import Judgements
@@ -30,7 +30,7 @@ class HaystackTables(TablesProof):
         beside = {"tables/pairs.jsonl": self._pair, "tables/chat.jsonl": self._prompt}
         return {**beside, **(training if self._spec.settings.get("training") else {})}
 
-    def _haystack(self, doc_id: Any) -> tuple[HaystackRecord, NeedleGroup]:
+    def _haystack(self, doc_id: Any) -> tuple[Haystack, NeedleGroup]:
         document = self._proof.documents.get(doc_id)
         if document is None or document.at.needle not in HOLDS:
             raise RowFault("haystack", f"{doc_id} is no haystack with a needle", [str(doc_id)])

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from abc import ABC, abstractmethod
 from array import array
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
@@ -162,7 +161,7 @@ def count_name(text: str, name: str) -> int:
 
 # --- tokens and sentences -------------------------------------------------------------------------
 
-_CHARACTERS = 1 << 20  # of texts that are encoded at once
+_TOGETHER = 32  # texts that are encoded at once
 
 
 class NoTokenizer(Exception):
@@ -170,61 +169,49 @@ class NoTokenizer(Exception):
 
 
 class TokenCounts(NamedTuple):
-    """Tokens of a text, special ones included; before its needle, and of the needle itself.
+    """Tokens of a text, special ones included; before its needle.
 
     `depth`: the share of the filler's tokens, which are no special ones, before the needle.
     """
 
     total: int
     before: int
-    needle: int
     depth: float
 
 
-class TokenCounter(ABC):
-    """Counts in the tokens of one tokenizer."""
+class TokenCounter:
+    """Counts in the tokens of `minilm`, `words`, a tokenizer.json or a folder with one.
 
-    @abstractmethod
+    Raises `NoTokenizer`.
+    """
+
+    def __init__(self, name: str) -> None:
+        self._tokenizer = None if name == "words" else _load_tokenizer(name)
+        if self._tokenizer is not None:
+            mask = self._tokenizer.encode("a").special_tokens_mask
+            self._special, self._ahead = sum(mask), mask.index(0) if 0 in mask else 0
+
     def count(
         self, texts: Sequence[str], spans: Sequence[tuple[int, int]]
     ) -> Iterator[TokenCounts]:
         """The counts of each text, whose needle has the characters of its span."""
-
-
-class _Words(TokenCounter):
-    def count(
-        self, texts: Sequence[str], spans: Sequence[tuple[int, int]]
-    ) -> Iterator[TokenCounts]:
-        for text, (start, stop) in zip(texts, spans, strict=True):
-            parts = text[:start], text[start:stop], text[stop:]
-            before, needle, after = (length(part.strip()) if part.strip() else 0 for part in parts)
-            filler = before + after
-            yield TokenCounts(filler + needle, before, needle, before / filler if filler else 0.0)
-
-
-class _Subwords(TokenCounter):
-    def __init__(self, tokenizer: Any) -> None:
-        self._tokenizer = tokenizer
-        mask = tokenizer.encode("a").special_tokens_mask
-        self._special, self._ahead = sum(mask), mask.index(0) if 0 in mask else 0
-
-    def count(
-        self, texts: Sequence[str], spans: Sequence[tuple[int, int]]
-    ) -> Iterator[TokenCounts]:
-        first = 0
-        while first < len(texts):
-            last, characters = first, 0
-            while last < len(texts) and characters < _CHARACTERS:
-                characters += len(texts[last])
-                last += 1
-            some = self._tokenizer.encode_batch(list(texts[first:last]))
-            for encoding, span in zip(some, spans[first:last], strict=True):
+        if self._tokenizer is None:
+            yield from map(_count_words, texts, spans)
+            return
+        for low in range(0, len(texts), _TOGETHER):
+            some = self._tokenizer.encode_batch(list(texts[low : low + _TOGETHER]))
+            for encoding, span in zip(some, spans[low : low + _TOGETHER], strict=True):
                 before, behind = _first(encoding, *span), _last(encoding, *span)
-                needle = max(0, behind + 1 - before)
-                filler = len(encoding) - self._special - needle
+                filler = len(encoding) - self._special - max(0, behind + 1 - before)
                 depth = (before - self._ahead) / filler if filler > 0 else 0.0
-                yield TokenCounts(len(encoding), before, needle, depth)
-            first = last
+                yield TokenCounts(len(encoding), before, depth)
+
+
+def _count_words(text: str, span: tuple[int, int]) -> TokenCounts:
+    parts = text[: span[0]], text[slice(*span)], text[span[1] :]
+    before, needle, after = (length(part.strip()) if part.strip() else 0 for part in parts)
+    filler = before + after
+    return TokenCounts(filler + needle, before, before / filler if filler else 0.0)
 
 
 def _first(encoding: Any, start: int, stop: int) -> int:
@@ -238,11 +225,7 @@ def _last(encoding: Any, start: int, stop: int) -> int:
     return next((int(token) for token in found if token is not None), -1)
 
 
-def token_counter(name: str) -> TokenCounter:
-    """The counter of `minilm`, `words`, a tokenizer.json or a folder with one. Raises
-    `NoTokenizer`."""
-    if name == "words":
-        return _Words()
+def _load_tokenizer(name: str) -> Any:
     try:
         from tokenizers import Tokenizer
 
@@ -263,7 +246,7 @@ def token_counter(name: str) -> TokenCounter:
         raise NoTokenizer(f"{path} cannot be read: {str(error).splitlines()[0]}") from error
     tokenizer.no_truncation()
     tokenizer.no_padding()
-    return _Subwords(tokenizer)
+    return tokenizer
 
 
 TAIL = 4  # sentences at the end of a filler that bring its text to its length, at most

@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-
-import numpy as np
-from numpy.typing import NDArray
+from collections.abc import Iterator
 
 from retgen.validators.characters import broken_characters
-from retgen.validators.duplicates import Duplicates, contents, encode_texts, normalised_contents
+from retgen.validators.duplicates import Duplicates, contents, normalised_contents
 from retgen.validators.rule import Batch, CorpusRule, DocumentNotes, Finding
 
 
@@ -98,45 +95,10 @@ class Encoding(CorpusRule):
 
     def scan(self, batch: Batch) -> None:
         for column in (batch.texts, batch.titles, batch.ids):
-            for index in _doubtful(column):
-                if reason := broken_characters(column[index]):
-                    self.state.documents.append((batch.ids[index], reason))
+            for doc_id, text in zip(batch.ids, column, strict=True):
+                if reason := broken_characters(text):
+                    self.state.documents.append((doc_id, reason))
 
     def findings(self) -> Iterator[Finding]:
         for doc_id, reason in self.state.documents:
             yield self.finding([doc_id], f"document {doc_id} {reason}")
-
-
-_SHORT = 2000  # characters of a text; longer ones are looked at one by one
-
-
-def _doubtful(texts: Sequence[str]) -> list[int]:
-    """Which texts to look at one by one; of the others nothing can be wrong.
-
-    Those are short ones of plain ASCII in which here and there a Latin letter stands (U+00C0 to
-    U+024F), never two of them together: so UTF-8 in a wrong encoding does not look, and such a
-    letter is its own normal form.
-    """
-    if not any(texts):
-        return []
-    short = [index for index, text in enumerate(texts) if len(text) < _SHORT]
-    as_bytes = encode_texts([texts[index] for index in short])
-    clear = set(short)
-    if len(odd := _odd(b"\n".join([*as_bytes, b"", b""]), len(short))):
-        ends = np.cumsum([len(one) + 1 for one in as_bytes])
-        clear.difference_update(short[i] for i in np.searchsorted(ends, odd, "right").tolist())
-    return [i for i in range(len(texts)) if i not in clear] if len(clear) < len(texts) else []
-
-
-def _odd(joined: bytes, lines: int) -> NDArray[np.int64]:
-    """Where in so many lines of UTF-8, and an empty one, characters begin that may be wrong."""
-    codes = np.frombuffer(joined, np.uint8)
-    beyond = np.flatnonzero(codes > 0x7E)
-    first = beyond[(codes[beyond] & 0xC0) != 0x80]  # the others go on with a character
-    lead, second, after = codes[first], codes[first + 1], codes[first + 2]
-    letter = (lead >= 0xC3) & (lead < 0xC9) | (lead == 0xC9) & (second < 0x90)  # up to U+024F
-    alone = (after < 0x7F) & ((lead != 0xC3) | (second != 0x83) | (after != 0x20))
-    odd: NDArray[np.int64] = first[~(letter & alone)]
-    if np.count_nonzero(codes < 0x20) != lines + 1:  # more than line ends
-        odd = np.append(odd, np.flatnonzero((codes < 0x20) & (codes != 0x0A)))
-    return odd

@@ -1,4 +1,4 @@
-"""Language and script: texts that are not in the language of their set.
+"""Language: texts that are not in the language of their set.
 
 The language of the set is what its card or manifest states, else that of nearly all its texts.
 A short piece of every text is told first; whatever seems foreign is told again by a long one, and
@@ -7,10 +7,9 @@ counts only where the classifier is sure: code, tables and lists of names are in
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
-from typing import Any, Self
+from typing import Any
 
 import numpy as np
 import orjson
@@ -18,7 +17,6 @@ from numpy.typing import NDArray
 
 from retgen.data import Dataset
 from retgen.dataset_files import card_header
-from retgen.on_disk import MappedList
 from retgen.validators.languages import (
     LANGUAGES,
     code_of,
@@ -30,34 +28,15 @@ from retgen.validators.languages import (
 )
 from retgen.validators.rule import Batch, Finding, JudgedRule, Judgements, RuleState
 
-
-def stated_languages(dataset: Dataset) -> list[str]:
-    """The languages in the manifest, else on the card, as they are written there; [] if nowhere."""
-    if dataset.run is not None:
-        try:
-            manifest = orjson.loads((dataset.run / "manifest.json").read_bytes())
-        except (OSError, ValueError):
-            manifest = None
-        if isinstance(manifest, dict):
-            return _strings(manifest.get("languages"))
-    return _strings(card_header(dataset.root).get("language"))
-
-
-def _strings(value: Any) -> list[str]:
-    listed = value if isinstance(value, list) else [value]
-    return [one for one in listed if isinstance(one, str)]
-
-
 _PIECE = 100  # characters of every text that are told
 _LONG = 1200  # characters of a suspect that are told
 _LETTERS = 60  # fewer are too few to tell a language by; 15 in scripts of syllables and words
 _SURE, _LONG_SURE, _ELSE = 0.5, 0.98, 0.002  # probabilities: of a piece, of a suspect, of the set's
-_DOMINANT = 0.8  # share of the texts that makes a language, or a script, that of the set
+_DOMINANT = 0.8  # share of the texts that makes a language that of the set
 _FEW = 10  # texts that are told, fewer make no language of a set
 
 _CODES = ("", *sorted(LANGUAGES))
 _PLACE = {code: place for place, code in enumerate(_CODES)}
-_LATIN = "Latin"
 # languages that a classifier takes for one another
 _NEIGHBOURS = [
     frozenset(group.split())
@@ -76,63 +55,43 @@ _NEIGHBOURS = [
         "kk ky mn",
     )
 ]
+_Codes = NDArray[np.uint8]  # places in `_CODES`, 0 where a language is not told
+
+
+def stated_languages(dataset: Dataset) -> list[str]:
+    """The languages in the manifest, else on the card, as they are written there; [] if nowhere."""
+    stated: Any = card_header(dataset.root).get("language")
+    if dataset.run is not None:
+        try:
+            manifest = orjson.loads((dataset.run / "manifest.json").read_bytes())
+        except (OSError, ValueError):
+            manifest = None
+        if isinstance(manifest, dict):
+            stated = manifest.get("languages")
+    listed = stated if isinstance(stated, list) else [stated]
+    return [one for one in listed if isinstance(one, str)]
 
 
 @dataclass
 class _Languages(RuleState):
-    """A byte a document: its language, and whether its script is not Latin (by name)."""
+    """A byte a document: its language."""
 
-    languages: list[NDArray[np.uint8]] = field(default_factory=list)
-    scripts: Counter[str] = field(default_factory=Counter)
-
-    def counts(self) -> Counter[str]:
-        message = np.zeros(len(_CODES), np.int64)
-        for part in self.languages:
-            message += np.bincount(part, minlength=len(_CODES))
-        counts = ((code, int(message[place])) for code, place in _PLACE.items())
-        return Counter({code: count for code, count in counts if count})
-
-
-@dataclass
-class _Expected:
-    """What texts should be in: `languages` and the `script`, empty where nothing can be said."""
-
-    languages: frozenset[str]
-    script: str
-    why: str  # the end of a message
-
-    @classmethod
-    def of(
-        cls, stated: frozenset[str], message: Counter[str], scripts: Counter[str], what: str
-    ) -> Self:
-        sure = sum(count for code, count in message.items() if code)
-        best = max((code for code in message if code), key=lambda c: (message[c], c), default="")
-        script = max(scripts, key=lambda s: (scripts[s], s), default="")
-        if script and scripts[script] < _DOMINANT * scripts.total():
-            script = ""
-        if stated:
-            shown = ", ".join(language_name(code) for code in sorted(stated))
-            return cls(stated, script, f"the data set is stated to be in {shown}")
-        if sure < _FEW or message[best] < _DOMINANT * sure:
-            return cls(frozenset(), script, f"nearly all {what} are in {script} script")
-        share = (
-            f"{message[best]:,} of {sure:,} {what} whose language can be told are in "
-            f"{language_name(best)}"
-        )
-        return cls(frozenset([best]), script, share)
+    parts: list[_Codes] = field(default_factory=list)
 
 
 class Language(JudgedRule):
-    """Documents and queries in another language, or another script, than their set's."""
+    """Documents and queries in another language than their set's."""
 
     name = "language"
     severity = "warning"
-    finds = "documents and queries in another language, or another script, than their set's"
+    finds = "documents and queries in another language than their set's"
     order = 200
 
     def __init__(self, judgements: Judgements) -> None:
         self.stated: frozenset[str] = frozenset()
-        self.foreign: dict[str, list[str]] = {}  # what -> ids
+        self.foreign: dict[str, list[str]] = {}  # language -> ids
+        self.expected: frozenset[str] = frozenset()
+        self.why = ""
         super().__init__(judgements)
 
     def start(self) -> None:
@@ -144,54 +103,68 @@ class Language(JudgedRule):
         self.stated = frozenset(code for code in codes if code) if all(codes) else frozenset()
 
     def scan(self, batch: Batch) -> None:
-        message, scripts = _first_look(_contents(batch))
-        self.state.languages.append(message)
-        self.state.scripts += scripts
+        self.state.parts.append(_first_look(_contents(batch)))
 
     def suspicious(self) -> bool:
-        counts = self.state.counts()
-        self.expected = _Expected.of(self.stated, counts, self.state.scripts, "documents")
-        self._language_of = np.concatenate([np.empty(0, np.uint8), *self.state.languages])
-        near = _near(self.expected.languages)
-        self._allowed = np.array([not c or c in near or not near for c in _CODES])
-        other = any(script != self.expected.script for script in self.state.scripts)
-        return bool(not self._allowed[self._language_of].all() or (other and self.expected.script))
+        told = np.concatenate([np.empty(0, np.uint8), *self.state.parts])
+        self.expected, self.why = _expected(self.stated, told, "documents")
+        self._suspects = _suspects(told, self.expected)
+        return bool(self._suspects.any())
 
     def confirm(self, batch: Batch) -> None:
-        here = ~self._allowed[self._language_of[batch.first : batch.first + len(batch)]]
-        for index, text in enumerate(_contents(batch)):
-            seems = here[index] or not text.isascii() or self.expected.script != _LATIN
-            if seems and (what := _foreign(text, self.expected)):
-                self.foreign.setdefault(what, []).append(batch.ids[index])
+        suspects = self._suspects[batch.first : batch.first + len(batch)]
+        for index in np.flatnonzero(suspects).tolist():
+            if language := _foreign(next(_contents(batch, index)), self.expected):
+                self.foreign.setdefault(language, []).append(batch.ids[index])
 
     def findings(self) -> Iterator[Finding]:
-        yield from self._findings_of("document", self.foreign, self.expected.why)
+        yield from self._findings("document", "documents", self.foreign, self.why)
         queries = self.judgements.queries
-        message, scripts = _first_look(MappedList(lambda query: query.text, queries))
-        counts = Counter(_CODES[place] for place in message.tolist())
-        expected = _Expected.of(self.stated, counts, scripts, "queries")
+        told = _first_look(query.text for query in queries)
+        expected, why = _expected(self.stated, told, "queries")
         result: dict[str, list[str]] = {}
-        for query in queries:
-            if what := _foreign(query.text, expected):
-                result.setdefault(what, []).append(query.query_id)
-        yield from self._findings_of("query", result, expected.why)
+        for index in np.flatnonzero(_suspects(told, expected)).tolist():
+            if language := _foreign(queries[index].text, expected):
+                result.setdefault(language, []).append(queries[index].query_id)
+        yield from self._findings("query", "queries", result, why)
 
-    def _findings_of(self, kind: str, result: dict[str, list[str]], why: str) -> Iterator[Finding]:
-        many = {"document": "documents", "query": "queries"}[kind]
-        for what, ids in sorted(result.items(), key=lambda one: (-len(one[1]), one[0])):
-            seem = f"{kind} {ids[0]} seems" if len(ids) == 1 else f"{len(ids):,} {many} seem"
-            yield self.finding(ids, f"{seem} to be in {what}; {why}")
+    def _findings(
+        self, one: str, many: str, result: dict[str, list[str]], why: str
+    ) -> Iterator[Finding]:
+        for language, ids in sorted(result.items(), key=lambda item: (-len(item[1]), item[0])):
+            seem = f"{one} {ids[0]} seems" if len(ids) == 1 else f"{len(ids):,} {many} seem"
+            yield self.finding(ids, f"{seem} to be in {language}; {why}")
 
 
-def _contents(batch: Batch) -> list[str]:
-    both = zip(batch.titles, batch.texts, strict=True)
-    return [f"{title}. {text}" if title else text for title, text in both]
+def _contents(batch: Batch, first: int = 0) -> Iterator[str]:
+    for title, text in zip(batch.titles[first:], batch.texts[first:], strict=True):
+        yield f"{title}. {text}" if title else text
+
+
+def _expected(stated: frozenset[str], told: _Codes, what: str) -> tuple[frozenset[str], str]:
+    """(what texts should be in, empty where nothing can be said; why, the end of a message)."""
+    counts = np.bincount(told, minlength=len(_CODES))
+    sure, best = int(counts[1:].sum()), _CODES[1 + int(counts[1:].argmax())]
+    if stated:
+        shown = ", ".join(language_name(code) for code in sorted(stated))
+        return stated, f"the data set is stated to be in {shown}"
+    most = int(counts[_PLACE[best]])
+    if sure < _FEW or most < _DOMINANT * sure:
+        return frozenset(), ""
+    whose = f"{most:,} of {sure:,} {what} whose language can be told"
+    return frozenset([best]), f"{whose} are in {language_name(best)}"
+
+
+def _suspects(told: _Codes, expected: frozenset[str]) -> NDArray[np.bool_]:
+    """(n,) texts that seem to be in a language that is not expected, nor taken for one that is."""
+    allowed = np.array([not expected or not code or code in _near(expected) for code in _CODES])
+    result: NDArray[np.bool_] = ~allowed[told]
+    return result
 
 
 def _near(languages: frozenset[str]) -> frozenset[str]:
     """The languages and those that they are taken for."""
-    groups = [group for group in _NEIGHBOURS if group & languages]
-    return languages.union(*groups)
+    return languages.union(*(group for group in _NEIGHBOURS if group & languages))
 
 
 def _enough(text: str) -> bool:
@@ -200,35 +173,26 @@ def _enough(text: str) -> bool:
     return script_of(text)[0] in ("Han", "Japanese", "Hangul")
 
 
-def _first_look(texts: Sequence[str]) -> tuple[NDArray[np.uint8], Counter[str]]:
-    """The language of a piece of each text, (n,), 0 where it is not told; texts by script."""
-    message = np.zeros(len(texts), np.uint8)
-    scripts: Counter[str] = Counter()
-    for index, text in enumerate(texts):
-        middle = max(0, (len(text) - 2 * _PIECE) // 2)
-        piece = letters_of(text[middle : middle + 2 * _PIECE])[:_PIECE]
-        if text.isascii():
-            scripts[_LATIN] += 1
-        elif script := script_of(text)[0]:
-            scripts[script] += 1
-        if _enough(piece):
-            code, probability = tell(piece)
-            if probability >= _SURE:
-                message[index] = _PLACE[code]
-    return message, scripts
+def _first_look(texts: Iterable[str]) -> _Codes:
+    """The language of a piece from the middle of each text."""
+
+    def languages() -> Iterator[int]:
+        for text in texts:
+            middle = max(0, (len(text) - 2 * _PIECE) // 2)
+            piece = letters_of(text[middle : middle + 2 * _PIECE])[:_PIECE]
+            code, probability = tell(piece) if _enough(piece) else ("", 0.0)
+            yield _PLACE[code] if probability >= _SURE else 0
+
+    return np.fromiter(languages(), np.uint8)
 
 
-def _foreign(text: str, expected: _Expected) -> str | None:
-    """What a text is in, where that is surely none of what is expected."""
+def _foreign(text: str, expected: frozenset[str]) -> str | None:
+    """The language of a text, where that is surely none of what is expected."""
     whole = letters_of(text[: 4 * _LONG])[:_LONG]
-    script, letters, share = script_of(whole)
-    if expected.languages and _enough(whole):
-        chances = weigh(whole)
-        best = max(chances, key=lambda code: (chances[code], code))
-        rest = sum(chances.get(code, 0.0) for code in _near(expected.languages))
-        if best in LANGUAGES and chances[best] >= _LONG_SURE and rest <= _ELSE:
-            return language_name(best)
+    if not _enough(whole):
         return None
-    other = script and expected.script and script != expected.script
-    east = {script, expected.script} == {"Han", "Japanese"}
-    return f"{script} script" if other and not east and letters >= 4 and share >= 0.7 else None
+    chances = weigh(whole)
+    best = max(chances, key=lambda code: (chances[code], code))
+    rest = sum(chances.get(code, 0.0) for code in _near(expected))
+    sure = best in LANGUAGES and chances[best] >= _LONG_SURE and rest <= _ELSE
+    return language_name(best) if sure else None

@@ -7,9 +7,8 @@ of its own side (lengths are skewed), so that the outliers themselves do not mov
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,109 +19,91 @@ _DEVIATIONS = 5.0  # of a normal law one in two millions is so far out
 _TIMES = 4.0  # and that many times shorter or longer than the median
 _LEAST = 50  # texts, fewer say nothing of what is usual
 _NORMAL = 1.4826  # the standard deviation of a normal law in median absolute deviations
-_FIELDS = ("texts", "titles")
+_Usual = tuple[int, float, float]  # the median, and the least and the greatest usual length
 
 
 @dataclass
 class _Lengths(RuleState):
-    """Characters of each document's text and title: eight bytes a document."""
+    """Characters of each document's text: four bytes a document."""
 
-    parts: dict[str, list[NDArray[np.uint32]]] = field(
-        default_factory=lambda: {column: [] for column in _FIELDS}
-    )
+    parts: list[NDArray[np.uint32]] = field(default_factory=list)
 
 
-class _Usual(NamedTuple):
-    """What is usual: the median, and the bounds beyond which a length is an outlier."""
+def _bounds(lengths: NDArray[np.uint32]) -> tuple[int, float, float]:
+    """(median, low, high): what is usual, and the bounds beyond which a length is an outlier."""
+    present = lengths[lengths > 0]  # an empty text is another rule's business
+    if len(present) < _LEAST:
+        return 0, 0.0, math.inf
+    logarithms = np.log(present.astype(np.float64))
+    middle = float(np.median(logarithms))
 
-    median: int
-    low: float
-    high: float
+    def reach(side: NDArray[np.float64]) -> float:
+        return max(_DEVIATIONS * _NORMAL * float(np.median(np.abs(side))), math.log(_TIMES))
 
-    @classmethod
-    def of(cls, lengths: NDArray[np.uint32]) -> _Usual | None:
-        present = lengths[lengths > 0]  # an empty text is another rule's business
-        if len(present) < _LEAST:
-            return None
-        logarithms = np.log(present.astype(np.float64))
-        middle = float(np.median(logarithms))
-
-        def reach(side: NDArray[np.float64]) -> float:
-            return max(_DEVIATIONS * _NORMAL * float(np.median(np.abs(side))), math.log(_TIMES))
-
-        below = reach(logarithms[logarithms <= middle] - middle)
-        above = reach(logarithms[logarithms >= middle] - middle)
-        return cls(round(math.exp(middle)), math.exp(middle - below), math.exp(middle + above))
-
-    def beyond(self, length: int) -> str:
-        if not length or self.low <= length <= self.high:
-            return ""
-        return "shorter" if length < self.low else "longer"
+    below = reach(logarithms[logarithms <= middle] - middle)
+    above = reach(logarithms[logarithms >= middle] - middle)
+    return round(math.exp(middle)), math.exp(middle - below), math.exp(middle + above)
 
 
 class LengthOutlier(JudgedRule):
-    """Documents, titles and queries of an unusual length."""
+    """Documents and queries of an unusual length."""
 
     name = "length-outlier"
     severity = "warning"
-    finds = "texts, titles and queries far shorter or longer than the others"
+    finds = "texts and queries far shorter or longer than the others"
     order = 230
 
     def __init__(self, judgements: Judgements) -> None:
-        self.usual: dict[str, _Usual] = {}
-        self.outliers: dict[tuple[str, str], list[tuple[str, int]]] = {}
+        self.usual = 0, 0.0, math.inf
+        self.outliers: list[tuple[str, int]] = []
         super().__init__(judgements)
 
     def start(self) -> None:
         self.state: _Lengths = _Lengths()
 
     def scan(self, batch: Batch) -> None:
-        for column, parts in self.state.parts.items():
-            values: Sequence[str] = getattr(batch, column)
-            parts.append(np.fromiter(map(len, values), np.uint32, len(values)))
+        self.state.parts.append(np.fromiter(map(len, batch.texts), np.uint32, len(batch)))
 
     def suspicious(self) -> bool:
-        suspects = False
-        for column, parts in self.state.parts.items():
-            lengths = np.concatenate([np.empty(0, np.uint32), *parts])
-            if (usual := _Usual.of(lengths)) is not None:
-                self.usual[column] = usual
-                here = (lengths > 0) & ((lengths < usual.low) | (lengths > usual.high))
-                suspects |= bool(here.any())
-        return suspects
+        lengths = np.concatenate([np.empty(0, np.uint32), *self.state.parts])
+        self.usual = _bounds(lengths)
+        _, low, high = self.usual
+        return bool(((lengths > 0) & ((lengths < low) | (lengths > high))).any())
 
     def confirm(self, batch: Batch) -> None:
-        for column, usual in self.usual.items():
-            for doc_id, value in zip(batch.ids, getattr(batch, column), strict=True):
-                if how := usual.beyond(len(value)):
-                    self.outliers.setdefault((column, how), []).append((doc_id, len(value)))
+        self.outliers += _outliers(zip(batch.ids, batch.texts, strict=True), self.usual)
 
     def findings(self) -> Iterator[Finding]:
-        names = {
-            "texts": ("the text of document {}", "the texts of {:,} documents"),
-            "titles": ("the title of document {}", "the titles of {:,} documents"),
-        }
-        for (column, how), members in sorted(self.outliers.items()):
-            yield self._finding(*names[column], how, members, self.usual[column].median)
-        lengths = np.fromiter((len(one.text) for one in self.judgements.queries), np.uint32)
-        usual = _Usual.of(lengths)
-        if usual is None:
-            return
-        for how in ("longer", "shorter"):
-            both = ((query.query_id, len(query.text)) for query in self.judgements.queries)
-            members = [one for one in both if usual.beyond(one[1]) == how]
-            if members:
-                yield self._finding("query {}", "{:,} queries", how, members, usual.median)
-
-    def _finding(
-        self, one: str, many: str, how: str, members: list[tuple[str, int]], median: int
-    ) -> Finding:
-        ids = [text_id for text_id, _ in members]
-        lengths = sorted(length for _, length in members)
-        span = f"{lengths[0]:,}" + (f" to {lengths[-1]:,}" if lengths[-1] > lengths[0] else "")
-        subject = f"{one.format(ids[0])} is" if len(ids) == 1 else f"{many.format(len(ids))} are"
-        return self.finding(
-            ids,
-            f"{subject} far {how} than the others: {span} character{'s' * (lengths[-1] > 1)}, "
-            f"the median is {median:,}",
+        yield from self._findings(
+            "the text of document {}", "the texts of {:,} documents", self.usual, self.outliers
         )
+        queries = [(query.query_id, query.text) for query in self.judgements.queries]
+        usual = _bounds(np.fromiter((len(text) for _, text in queries), np.uint32))
+        yield from self._findings("query {}", "{:,} queries", usual, _outliers(queries, usual))
+
+    def _findings(
+        self, one: str, many: str, usual: _Usual, outliers: Sequence[tuple[str, int]]
+    ) -> Iterator[Finding]:
+        median, low, _ = usual
+        for how in ("longer", "shorter"):
+            members = [
+                (i, length) for i, length in outliers if (length < low) == (how == "shorter")
+            ]
+            if not members:
+                continue
+            ids = [text_id for text_id, _ in members]
+            lengths = sorted(length for _, length in members)
+            span = f"{lengths[0]:,}" + (f" to {lengths[-1]:,}" if lengths[-1] > lengths[0] else "")
+            who = f"{one.format(ids[0])} is" if len(ids) == 1 else f"{many.format(len(ids))} are"
+            yield self.finding(
+                ids,
+                f"{who} far {how} than the others: {span} character{'s' * (lengths[-1] > 1)}, the "
+                f"median is {median:,}",
+            )
+
+
+def _outliers(texts: Iterable[tuple[str, str]], usual: _Usual) -> list[tuple[str, int]]:
+    """The ids of texts of an unusual length, and how long they are."""
+    _, low, high = usual
+    both = ((text_id, len(text)) for text_id, text in texts)
+    return [(text_id, length) for text_id, length in both if length and not low <= length <= high]

@@ -11,7 +11,7 @@ from typing import Self
 import numpy as np
 from numpy.typing import NDArray
 
-from retgen.data import GRADED, HIGHEST_GRADE, Dataset, Qrel, TextScore
+from retgen.data import GRADED, HIGHEST_GRADE, Dataset, Qrel
 from retgen.validators.duplicates import hashes_of, repeated
 from retgen.validators.rule import (
     Batch,
@@ -48,7 +48,6 @@ class Qrels(QueryRule):
     def _of(self, qrels: Sequence[Qrel], where: str) -> Iterator[Finding]:
         """`where`: what a message says of the split."""
         seen: set[tuple[str, str]] = set()  # of those that may stand twice
-        texts: list[Qrel] = []
         twice = repeated(f"{query_id}\0{doc_id}" for query_id, doc_id, _ in qrels)
         for qrel, again in zip(qrels, twice, strict=True):
             query_id, doc_id, relevance = qrel
@@ -69,17 +68,6 @@ class Qrels(QueryRule):
                     f"the score of ({query_id}, {doc_id}){where} is {relevance:g}; "
                     f"relevance is a whole number from 0 to {HIGHEST_GRADE:,}",
                 )
-            if type(relevance) is TextScore:
-                texts.append(qrel)
-        if texts:
-            query_id, doc_id, relevance = texts[0]
-            yield Finding(
-                "score-range",
-                "error",
-                list(dict.fromkeys(name for qrel in texts for name in qrel[:2])),
-                f"{len(texts):,} of {len(qrels):,} scores{where} are strings, not numbers (that of "
-                f'({query_id}, {doc_id}) is "{relevance:g}", for one)',
-            )
 
 
 @dataclass
@@ -183,26 +171,22 @@ class GradedQrels(QueryRule):
                 continue
             given: dict[tuple[str, str], float] = {}
             for query_id, doc_id, grade in grades:
-                pair = f"({query_id}, {doc_id})"
+                faults = []
                 if (query_id, doc_id) in given:
-                    yield self.finding(
-                        [query_id, doc_id], f"the pair {pair} is graded more than once"
-                    )
+                    faults.append("is graded more than once")
                 if not math.isfinite(grade) or grade < 0 or grade != int(grade):
-                    message = f"the grade of {pair} is {grade:g}; grades are whole numbers from 0"
-                    yield self.finding([query_id, doc_id], message)
+                    faults.append(f"has the grade {grade:g}; grades are whole numbers from 0")
                 given[query_id, doc_id] = grade
+                yield from self._faults(query_id, doc_id, faults)
             for query_id, doc_id, relevance in self.judgements.qrels:
-                pair = f"({query_id}, {doc_id})"
                 result = given.pop((query_id, doc_id), None)
                 if result is None:
-                    yield self.finding(
-                        [query_id, doc_id], f"the pair {pair} is judged but not graded"
-                    )
+                    yield from self._faults(query_id, doc_id, ["is judged but not graded"])
                 elif relevance > 0 and not result > 0:
-                    yield self.finding(
-                        [query_id, doc_id], f"the pair {pair} is relevant, and its grade is 0"
-                    )
+                    yield from self._faults(query_id, doc_id, ["is relevant, and its grade is 0"])
             for query_id, doc_id in given:
-                message = f"the pair ({query_id}, {doc_id}) is graded but not judged"
-                yield self.finding([query_id, doc_id], message)
+                yield from self._faults(query_id, doc_id, ["is graded but not judged"])
+
+    def _faults(self, query_id: str, doc_id: str, faults: Sequence[str]) -> Iterator[Finding]:
+        for fault in faults:
+            yield self.finding([query_id, doc_id], f"the pair ({query_id}, {doc_id}) {fault}")

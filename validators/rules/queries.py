@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
-from collections.abc import Iterator, Sequence
+from collections import Counter, defaultdict
+from collections.abc import Iterator
 from itertools import compress
 
 from retgen.validators.characters import broken_characters
@@ -28,42 +28,32 @@ class DuplicateQueries(QueryRule):
     order = 40
 
     def findings(self) -> Iterator[Finding]:
-        by_id: dict[str, int] = defaultdict(int)
-        by_text: dict[str, list[str]] = defaultdict(list)
-        by_normal: dict[str, dict[str, list[str]]] = defaultdict(lambda: defaultdict(list))
         queries = self.judgements.queries
-        for query in compress(queries, repeated(query.query_id for query in queries)):
-            by_id[query.query_id] += 1
-        for query in compress(queries, repeated(normalise_text(query.text) for query in queries)):
-            by_text[query.text].append(query.query_id)
-            by_normal[normalise_text(query.text)][query.text].append(query.query_id)
-        for query_id, count in by_id.items():
+        suspects = compress(queries, repeated(query.query_id for query in queries))
+        for query_id, count in Counter(query.query_id for query in suspects).items():
             if count > 1:
-                yield Finding(
-                    "duplicate-query-id",
-                    "error",
-                    [query_id],
-                    f"the query id {query_id} stands {count} times",
-                )
-        for text, ids in by_text.items():
-            if len(ids) > 1:
-                named = _name_ids(ids)
-                yield Finding(
-                    "duplicate-query", "error", ids, f"{len(ids)} queries ask {text!r} ({named})"
-                )
-        for variants in by_normal.values():
+                message = f"the query id {query_id} stands {count} times"
+                yield Finding("duplicate-query-id", "error", [query_id], message)
+        # normal form -> text -> ids
+        texts: dict[str, dict[str, list[str]]] = defaultdict(lambda: defaultdict(list))
+        for query in compress(queries, repeated(normalise_text(query.text) for query in queries)):
+            texts[normalise_text(query.text)][query.text].append(query.query_id)
+        for variants in texts.values():
+            for text, ids in variants.items():
+                if len(ids) > 1:
+                    message = f"{len(ids)} queries ask {text!r} ({_name_ids(ids)})"
+                    yield Finding("duplicate-query", "error", ids, message)
+        for variants in texts.values():
             if len(variants) > 1:
                 ids = [query_id for members in variants.values() for query_id in members]
-                yield Finding(
-                    "normalised-duplicate-query",
-                    "warning",
-                    ids,
+                message = (
                     f"{len(ids)} queries differ only in case, punctuation or white space "
-                    f"({_name_ids(ids)})",
+                    f"({_name_ids(ids)})"
                 )
+                yield Finding("normalised-duplicate-query", "warning", ids, message)
 
 
-def _name_ids(ids: Sequence[str]) -> str:
+def _name_ids(ids: list[str]) -> str:
     return ", ".join(ids[:3]) + (", ..." if len(ids) > 3 else "")
 
 
@@ -79,18 +69,12 @@ class QueryTexts(QueryRule):
     order = 80
 
     def findings(self) -> Iterator[Finding]:
-        for query in self.judgements.queries:
-            if not query.text.strip():
-                yield Finding(
-                    "empty-query", "error", [query.query_id], f"query {query.query_id} has no text"
-                )
-            elif reason := broken_characters(query.text):
-                yield Finding(
-                    "query-encoding",
-                    "warning",
-                    [query.query_id],
-                    f"query {query.query_id} {reason}",
-                )
+        for query_id, text, *_ in self.judgements.queries:
+            if not text.strip():
+                yield self.finding([query_id], f"query {query_id} has no text")
+            elif reason := broken_characters(text):
+                message = f"query {query_id} {reason}"
+                yield Finding("query-encoding", "warning", [query_id], message)
 
 
 class UnjudgedQueries(QueryRule):
@@ -105,24 +89,21 @@ class UnjudgedQueries(QueryRule):
     def findings(self) -> Iterator[Finding]:
         judgements = self.judgements
         if judgements.queries and not judgements.positives:
-            yield Finding(
-                "query-without-qrels",
-                "error",
+            yield self.finding(
                 [],
                 f"no query has a relevant document in split {judgements.split}: nothing can be "
                 "scored",
+                severity="error",
             )
             return
-        others = judgements.others.values()
-        elsewhere = {q for qrels in others for q, _, score in qrels if score > 0}
-        for qrels in others:  # a split of queries that are known to have none
-            if not any(score > 0 for _, _, score in qrels):
-                elsewhere.update(q for q, _, _ in qrels)
+        judged = set(judgements.positives)
+        for qrels in judgements.others.values():
+            # a split without any is one of queries that are known to have none
+            positive = {query_id for query_id, _, score in qrels if score > 0}
+            judged |= positive or {query_id for query_id, _, _ in qrels}
         for query in judgements.queries:
-            if query.query_id not in judgements.positives and query.query_id not in elsewhere:
-                yield Finding(
-                    "query-without-qrels",
-                    "warning",
+            if query.query_id not in judged:
+                yield self.finding(
                     [query.query_id],
                     f"query {query.query_id} has no relevant document, so most metrics leave it "
                     "out",

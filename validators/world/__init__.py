@@ -1,8 +1,8 @@
 """The structural proof of the family `world`, from the written files and the domain's definition.
 
 Nothing of the writer is used: documents are read back to facts and queries to expressions by
-phrases of the proof's own (`lexicons/`), written from the definitions of the slots. SQLite
-executes the queries on the facts, and the qrels are what it answers.
+patterns of the wordings in the domain's file. SQLite executes the queries on the facts, and the
+qrels are what it answers.
 """
 
 from __future__ import annotations

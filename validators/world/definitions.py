@@ -1,6 +1,6 @@
-"""What a domain's file defines: types, values, parents, ranges and names.
+"""What a domain's file defines: types, values, parents, ranges, names, and wordings of facts.
 
-Wordings of facts are not read.
+The file is read as YAML, without the code that draws from it and words it.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ _BOUND = re.compile(r"\s*(\w+)\s*(?:([+-])\s*(\d+))?\s*")
 
 
 class BadDefinition(UsageError):
-    """Why a file defines no domain, or reads no lexicon of one."""
+    """Why a file defines no domain, or one whose texts could not be read back."""
 
 
 class ValueDefinition(NamedTuple):
@@ -36,18 +36,21 @@ class SlotDefinition:
     """What can be known of an entity.
 
     `low`, `high`: years of a year or date, else numbers; None where there is no range. `unit`: its
-    singular and plural.
+    singular and plural. `document`, `query`: its wordings; `most`, `least`: what queries call its
+    largest and smallest values.
     """
 
     name: str
     type: str
-    about: str
     values: Mapping[str, ValueDefinition]
     low: int | None
     high: int | None
-    step: int
     unit: tuple[str, ...]
     share: float
+    document: tuple[str, ...]
+    query: tuple[str, ...]
+    most: tuple[str, ...]
+    least: tuple[str, ...]
 
 
 @dataclass(frozen=True)
@@ -56,14 +59,15 @@ class Definition:
 
     domain: str
     singular: str
-    plural: str
+    relative: str
     nouns: tuple[str, ...]  # what an entity may be called beside its name
     slots: Mapping[str, SlotDefinition]
     name: tuple[str | tuple[str, ...], ...]
     short: tuple[int, int] | None  # the places in `name` of the parts that stand as a short name
     persons: tuple[frozenset[str], ...]  # given and family names of those who are no entities
-    free: tuple[str, ...] = ()  # what it says beside facts; read for a lexicon to start from only
-    leads: tuple[str, ...] = ()
+    free: tuple[str, ...]  # sentences that state no fact
+    leads: tuple[str, ...]  # connectives before a sentence
+    others: tuple[str, ...]  # those who share the slots of an entity: "{P} brother"
 
     def of_type(self, *types: str) -> list[str]:
         """The slots of some types."""
@@ -95,12 +99,11 @@ def definition(raw: Mapping[str, Any]) -> Definition:
         slots[name] = SlotDefinition(
             name,
             one["type"],
-            str(one.get("about", "")),
             {value.name: value for value in values},
             *bounds[name],
-            int(one.get("step", 1)),
             (unit,) if isinstance(unit, str) else tuple(unit),
             float(one.get("share", 1)),
+            *(tuple(one.get(key) or ()) for key in ("document", "query", "most", "least")),
         )
     pieces, places = _pieces(raw["name"])
     short = str(raw["name"].get("short") or "")
@@ -109,7 +112,7 @@ def definition(raw: Mapping[str, Any]) -> Definition:
     return Definition(
         str(raw["domain"]),
         entity["singular"],
-        entity["plural"],
+        entity["relative"],
         tuple(map(str, raw.get("nouns") or ())),
         slots,
         pieces,
@@ -117,6 +120,7 @@ def definition(raw: Mapping[str, Any]) -> Definition:
         tuple(frozenset(_words(one)) for one in (raw.get("persons") or {}).values()),
         (*map(str, raw.get("fillers") or ()), *_said(raw, "say")),
         tuple(_said(raw, "lead")),
+        tuple(map(str, raw.get("others") or ())),
     )
 
 

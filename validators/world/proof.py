@@ -24,7 +24,7 @@ from retgen.progress import usable_cores
 from retgen.validators.rule import Batch, CorpusRule, Finding, Judgements, RuleState
 from retgen.validators.world.definitions import SlotDefinition
 from retgen.validators.world.execute import FactTable, Impossible, row_of, slots_of
-from retgen.validators.world.mentions import ARTICLES, MONTHS, NUMBER_WORDS
+from retgen.validators.world.mentions import MONTHS, NUMBER_WORDS
 from retgen.validators.world.queries import UnreadableQuery, domain_readers
 from retgen.write import json_line
 
@@ -299,7 +299,7 @@ _WORD = re.compile(r"\w+")
 class ProseProof(WorldProof):
     """Holds free prose against what a model read from it, and derives the qrels from those facts.
 
-    No lexicon can read it. Proven is that metadata say what was read, that these are facts of the
+    No pattern can read it. Proven is that metadata say what was read, that these are facts of the
     domain whose values stand in the text, and, as for composed documents, that every query says
     what its metadata say and that the qrels follow from the facts.
     """
@@ -395,7 +395,7 @@ def _words(text: str) -> str:
 def _without_article(value: str) -> str:
     words = _words(value)
     first, _, rest = words.partition(" ")
-    return rest if rest and first in ARTICLES else words
+    return rest if rest and first in ("a", "an", "the") else words
 
 
 def _folded(fact: str) -> tuple[str, str]:

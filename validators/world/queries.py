@@ -1,386 +1,283 @@
-"""Reads queries to expressions, every word of them.
+"""Reads queries to expressions: frames around relative clauses, which are wordings of the domain.
 
-    query      [intro] set
-    set        noun conditions [without] | either ... or ... | at least k of ... | the k with ...
-    condition  a relative clause of the lexicon, whole or reduced, or a value that goes on with it
+    query      frame around a noun with conditions
+    condition  a query wording ("whose story unfolds in {v}"), or a document wording as a clause
+    value      one of the slot, a parent of values, or a range ("before 1950", "in the 1950s")
 
-A query with two readings that differ is an error, as one without any, which names the word.
+Every word counts. A query with two readings that differ is an error, as one without any.
 """
 
 from __future__ import annotations
 
+import calendar
+import datetime
+import re
 from collections.abc import Iterator, Sequence
 from functools import lru_cache
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from retgen.validators.world.automaton import Automaton
-from retgen.validators.world.definitions import Definition, read_definition
-from retgen.validators.world.lexicon import Lexicon, own_lexicon, phrase_nodes, read_lexicon
-from retgen.validators.world.mentions import NUMBER_WORDS, Item, Mention, MentionFinder, tokens_of
-from retgen.validators.world.quantities import FIGURES, OR_MORE, conditions
-from retgen.validators.world.reader import DocumentReader, word_at
+from retgen.validators.world.definitions import Definition, SlotDefinition, read_definition
+from retgen.validators.world.mentions import MONTHS, MentionFinder, day_of, number_of
+from retgen.validators.world.patterns import read_patterns
+from retgen.validators.world.reader import DocumentReader
 
 Expression = list[Any]
 
-# the words around conditions; # is a number, <noun> what an entity is called
-_OF = "of (these|the following|the) [#] (descriptions|conditions|criteria|statements|things|[])"
-_FRAMES = {
-    "intro": (
-        "[please] (find|list|name|show|give|get|identify|search for|look for) [me|us]",
-        "(i|we) (am|are) (looking|searching) for",
-        "(is|are|was|were) there",
-        "(i|we) (need|want|seek|would like|would like to see|am interested in|are interested in)",
-        "what (i|we) (want|need) is",
-        "it must be",
-        "looking for",
-        "do you (know|have) [of]",
-        "(can|could) you (find|show|name|give) [me|us]",
-        "(who|what|which) (is|are|was|were)",
-    ),
-    "noun": (
-        "[every|each|all [the]|any|a|an|the|some|which|what|those|another|only] <noun>",
-        "(somebody|someone|something|anybody|anyone)",
-    ),
-    "another": (
-        "(a|an|another|some|an earlier|an older|the) <noun>",
-        "(somebody|someone|something)",
-    ),
-    "kind": ("<noun>",),
-    "without": (
-        "[,] (leaving out|except|except for|excluding|but not|though not|without|apart from|other "
-        "than|and not|not) [any|one|all|every|those|each] [<noun>]",
-    ),
-    "several": (
-        "[[<each>] <noun> (that|who|which)] [that|who] (fit|fits|match|matches|meet|meets|satisfy|"
-        "satisfies) ((at least|no fewer than|a minimum of) #|# or more) <of> :",
-        "((at least|no fewer than|a minimum of) #|# or more) <of> :",
-        "((at least|no fewer than) #|# or more) <of> must (fit|match|meet) [the|a|an] <noun> :",
-    ),
-    "taken": ("(take|consider|look at|interested in|i am interested in)",),
-    "named": (
-        "(, and|.|; of these ,|; of those ,|:|,|;|and) (name|find|give me|show me|list|which)",
-        "(,|:|;)",
-        "",
-    ),
-    "with": ("[the] [#] [<noun>] (with|has|have|had|having) [the]",),
-    "ranked": ("[the|which] [#]",),
-}
-_EACH = "every|each|all|any|a|an|the|some|which|what"
-_JOINTS = {
-    **dict.fromkeys(
-        (("and",), (",", "and"), ("and", "also"), (",", "and", "also"), ("but",), ()), "and"
-    ),
-    **dict.fromkeys((("or",), (",", "or"), ("or", "else"), (",", "or", "else")), "or"),
-    (",",): "",
-}
-_RELATIVES = (["that"], ["who"], ["whose"], ["which"], ["with"])
-_DENIALS = ("not", "never")
-_AUXILIARIES = ("does", "do", "did")
-_PREPOSITIONS = frozenset("in on at of to by with for from as into".split())
-_SHORT = {
-    f"{verb}n{mark}t": verb
-    for verb in "is was are were has have had does do did".split()
-    for mark in "'\u2019"
-}
+_EVERY = r"(?:Find|Name|Please list|Show me|I need) (?:every|each) {noun} (.+)\."
+_ANY = r"(?:I am looking for|Is there|What I want is|Can you find me|Do you know of) (.+)[.?]"
+_EITHER = (
+    r"either {a} (.+) or {a} (.+)",
+    r"{a} (.+), or else {a} (.+)",
+    r"either {a} (.+) or one (.+)",
+)
+_BUT = r"(.+), (?:leaving out any|except for any|but not one|though not one) (.+)"
+_OF_THESE = r"of (?:these|the following) (?P<n>\w+) descriptions"
+_SOME = (
+    rf"(?:Find every {{noun}}|I am looking for {{a}}) {{relative}} fits "
+    rf"(?:at least|no fewer than) (?P<k>\w+) {_OF_THESE}: (?P<list>.+)\.",
+    rf"Name each {{noun}} {{relative}} matches (?P<k>\w+) or more {_OF_THESE}: (?P<list>.+)\.",
+    rf"At least (?P<k>\w+) {_OF_THESE} must fit the {{noun}}: (?P<list>.+)\.",
+)
+_TAKEN = (
+    r"Take every {noun} (?P<of>.+), and name the (?P<k>\w+) with (?P<rank>.+)\.",
+    r"Consider each {noun} (?P<of>.+)\. Which (?P<k>\w+) (?:has|have) (?P<rank>.+)\?",
+    r"Look at every {noun} (?P<of>.+); of these, find the (?P<k>\w+) with (?P<rank>.+)\.",
+    r"I am interested in every {noun} (?P<of>.+): give me the (?P<k>\w+) with (?P<rank>.+)\.",
+)
+_JOINT = re.compile(r"(, | and | or )(?=(?:that|who|whose) )")
+_RANGE = re.compile(
+    r"(?:(?P<below>before|earlier than|less than|under)|after|later than|more than|over) "
+    r"(?P<end>.+)|between (.+) and (.+)|from (.+) to (.+)"
+)
+_MARK = re.compile(r"\{[vn]\}")
 
 
 class UnreadableQuery(Exception):
     """Why a query cannot be read."""
 
 
-class _Condition(NamedTuple):
-    """A condition. `slot`: of a value that may go on alone; `join`: what stands before it."""
+class _Clause(NamedTuple):
+    """A relative clause around its value."""
 
-    expression: Expression
-    negated: bool
-    slot: str
-    join: str = ""
+    before: str
+    behind: str
+    slot: SlotDefinition
 
 
 class QueryReader:
     """Reads queries of a domain."""
 
-    def __init__(self, domain: Definition, lexicon: Lexicon) -> None:
-        self.domain, self.lexicon = domain, lexicon
-        self._finder = MentionFinder(domain, parents=True)
-        nouns = {domain.singular, *(noun.split()[-1] for noun in domain.nouns)}
-        nouns |= {domain.plural, *(f"{noun}s" for noun in nouns), "one", "ones", "those"}
-        macros = {"noun": f"({'|'.join(sorted(nouns))})", "of": _OF, "each": f"({_EACH})"}
-        self.frames: dict[str, Automaton] = {}
-        for name, phrases in _FRAMES.items():
-            self.frames[name] = Automaton()
-            for phrase in phrases:
-                self.frames[name].add(phrase_nodes(phrase, macros), True)
-        automata = (
-            *self.frames.values(),
-            lexicon.queries,
-            lexicon.superlatives,
-            lexicon.adjectives,
+    def __init__(self, domain: Definition, finder: MentionFinder) -> None:
+        self.domain, self._finder = domain, finder
+        noun = re.escape(domain.singular)
+        self._a = f"{'an' if domain.singular[0].lower() in 'aeiou' else 'a'} {domain.singular} "
+        marks = {"noun": noun, "a": re.escape(self._a.strip()), "relative": domain.relative}
+        self._every, self._any = (re.compile(one.format(**marks)) for one in (_EVERY, _ANY))
+        self._either, self._some, self._taken = (
+            [re.compile(one.format(**marks)) for one in frames]
+            for frames in (_EITHER, _SOME, _TAKEN)
         )
-        self.words = set().union(*(one.words for one in automata), *_JOINTS, _DENIALS, _AUXILIARIES)
-        self.words |= {"either", "of", *_PREPOSITIONS, *NUMBER_WORDS}
+        self._clauses = [
+            _Clause(before, behind, slot)
+            for slot in domain.slots.values()
+            for wording in (*slot.query, *_as_clauses(slot, domain.relative))
+            for before, behind in [_MARK.split(wording)]
+        ]
+        self._values: dict[str, dict[str, Expression]] = {}
+        for slot in domain.slots.values():
+            known = self._values[slot.name] = {}
+            for value in slot.values.values():
+                known |= {
+                    one: ["is", slot.name, value.name] for one in (value.name, *value.synonyms)
+                }
+                known |= {one: ["within", slot.name, one] for one in value.parents}
+        self._ranks = {
+            said: (way, slot.name)
+            for slot in domain.slots.values()
+            for way, listed in (("most", slot.most), ("least", slot.least))
+            for said in listed
+        }
 
     def query(self, text: str) -> Expression:
         """The expression. Raises `UnreadableQuery`."""
-        text = OR_MORE.sub(lambda m: f"at {'least' if m[2] == 'more' else 'most'} {m[1]} ", text)
-        tokens = tokens_of(FIGURES.sub(r"\1 to \2", text))
-        while tokens and tokens[-1] in ".?!":
-            tokens.pop()
-        items: list[Item] = []
-        found = [one for *_, sentence in self._finder.sentences(tokens) for one in sentence]
-        try:
-            asked = conditions(found, self.domain)
-        except (OverflowError, ValueError) as error:
-            raise UnreadableQuery(f"it names a day that there is not: {error}") from error
-        for item in asked:
-            known = isinstance(item, str) and item in _SHORT
-            items += [_SHORT[str(item)], "not"] if known else [item]
-        return _Parse(self, items).expression()
-
-
-class _Parse:
-    """The ways in which all words of a query make an expression."""
-
-    def __init__(self, reader: QueryReader, items: list[Item]) -> None:
-        self._reader, self._items, self._lexicon = reader, items, reader.lexicon
-        self._framed = ["#" if _count(item) else item for item in items]
-        self._relations = reader.domain.of_type("relation")
-        self._furthest = 0
-        self._problem = ""
-        self._known: dict[tuple[int, str], list[tuple[int, list[_Condition]]]] = {}
-
-    def expression(self) -> Expression:
-        """The only reading."""
-        if not any(isinstance(item, Mention) for item in self._items):
-            raise UnreadableQuery("it asks for nothing")
         found: list[Expression] = []
-        for start in (0, *self._ends("intro", 0)):
-            for stop, one in self._set(start):
-                if stop == len(self._items) and one not in found:
-                    found.append(one)
+        problem = "no frame of queries holds it"
+        for reading in self._readings(text):
+            if isinstance(reading, str):
+                problem = reading
+            elif reading not in found:
+                found.append(reading)
         if len(found) == 1:
             return found[0]
         if found:
             raise UnreadableQuery(f"it reads as {' and as '.join(map(str, found))}")
-        raise UnreadableQuery(self._problem or self._left_over())
+        raise UnreadableQuery(problem)
 
-    def _left_over(self) -> str:
-        for item in self._items:
-            if isinstance(item, str) and item not in self._reader.words:
-                return f"no phrase holds {item!r}"
-        if self._furthest >= len(self._items):
-            return "it breaks off"
-        return f"no phrase goes on with {word_at(self._items, self._furthest)!r}"
-
-    def _ends(self, frame: str, i: int) -> list[int]:
-        """Where phrases of a frame end that begin at a place."""
-        return [end for end, _ in self._outputs(self._reader.frames[frame], i, self._framed)]
-
-    def _outputs(
-        self, automaton: Automaton, i: int, items: Sequence[Item]
-    ) -> Iterator[tuple[int, Any]]:
-        """(end, output) of the phrases that begin at a place."""
-        state = automaton.start()
-        yield from ((i, one) for one in automaton.outputs(state))
-        for k in range(i, len(items)):
-            self._furthest = max(self._furthest, k)
-            state = automaton.step(state, items[k])
-            if state < 0:
-                return
-            yield from ((k + 1, one) for one in automaton.outputs(state))
-        self._furthest = len(items)
-
-    def _numbers(self, i: int, end: int) -> list[int]:
-        return [number for item in self._items[i:end] if (number := _count(item))]
+    def _readings(self, text: str) -> Iterator[Expression | str]:
+        """Expressions, and why a frame that fits gives none."""
+        for how, matches in (
+            (self._conditions, [self._every.fullmatch(text)]),
+            (self._alternatives, [self._any.fullmatch(text)]),
+            (self._listed, [frame.fullmatch(text) for frame in self._some]),
+            (self._extreme, [frame.fullmatch(text) for frame in self._taken]),
+        ):
+            for match in filter(None, matches):
+                try:
+                    yield from how(match)
+                except UnreadableQuery as error:
+                    yield str(error)
 
     # --- sets -------------------------------------------------------------------------------
 
-    def _set(self, i: int) -> Iterator[tuple[int, Expression]]:
-        for start in (i, *self._ends("noun", i)):  # "every film that ..., leaving out any ..."
-            yield from self._boolean(start)
-        yield from self._either(i + (self._items[i : i + 1] == ["either"]))
-        for start in self._ends("several", i):  # "at least two of these three descriptions: ..."
-            yield from self._listed(start, self._numbers(i, start))
-        yield from self._extreme(i)
-
-    def _boolean(self, i: int) -> Iterator[tuple[int, Expression]]:
+    def _conditions(self, match: re.Match[str]) -> Iterator[Expression]:
         """Conditions, and those that must not be met."""
-        for end, parts in self._conditions(i):
-            unwanted = _in_order([one for one in parts if one.negated])
-            wanted = _in_order([one for one in parts if not one.negated])
-            if not wanted:
-                if end == len(self._items):
-                    self._problem = "it says only what is not asked for"
-                continue
-            yield end, _but_not(wanted, [unwanted])
-            for start in self._ends("without", end):
-                for stop, dropped in self._conditions(start, parts[-1].slot):
-                    if not any(one.negated for one in dropped):
-                        yield stop, _but_not(wanted, [unwanted, _in_order(dropped)])
+        yield self._set(match[1])
 
-    def _either(self, i: int) -> Iterator[tuple[int, Expression]]:
-        """ "a film ... or a film ...", "a film ..., or else one ..." """
-        for start in self._ends("noun", i):
-            for end, first in self._boolean(start):
-                for joint, word in _JOINTS.items():
-                    stop = end + len(joint)
-                    if word == "or" and tuple(self._items[end:stop]) == joint:
-                        for begin in self._ends("noun", stop):
-                            for last, second in self._boolean(begin):
-                                yield last, ["or", first, second]
+    def _alternatives(self, match: re.Match[str]) -> Iterator[Expression]:
+        """One of a kind, or either of two."""
+        both = next(filter(None, (frame.fullmatch(match[1]) for frame in self._either)), None)
+        if both:
+            yield ["or", self._joined(both[1]), self._joined(both[2])]
+        elif match[1].startswith(self._a):
+            yield self._set(match[1].removeprefix(self._a))
 
-    def _listed(self, i: int, numbers: Sequence[int]) -> Iterator[tuple[int, Expression]]:
-        """Conditions set apart by semicolons. `numbers`: at least how many, of how many."""
-        parts: list[Expression] = []
-        while True:
-            start = next(iter(self._ends("noun", i)), i)
-            ends = {
-                end: held[0]
-                for end, held in self._conditions(start)
-                if len(held) == 1 and self._items[end : end + 1] in ([], [";"])
-            }
-            if len(ends) != 1:
-                return
-            ((end, one),) = ends.items()
-            if one.negated:
-                return
-            parts.append(one.expression)
-            if end == len(self._items):
-                break
-            i = end + 1
-        k, *of = numbers
-        if of and of[0] != len(parts):
-            self._problem = f"it names {len(parts)} conditions, not {of[0]}"
-        elif k <= len(parts):
-            yield end, ["at least", k, *parts]
+    def _listed(self, match: re.Match[str]) -> Iterator[Expression]:
+        """At least so many of the conditions of a list."""
+        k, n = (number_of(match[key]) for key in ("k", "n"))
+        parts = match["list"].split("; ")
+        if len(parts) != n:
+            raise UnreadableQuery(f"it names {len(parts)} conditions, not {match['n']}")
+        if k is not None and k <= n and all(one.startswith("one ") for one in parts):
+            yield ["at least", k, *(self._clause(one.removeprefix("one ")) for one in parts)]
 
-    def _extreme(self, i: int) -> Iterator[tuple[int, Expression]]:
+    def _extreme(self, match: re.Match[str]) -> Iterator[Expression]:
         """The k with the most or least of a slot."""
-        for take in (*self._ends("taken", i), i + (self._items[i : i + 1] == ["of"])):
-            for start in self._ends("noun", take):  # "take every film ..., and name the one with"
-                for end, of in self._boolean(start):
-                    for name in self._ends("named", end):
-                        for stop, rank in self._rank(name):
-                            yield stop, [*rank, of]
-                for stop, rank in self._rank(start):  # "the film with the latest release that ..."
-                    for end, of in self._boolean(stop):
-                        yield end, [*rank, of]
-        for start in self._ends("ranked", i):  # "the five longest films ..."
-            k = (*self._numbers(i, start), 1)[0]
-            for end, (slot, way) in self._outputs(self._lexicon.adjectives, start, self._items):
-                for noun in self._ends("kind", end):
-                    for stop, of in self._boolean(noun):
-                        yield stop, [way, k, slot, of]
+        k = number_of(match["k"])
+        if match["rank"] not in self._ranks:
+            raise UnreadableQuery(f"no slot is ranked by {match['rank']!r}")
+        if k:
+            way, slot = self._ranks[match["rank"]]
+            yield [way, k, slot, self._joined(match["of"])]
 
-    def _rank(self, i: int) -> Iterator[tuple[int, list[Any]]]:
-        """ "the 10 with the latest release": an expression that lacks its end."""
-        for start in self._ends("with", i):
-            k = (*self._numbers(i, start), 1)[0]
-            for end, (slot, way) in self._outputs(self._lexicon.superlatives, start, self._items):
-                yield end, [way, k, slot]
+    def _set(self, text: str) -> Expression:
+        if match := re.fullmatch(_BUT, text):
+            return ["and not", self._joined(match[1]), self._joined(match[2])]
+        return self._joined(text)
+
+    def _joined(self, text: str) -> Expression:
+        """Conditions that are all to be met, or of which one is enough."""
+        pieces = _JOINT.split(text)
+        clauses = [self._clause(one) for one in pieces[::2]]
+        *commas, last = pieces[1::2] or [""]
+        if any(one != ", " for one in commas) or last == ", ":
+            raise UnreadableQuery(f"its conditions are joined in no one way: {text!r}")
+        return [last.strip(), *clauses] if last else clauses[0]
 
     # --- conditions -------------------------------------------------------------------------
 
-    def _conditions(self, i: int, slot: str = "") -> list[tuple[int, list[_Condition]]]:
-        """Ways to read conditions that are joined. `slot`: of a value that may begin them."""
-        if (i, slot) not in self._known:
-            self._known[i, slot] = []  # no condition begins with itself
-            self._known[i, slot] = list(self._joined(i, slot))
-        return self._known[i, slot]
+    def _clause(self, text: str) -> Expression:
+        """The condition of a relative clause."""
+        found: list[Expression] = []
+        for before, behind, slot in self._clauses:
+            if text.startswith(before) and text.endswith(behind):
+                value = text[len(before) : len(text) - len(behind)]
+                one = self._condition(slot, value) if value else None
+                if one is not None and one not in found:
+                    found.append(one)
+        if len(found) > 1:
+            raise UnreadableQuery(f"{text!r} reads as {' and as '.join(map(str, found))}")
+        if not found:
+            raise UnreadableQuery(f"no wording says {text!r}")
+        return found[0]
 
-    def _joined(self, i: int, slot: str) -> Iterator[tuple[int, list[_Condition]]]:
-        for end, first in (*self._condition(i), *self._value(i, slot)):
-            yield end, [first]
-            for joint, word in _JOINTS.items():
-                stop = end + len(joint)
-                follows = self._items[end : end + 1]
-                if tuple(self._items[end:stop]) == joint and (joint or follows in _RELATIVES):
-                    for last, others in self._conditions(stop, first.slot if joint else ""):
-                        yield last, [first, others[0]._replace(join=word), *others[1:]]
-
-    def _value(self, i: int, slot: str) -> Iterator[tuple[int, _Condition]]:
-        """A value that goes on with the words of another one: "set in Oslo or in Turin"."""
-        for item in self._items[i : i + 1]:
-            begin = i + (isinstance(item, str) and item in _PREPOSITIONS)
-            for value in self._items[begin : begin + 1]:
-                if slot and isinstance(value, Mention) and slot in value.slots:
-                    yield begin + 1, _Condition(value.slots[slot], False, slot)
-
-    def _condition(self, i: int) -> Iterator[tuple[int, _Condition]]:
-        """A clause of the lexicon, denied or not."""
-        yield from self._clause(list(range(i, len(self._items))), negated=False)
-        for k in range(i, min(i + 4, len(self._items))):
-            if self._items[k] in _DENIALS:
-                first = k - 1 if k > i and self._items[k - 1] in _AUXILIARIES else k
-                rest = [*range(i, first), *range(k + 1, len(self._items))]
-                yield from self._clause(rest, negated=True)
-                return
-
-    def _clause(self, order: Sequence[int], *, negated: bool) -> Iterator[tuple[int, _Condition]]:
-        """Clauses of the lexicon with which some items begin."""
-        automaton = self._lexicon.queries
-        state, value = automaton.start(), None
-        for count, k in enumerate(order):
-            self._furthest = max(self._furthest, k)
-            if value is None:
-                yield from self._nested(state, k, negated)
-            item = self._items[k]
-            value = item if isinstance(item, Mention) else value
-            state = automaton.step(state, item)
-            if state < 0:
-                return
-            slots = automaton.outputs(state)
-            if len(slots) > 1:
-                said = " ".join(
-                    x if isinstance(x, str) else x.text for x in self._items[order[0] : k + 1]
-                )
-                self._problem = f"{said!r} reads as {' and as '.join(sorted(map(str, slots)))}"
-            elif slots and value is not None:
-                slot = str(next(iter(slots)))
-                yield order[count] + 1, _Condition(value.slots[slot], negated, slot)
-        self._furthest = len(self._items)
-
-    def _nested(self, state: int, k: int, negated: bool) -> Iterator[tuple[int, _Condition]]:
-        """Another entity in place of the name of the one meant: "a film that ..." """
-        automaton = self._lexicon.queries
-        for slot in self._relations:
-            behind = automaton.step(state, Mention.of("name", "", {slot: None}))
-            if behind >= 0 and slot in automaton.outputs(behind):
-                for start in self._ends("another", k):
-                    for end, of in self._boolean(start):
-                        yield end, _Condition(["via", slot, of], negated, "")
+    def _condition(self, slot: SlotDefinition, text: str) -> Expression | None:
+        """What a value of a slot asks for; None for what is none."""
+        match slot.type:
+            case "category" | "place":
+                return self._values[slot.name].get(text)
+            case "person" if self._finder.persons.whole(text):
+                return ["is", slot.name, text]
+            case "relation" if text.startswith(self._a):
+                return ["via", slot.name, self._joined(text.removeprefix(self._a))]
+            case "relation" if self._finder.names.whole(text):
+                return ["is", slot.name, text]
+            case "number":
+                units = "|".join(map(re.escape, slot.unit))
+                number = re.fullmatch(rf"(.+) (?:{units})", text)
+                ends = _ends(slot.type, number[1]) if number else None
+            case "year" | "date":
+                ends = _ends(slot.type, re.sub("^(?:in|on) ", "", text))
+            case _:
+                return None
+        if ends is None:
+            return None
+        low, high = (_named(slot.type, end) for end in ends)
+        return ["is", slot.name, low] if low == high else ["between", slot.name, low, high]
 
 
-def _count(item: Item) -> int:
-    """A number of results or conditions, 0 for what is none."""
-    if isinstance(item, str):
-        return 0 if item == "one" else NUMBER_WORDS.get(item, 0)
-    plain = item.text.replace(",", "")
-    return int(plain) if item.kind in ("number", "year") and plain.isdecimal() else 0
+def _as_clauses(slot: SlotDefinition, relative: str) -> Iterator[str]:
+    """Document wordings that begin with their subject as relative clauses."""
+    for wording in slot.document:
+        head, _, rest = wording.partition(" ")
+        if head in ("{S}", "{P}") and len(re.findall(r"\{\w\}", rest)) == 1:
+            yield f"{relative if head == '{S}' else 'whose'} {rest}"
 
 
-def _in_order(parts: Sequence[_Condition]) -> Expression:
-    """Conditions as one expression; "and" binds before "or", a comma is what comes behind it."""
-    groups: list[list[Expression]] = [[]]
-    joins, word = list[str](), "and"
-    for one in reversed(parts):
-        word = one.join or word
-        joins.append(word)
-    for one, join in zip(parts, reversed(joins), strict=True):
-        if join == "or" and groups[-1]:
-            groups.append([])
-        groups[-1].append(one.expression)
-    return _joined("or", [_joined("and", group) for group in groups if group])
+Ends = tuple[int | None, int | None]
 
 
-def _joined(word: str, parts: list[Expression]) -> Expression:
-    return [word, *parts] if len(parts) > 1 else parts[0] if parts else []
+def _ends(kind: str, text: str) -> Ends | None:
+    """The lowest and the highest number, year or day of a range, None where it is open; None for
+    what is no range.
+    """
+    match = _RANGE.fullmatch(text)
+    if match is None:
+        return _point(kind, text)
+    if match["end"]:
+        point = _point(kind, match["end"])
+        if point is None:
+            return None
+        return (None, point[0] - 1) if match["below"] else (point[1] + 1, None)
+    first, last = (_point(kind, one) for one in match.groups()[2:] if one)
+    return (first[0], last[1]) if first and last else None
 
 
-def _but_not(wanted: Expression, unwanted: list[Expression]) -> Expression:
-    dropped = _joined("or", [one for one in unwanted if one])
-    return ["and not", wanted, dropped] if dropped else wanted
+def _point(kind: str, text: str) -> tuple[int, int] | None:
+    """The first and the last of what a figure holds: one number, the years of a decade, the days
+    of a month.
+    """
+    if kind == "number":
+        number = number_of(text)
+        return None if number is None else (number, number)
+    years = re.fullmatch(r"(\d{4})|the (\d{3}0)s", text)
+    if years:
+        low = int(years[1] or years[2])
+        high = low if years[1] else low + 9
+        if kind == "year":
+            return low, high
+        return datetime.date(low, 1, 1).toordinal(), datetime.date(high, 12, 31).toordinal()
+    words: Sequence[str] = text.split()
+    if kind == "date" and (day := day_of(words)):
+        return day.toordinal(), day.toordinal()
+    if (
+        kind == "date"
+        and len(words) == 2
+        and words[0] in MONTHS
+        and re.fullmatch(r"\d{4}", words[1])
+    ):
+        year, month = int(words[1]), MONTHS[words[0]]
+        days = calendar.monthrange(year, month)[1]
+        first = datetime.date(year, month, 1).toordinal()
+        return first, first + days - 1
+    return None
+
+
+def _named(kind: str, end: int | None) -> int | str | None:
+    """An end of a range as expressions have it."""
+    if end is None or kind != "date":
+        return end
+    return datetime.date.fromordinal(end).isoformat()
 
 
 class DomainReaders(NamedTuple):
@@ -393,19 +290,18 @@ class DomainReaders(NamedTuple):
 
 def domain_readers(path: Path) -> DomainReaders:
     """The readers for a domain's file. Raises `BadDefinition`."""
-    return _readers(path, _content(path), _content(own_lexicon(path)))
+    try:
+        content = path.read_bytes()
+    except OSError:
+        content = b""  # whoever reads it says what is wrong
+    return _readers(path, content)
 
 
 @lru_cache(maxsize=8)
-def _readers(path: Path, definition: bytes, lexicon: bytes) -> DomainReaders:
+def _readers(path: Path, _content: bytes) -> DomainReaders:
     """Another content of a file is another key."""
     domain = read_definition(path)
-    found = read_lexicon(domain, path)
-    return DomainReaders(domain, DocumentReader(domain, found), QueryReader(domain, found))
-
-
-def _content(path: Path) -> bytes:
-    try:
-        return path.read_bytes()
-    except OSError:
-        return b""  # whoever reads it says what is wrong
+    finder = MentionFinder(domain)
+    patterns = read_patterns(domain, finder, path)
+    documents = DocumentReader(domain, finder, patterns)
+    return DomainReaders(domain, documents, QueryReader(domain, finder))

@@ -1,34 +1,27 @@
-"""Reads a finished text to the facts that it states. Its phrases are not those of the writer.
+"""Reads a finished text to the facts that it states, by the wordings of its domain's file.
 
-A sentence is read where phrases of the lexicon hold every word of it: clauses, joined by "and" or a
-comma, of which all but the first may lack their subject, behind a connective that says nothing; or
-a whole phrase that is listed as stating no fact. "Born in Porto on 3 May 1950" is two clauses that
-share their words.
+A sentence is read where wordings hold every word of it: one that states no fact, or clauses behind
+a connective. Two clauses may share a subject ("is set in Turin and runs for 113 minutes"), their
+words up to the value ("born in Porto on 3 May 1950"), or one stands in the other as a participle
+or behind its subject.
 """
 
 from __future__ import annotations
 
 from bisect import bisect_left
-from collections.abc import Hashable, Iterator, Sequence
-from itertools import chain
+from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
-from retgen.validators.world.automaton import Automaton
 from retgen.validators.world.definitions import Definition
-from retgen.validators.world.lexicon import Lexicon
-from retgen.validators.world.mentions import ARTICLES, SELF, Item, MentionFinder, tokens_of
-from retgen.validators.world.orders import OTHER, Placed, other_orders
+from retgen.validators.world.mentions import SELF, Item, Mention, MentionFinder, tokens_of
+from retgen.validators.world.patterns import OTHER, OTHERS_OWN, OWN, Patterns, pattern, plain
 
-_ENDS = frozenset(".!?")
 _KEPT = 1 << 17  # sentences whose reading is kept, their values left out
-_CONTRASTS = ("while", "whereas")
-_JOINTS = ("and", "but", *_CONTRASTS)
-_SELVES = (SELF, "it", "he", "she", "its", "his", "her", "him")
-_SUBJECTS = [[",", one] for one in (SELF, "it", "he", "she")]
-_BOUNDS = (",", ";", *_JOINTS)
-_ALSO = ["and", "also"]
+_CONTRASTS = ("while", "whereas", "but")
+_BOUNDS = (",", ";", "and")
 _BETWEEN = 2  # places from one value to the next that shares its words: a preposition at most
-_OWNERS = ("its", "his", "her", SELF)
+_PRONOUNS = ("it", "he", "she", "its", "his", "her", "him")
+_SUBJECTS = (SELF, "it", "he", "she")
 
 
 class Fact(NamedTuple):
@@ -59,22 +52,16 @@ class _Stated(NamedTuple):
 
 
 _Facts = tuple[_Stated, ...]
-_Reading = tuple[_Facts, str]  # what a sentence states, or what is wrong with it
-_Clause = tuple[str, tuple[str, ...]]  # whom a clause is about, "" where it does not say; slots
 
 
 class DocumentReader:
     """Reads texts of a domain."""
 
-    def __init__(self, domain: Definition, lexicon: Lexicon) -> None:
-        self.domain = domain
-        self._clauses, self._others = lexicon.documents, lexicon.others
-        self._free, self._leads = lexicon.free, lexicon.leads
+    def __init__(self, domain: Definition, finder: MentionFinder, patterns: Patterns) -> None:
+        self.domain, self.patterns, self._finder = domain, patterns, finder
         nouns = dict.fromkeys((*domain.nouns, f"the {domain.singular}"))
         self._nouns = [noun.lower().split() for noun in nouns]
-        self._finder = MentionFinder(domain, parents=False, ends=_ENDS)
-        self._readings: dict[str, _Reading] = {}
-        self._known: dict[str, _Clause] = {}
+        self._readings: dict[str, tuple[_Facts, str]] = {}  # facts, or what is wrong
         self._ranged = {
             name: (slot.low, slot.high, slot.type == "date")
             for name, slot in domain.slots.items()
@@ -109,7 +96,9 @@ class DocumentReader:
         if reading is None:
             if len(self._readings) >= _KEPT:
                 self._readings.clear()
-            reading = self._readings[key] = self._read(items)
+            reading = self._read(items)
+            if reading[0] or not any(isinstance(item, Mention) for item in items):
+                self._readings[key] = reading  # beside facts, a value is one of the words
         stated, problem = reading
         facts = []
         for place, holder, slot in stated:
@@ -121,188 +110,149 @@ class DocumentReader:
             facts.append(Fact(holder, slot, str(value)))
         return facts, problem
 
-    # --- shapes -----------------------------------------------------------------------------
-
-    def _read(self, items: Sequence[Item]) -> _Reading:
+    def _read(self, items: Sequence[Item]) -> tuple[_Facts, str]:
         """What the words of a sentence say of its values."""
         named = self._named(list(items))
-        if self._free.longest(named)[0] == len(named):
+        if plain(named) in self.patterns.free:
             return (), ""
-        if len(self._known) >= _KEPT:
-            self._known.clear()
-        parse = _Parse(self._clauses, self._known, named[self._leads.longest(named)[0] :])
-        readings = set(parse.sentence())
+        values = [n for n, item in enumerate(items) if not isinstance(item, str)]
+        stop = named.index(",") if "," in named else 0
+        if plain(named[:stop]) in self.patterns.leads:
+            named = named[stop + 1 :]
+        sentence = _Sentence(self.patterns, named)
+        readings = set(sentence.readings())
         if len(readings) == 1:
-            places = [n for n, item in enumerate(items) if not isinstance(item, str)]
             (stated,) = readings
-            return tuple(one._replace(place=places[one.place]) for one in stated), ""
+            return tuple(one._replace(place=values[one.place]) for one in stated), ""
         if readings:
             said = sorted({" and ".join(one.slot for one in reading) for reading in readings})
             return (), f"reads as {' and as '.join(said)}"
-        return (), parse.problem()
+        return (), sentence.problem()
 
     def _named(self, items: list[Item]) -> list[Item]:
         """The items with what the domain calls an entity, and others, each as one item."""
         for noun in self._nouns:
-            for i in reversed([i for i, item in enumerate(items) if item == noun[0]]):
-                if items[i : i + len(noun)] == noun:
-                    items[i : i + len(noun)] = [SELF]
-        for i in reversed([i for i, item in enumerate(items) if item in _OWNERS]):
-            their = i + 1 + (items[i] == SELF)
-            if (their == i + 1 or items[i + 1 : their] == ["'s"]) and (
-                stop := self._others.longest(items, their)[0]
-            ):
-                items[i:stop] = [OTHER]
+            _replace(items, noun, SELF)
+        _replace(items, [SELF, "'s"], OWN)
+        for owner in ("its", "his", "her", OWN):
+            for other in self.patterns.others:
+                _replace(items, [owner, *other], OTHER)
+        _replace(items, [OTHER, "'s"], OTHERS_OWN)
         return items
 
 
-class _Parse:
-    """The ways in which clauses hold all words of a sentence. `known`: clauses by their words."""
+def _replace(items: list[Item], words: Sequence[str], name: str) -> None:
+    """Put one item in place of some words, wherever they stand."""
+    for i in reversed([i for i, item in enumerate(items) if item == words[0]]):
+        if items[i : i + len(words)] == words:
+            items[i : i + len(words)] = [name]
 
-    def __init__(self, clauses: Automaton, known: dict[str, _Clause], items: list[Item]) -> None:
-        self._clauses, self._known, self._items = clauses, known, items
-        self._keys = [item if isinstance(item, str) else item.key for item in items]
+
+class _Sentence:
+    """The ways in which clauses hold all words of a sentence."""
+
+    def __init__(self, patterns: Patterns, items: list[Item]) -> None:
+        self._patterns, self._items = patterns, items
         self._values = [n for n, item in enumerate(items) if not isinstance(item, str)]
-        self._values.append(len(items))
-        self._bounds = [n for n, item in enumerate(items) if item in _BOUNDS] + [len(items)]
-        self._begun: dict[tuple[int, tuple[str, ...]], None] = {}  # the clauses that were tried
-        self._unclear = ""  # a pronoun that may be the entity or another one
+        bounds = (*_BOUNDS, *_CONTRASTS)
+        self._ends = [n for n, item in enumerate(items) if item in bounds] + [len(items)]
+        self._unclear = ""
 
-    def sentence(self) -> Iterator[_Facts]:
-        """Every reading."""
+    def readings(self) -> Iterator[_Facts]:
+        """What is stated, in every way to read it."""
         items = self._items
-        subject = items[0]
-        if subject in _CONTRASTS:  # "While her brother ..., she ..."
-            for end, said in self._clause(1):
+        if items[0] == "while":  # "While her brother ..., she ..."
+            for end, stated in self._clause(1):
                 if items[end : end + 1] == [","]:
-                    yield from self._whole(end + 1, said, "")
+                    yield from self._contrasted(end + 1, stated)
             return
-        yield from self._whole(0, (), "")
-        if subject in (SELF, OTHER) and items[1:2] == [","]:  # "S, which ..., ..."
-            holder = "other" if subject == OTHER else "self"
-            if items[2:3] in (["which"], ["who"]):
-                yield from self._part(3, (), holder)
-            elif items[2:3] == ["whose"]:
-                yield from self._part(3, (), holder, (SELF, "'s"))
-            else:
-                yield from self._part(2, (), holder, (SELF, "was"))
-        elif behind := [n for n in self._bounds if self._keys[n : n + 2] in _SUBJECTS]:
-            for end, said in self._clause(0, subject=(SELF, "was")):  # "Set in Turin, it ..."
-                if end in behind:
-                    yield from self._whole(end + 1, said, "self")
+        starts = [*self._clause(0)]
+        if items[0] in _SUBJECTS and items[1:2] == [","]:  # "S, which ..., ..."
+            told = items[2] in ("which", "who")
+            for thought in ((SELF,),) if told else ((SELF, "is"), (SELF, "was")):
+                for end, stated in self._clause(2 + told, thought):
+                    if items[end : end + 1] == [","]:
+                        starts += self._more(end + 1, stated)
+        for thought in ((SELF, "is"), (SELF, "was")):  # "Set in Turin, it ..."
+            for end, stated in self._clause(0, thought):
+                if items[end : end + 1] == [","] and items[end + 1] in _SUBJECTS:
+                    starts += self._more(end + 1, stated, ())
+        for end, stated in starts:
+            yield from self._behind(end, stated)
 
-    def _whole(self, i: int, before: _Facts, holder: str) -> Iterator[_Facts]:
-        """Readings whose clause at a place has a subject. `holder`: of those before."""
-        for end, said in self._clause(i, holder):
-            own = said[0].holder
-            if holder == "other" and own == "self" and SELF not in self._items[i:end]:
-                self._unclear = next(str(x) for x in self._items[i:end] if x in _SELVES)
-                continue
-            yield from self._behind(end, (*before, *said), own)
-
-    def _part(
-        self, i: int, before: _Facts, holder: str, subject: tuple[str, ...] = (SELF,)
-    ) -> Iterator[_Facts]:
-        """Readings whose clause at a place lacks its subject."""
-        for end, said in self._clause(i, holder, subject):
-            yield from self._behind(end, (*before, *said), holder)
-
-    def _behind(self, i: int, stated: _Facts, holder: str) -> Iterator[_Facts]:
-        """Readings of what stands behind a clause."""
+    def _behind(self, i: int, stated: _Facts) -> Iterator[_Facts]:
+        """Readings of what stands behind clauses."""
         if i == len(self._items):
             yield stated
-            return
-        comma = i + (self._items[i] == ",")
-        word = self._keys[comma] if comma < len(self._items) else ""
-        if word in _JOINTS or (word == ";" and comma == i):
-            last = "" if word in _CONTRASTS else holder
-            for begin in (comma + 1, comma + 2)[: 1 + (self._keys[comma : comma + 2] == _ALSO)]:
-                yield from self._whole(begin, stated, last)
-                yield from self._part(begin, stated, holder)
-        elif comma > i:
-            yield from self._part(comma, stated, holder)
+        elif self._items[i] == "and":
+            for end, both in self._more(i + 1, stated):
+                yield from self._behind(end, both)
+        else:
+            comma = self._items[i] == ","
+            if self._items[i] == ";" or (comma and self._items[i + 1] in _CONTRASTS):
+                yield from self._contrasted(i + 1 + comma, stated)
+
+    def _more(
+        self, i: int, stated: _Facts, thought: tuple[str, ...] = (SELF,)
+    ) -> Iterator[tuple[int, _Facts]]:
+        """Clauses at a place behind others, whose holder they share."""
+        for end, more in self._clause(i, thought, stated[-1].holder):
+            yield end, (*stated, *more)
+
+    def _contrasted(self, i: int, stated: _Facts) -> Iterator[_Facts]:
+        """Readings whose last clause stands at a place, and is about another holder."""
+        for end, more in self._clause(i):
+            if end == len(self._items) and {one.holder for one in stated} != {more[0].holder}:
+                said = self._items[i:end]
+                if more[0].holder == "self" and not {SELF, OWN}.intersection(map(str, said)):
+                    self._unclear = next(str(x) for x in said if x in _PRONOUNS)
+                else:
+                    yield (*stated, *more)
 
     def _clause(
-        self, i: int, holder: str = "", subject: tuple[str, ...] = ()
+        self, i: int, thought: tuple[str, ...] = (), holder: str = "self"
     ) -> Iterator[tuple[int, _Facts]]:
         """(end, what is stated) of the clauses at a place, which have one value, or two that share
         the words before the first.
 
-        `holder`: of those before, and of a clause whose `subject` is to be thought of; others say
-        themselves whom they are about.
+        `thought`: the words that begin it and are not there; `holder`: of whoever they mean.
         """
-        self._begun[i, subject] = None
         at = bisect_left(self._values, i)
-        if at + 1 == len(self._values):
-            return
-        first, second, *later = self._values[at : at + 3]
-        for end in self._bounds:
-            if first < end <= second:
-                for one in self._stated([*range(i, end)], at, holder, subject):
-                    yield end, (one,)
-            elif later and second < end <= later[0] and second - first <= _BETWEEN:
-                whole, rest = [*range(i, first + 1)], [*range(first + 1, end)]
-                for one in self._stated(whole, at, holder, subject):
-                    for shared in whole[:-1], whole[:-2]:  # a preposition is the first value's own
-                        for other in self._stated([*shared, *rest], at + 1, holder, subject):
-                            yield end, (one, other)
+        for end in self._ends[bisect_left(self._ends, i + 1) :]:
+            last = bisect_left(self._values, end)
+            if not at < last <= at + 2:
+                continue
+            said = self._items[i:end]
+            if OTHER in said or OTHERS_OWN in said:
+                holder = "other"
+            whole: list[Item] = [*thought, *said]
+            if last == at + 1:
+                for slot in self._slots(whole):
+                    yield end, (_Stated(at, holder, slot),)
+            elif self._values[at + 1] - self._values[at] <= _BETWEEN:
+                first = whole[: len(thought) + self._values[at] + 1 - i]
+                rest = whole[len(first) :]
+                for one in self._slots(first):
+                    for shared in first[:-1], first[:-2]:  # a preposition is the first value's own
+                        for other in self._slots([*shared, *rest]):
+                            both = _Stated(at, holder, one), _Stated(at + 1, holder, other)
+                            yield end, both
 
-    def _stated(
-        self, places: list[int], value: int, holder: str, subject: tuple[str, ...]
-    ) -> Iterator[_Stated]:
-        """What the words at some places say of a value, by its number in the sentence."""
-        key = " ".join((*subject, "|", *(self._keys[place] for place in places)))
-        found = self._known.get(key)
-        if found is None:
-            found = self._known[key] = self._read(places, subject)
-        own, slots = found
-        for slot in slots:
-            yield _Stated(value, (not subject and own) or holder or "self", slot)
-
-    def _read(self, places: list[int], subject: tuple[str, ...]) -> _Clause:
-        """What a clause says of its value."""
-        items = [self._items[place] for place in places]
-        own = "other" if OTHER in items else "self" if any(x in _SELVES for x in items) else ""
-        slots = dict.fromkeys(slot for _, ends in self._runs(places, subject) for slot in ends)
-        return own, tuple(map(str, slots))
-
-    def _runs(
-        self, places: Sequence[int], subject: tuple[str, ...]
-    ) -> Iterator[tuple[int, frozenset[Hashable]]]:
-        """(the last place that phrases reach, what those say that end there), of a clause as it
-        stands behind its subject, and in other orders where it has its own.
-        """
-        clause = [Placed(place, self._items[place]) for place in places]
-        thought = [Placed(-1, word) for word in subject]
-        for order in chain([[*thought, *clause]], () if subject else other_orders(clause)):
-            state, furthest = self._clauses.start(), 0
-            for place, item in order:
-                furthest = max(furthest, place)
-                state = self._clauses.step(state, SELF if item == OTHER else item)
-                if state < 0:
-                    break
-            yield furthest, self._clauses.outputs(state) if state >= 0 else frozenset()
+    def _slots(self, clause: Sequence[Item]) -> Iterator[str]:
+        """The slots of which a clause states its value."""
+        known = self._patterns.clauses.get(pattern(clause), ())
+        value = next(item for item in clause if isinstance(item, Mention))
+        return (slot for slot in known if slot in value.slots)
 
     def problem(self) -> str:
         """Why there is no reading."""
         if self._unclear:
             return f"{self._unclear!r} may be two"
+        words = (*_BOUNDS, *_CONTRASTS, *_SUBJECTS, *_PRONOUNS, OTHER, OTHERS_OWN)
         for item in self._items:
-            known = item in self._clauses.words or item in (OTHER, "also", *_BOUNDS)
-            if isinstance(item, str) and not known:
-                return f"no phrase holds {item!r}"
-        spans = ((i, end, of) for i, of in self._begun for end in self._bounds if end > i)
-        reached = (place for i, end, of in spans for place, _ in self._runs(range(i, end), of))
-        furthest = max(reached, default=0)
-        if furthest >= len(self._items):
-            return "no phrase ends as it does"
-        return f"no phrase goes on with {word_at(self._items, furthest)!r}"
-
-
-def word_at(items: Sequence[Item], place: int) -> str:
-    """The word at a place; an article with the word behind it."""
-    said = [item if isinstance(item, str) else item.text for item in items[place : place + 2]]
-    return " ".join(said[: 2 if said[0] in ARTICLES else 1])
+            if isinstance(item, str) and item not in self._patterns.words and item not in words:
+                return f"no wording holds {item!r}"
+        return "no wording says"
 
 
 def _shown(tokens: Sequence[str]) -> str:

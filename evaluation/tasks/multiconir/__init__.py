@@ -1,21 +1,72 @@
 """MultiConIR: candidate sets that are ladders of hard negatives, each a condition further off.
 
-A data set without their metadata holds none, and nothing here looks at it.
+A data set without their metadata holds none, and nothing here looks at it. It may hold several
+domains; rates are taken in each and averaged without weights (MultiConIR, Tables 2, 3 and 13). What
+eval.json has under `ladders`:
+
+- `ladders`, `conditions`, `styles`: how many, of the longest query, which
+- `task1`: by style and their `mean`, each with `by_query` (n = 1, 2, ...), `average`, and `decline`
+  (the first less the last)
+- `task2`: the same with `by_rung`: the positive against HN1, HN1 against HN2, ...; no decline
+- `task3`: `by_rung`, `flip_rate`
+- `task4`: by words as `task2`, and `change`: its average less that of `task2`
+- `violations`: `all`: the win rate where all n conditions are violated, at n; `all_average`
+- `blind`: `task1`, `by_query`, `task2` under the query of another ladder
+- `tied`: the share of pairs that tie, which are lost: of `task1`, `task2`, `blind task1`,
+  `blind task2`; where t of them tie, chance is (1 - t) / 2
+- `singles`: of the positive against every document that violates one condition alone: `by_query`,
+  `average`, `ties_half`; `beats_all`: how often it beats all of them, by query, and `random`, what
+  a random order gets; `by_wording`: of the longest query, by how the violated condition asks
+- `ties_half`: of `task1` and `task2`, where a tie is no loss but half a win
+- `random`: what a random order is expected to get
+- a measure with a title of `MEASURES`, by its name: by part the mean
+- `domains`: their names, or all of this for each where there are several
+
+Averages are {value, low, high}, with 95% intervals, null of too few ladders; all rates are
+fractions. A key is null where there is nothing to measure it on.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
-from retgen.evaluation.tasks.multiconir.compare import LadderData, mean_rates
-from retgen.evaluation.tasks.multiconir.ladders import KEYS
-from retgen.evaluation.tasks.multiconir.page import sections, sentences
-from retgen.evaluation.tasks.multiconir.panels import by_label
-from retgen.evaluation.tasks.multiconir.rates import Rates
-from retgen.evaluation.tasks.multiconir.summary import summary
-from retgen.evaluation.tasks.task import SystemResult, Task
+import numpy as np
+
+from retgen.evaluation.tasks.multiconir.ladders import KEYS, CandidateLadder, load_ladders
+from retgen.evaluation.tasks.multiconir.pairs import (
+    ALL,
+    FLIPS,
+    MEASURES,
+    TASKS,
+    TIED,
+    TIES_HALF,
+    WON,
+    PairPlan,
+)
+from retgen.evaluation.tasks.multiconir.sections import (
+    WORDINGS,
+    conditions_of,
+    decline,
+    ordered,
+    pairs_of,
+    queries_of,
+    sections,
+    sentences,
+    systems_of,
+)
+from retgen.evaluation.tasks.task import (
+    Comparison,
+    Scores,
+    SystemResult,
+    Task,
+    TaskData,
+    TaskMeasures,
+    estimate_json,
+)
+from retgen.results.measurements import Measure
 from retgen.results.page import Section
+from retgen.results.rows import Results, over_data_sets
 from retgen.search.collection import Collection
 
 __all__ = ["INSTRUCTION", "Ladders"]
@@ -28,7 +79,7 @@ INSTRUCTION = (
 )
 
 
-class Ladders(Task[Rates]):
+class Ladders(Task):
     """Win rates and flip rates on ladders (MultiConIR, sections 3 to 5)."""
 
     name = "ladders"
@@ -42,15 +93,178 @@ class Ladders(Task[Rates]):
     def read(self, collection: Collection) -> LadderData:
         return LadderData(collection)
 
-    def summary(self, result: SystemResult[Rates]) -> dict[str, Any]:
-        """The keys of `retgen.evaluation.tasks.multiconir.summary`, and the same by domain."""
+    def summary(self, result: SystemResult) -> dict[str, Any]:
+        """The keys above, and the same by domain."""
         each = {}
         if len(result.domains) > 1:
-            each = {name: summary(rates) for name, rates in result.domains.items()}
-        return summary(mean_rates(result)) | {"domains": each or list(result.domains)}
+            each = {name: _summary(one) for name, one in result.domains.items()}
+        mean = over_data_sets([*result.domains.values()])
+        return _summary(mean) | {"domains": each or list(result.domains)}
 
-    def sections(self, results: Sequence[SystemResult[Rates]]) -> Iterable[Section]:
+    def sections(self, results: Sequence[SystemResult]) -> Iterable[Section]:
         return sections(results)
 
-    def sentences(self, results: Sequence[SystemResult[Rates]]) -> Sequence[str]:
-        return sentences(by_label(results))
+    def sentences(self, results: Sequence[SystemResult]) -> Sequence[str]:
+        return sentences(systems_of(results))
+
+
+class LadderData(TaskData):
+    """The ladders of one data set."""
+
+    def __init__(self, collection: Collection) -> None:
+        self.name = collection.name
+        self.ladders, self.notes = load_ladders(collection)
+        self.domains = list(dict.fromkeys(ladder.domain for ladder in self.ladders))
+        self.notes += self._by_length()
+
+    def comparison(self, limit: int | None = None, *, paid: bool = False) -> LadderComparison:
+        return LadderComparison(self.ladders, TASKS if paid else ALL, limit)
+
+    def _by_length(self) -> Iterator[str]:
+        """Say where the length of the documents alone tells which is the better one."""
+        plan = PairPlan(self.ladders, TASKS)
+        words = [np.array([-len(t.split()) for t in one.texts], float) for one in plan.sets]
+        shorter = plan.results(words).value(WON, part="task 2")
+        if shorter is not None and shorter > 0.5:
+            yield (
+                f"query-blind baseline of {self.name}: of neighbours on the ladder the shorter "
+                f"document is the better one in {shorter:.0%}, so read win rates against that, "
+                "not against 50%"
+            )
+
+
+class LadderComparison(Comparison):
+    """Some ladders of each domain and the pairs of documents that are compared on them."""
+
+    def __init__(
+        self, ladders: Sequence[CandidateLadder], parts: frozenset[str], limit: int | None
+    ) -> None:
+        domains: dict[str, list[CandidateLadder]] = {}
+        for ladder in ladders:
+            domains.setdefault(ladder.domain, []).append(ladder)
+        self._plans = {name: PairPlan(of[:limit], parts) for name, of in domains.items()}
+        self.sets = [one for plan in self._plans.values() for one in plan.sets]
+        chosen = sum(len(plan.ladders) for plan in self._plans.values())
+        self.described = f"{chosen:,} of {len(ladders):,} ladders"
+
+    def measure(self, scores: Scores, noise: float) -> TaskMeasures:
+        every, domains = iter(scores), {}
+        for name, plan in self._plans.items():
+            domains[name] = plan.results([next(every) for _ in plan.sets], noise)
+        return TaskMeasures(domains, self._rows(domains))
+
+    def _rows(self, domains: Mapping[str, Results]) -> Iterator[Mapping[str, Any]]:
+        """Each ladder's share of won pairs in every cell that it has."""
+        for domain, plan in self._plans.items():
+            for number, ladder in enumerate(plan.ladders):
+                cells = {
+                    "/".join(map(str, [*cell.values()][1:])): value
+                    for cell, value in domains[domain].by_unit(number)
+                    if cell["measure"] in (WON.name, FLIPS.name)
+                }
+                yield {"ladder": ladder.ladder_id, "domain": domain, "cells": cells}
+
+
+def _summary(results: Results) -> dict[str, Any]:
+    """All measures of a system."""
+    styles = results.levels("style", WON.name, part="task 1")
+    queries, pairs = queries_of(results), pairs_of(results)
+
+    def mean(measure: Measure, **where: Any) -> dict[str, float | None] | None:
+        return estimate_json(results.mean(measure, **where))
+
+    def values(factor: str, levels: Sequence[str], **where: Any) -> list[float | None]:
+        measure = FLIPS if where["part"] == "task 3" else WON
+        return [results.value(measure, **where, **{factor: level}) for level in levels]
+
+    def has(part: str) -> bool:
+        return bool(results.select(WON.name, part=part))
+
+    def by_style(**where: Any) -> dict[str, Any] | None:
+        """A climb by style, and over both."""
+        each: dict[str, dict[str, Any]] = {style: {"style": style} for style in styles}
+        return {
+            style: {
+                "by_rung": values("pair", pairs, **where, **of),
+                "average": mean(WON, **where, **of),
+            }
+            for style, of in {**each, "mean": {}}.items()
+            if results.select(WON.name, **where, **of)
+        } or None
+
+    task2 = {"part": "task 2"}
+    padded = {
+        words.replace(",", ""): (by_style(part="task 4", words=words) or {})
+        | {
+            "change": estimate_json(
+                results.difference(WON, {"part": "task 4", "words": words}, task2)
+            )
+        }
+        for words in results.levels("words", WON.name, part="task 4")
+    }
+    tied = {
+        f"{blind}task{n}": f"task {n}{' blind' * bool(blind)}"
+        for blind in ("blind ", "")
+        for n in (1, 2)
+    }
+    return {
+        "ladders": results.units,
+        "conditions": conditions_of(results),
+        "styles": styles,
+        "task1": {
+            style: {
+                "by_query": values("query", queries, part="task 1", **of),
+                "average": mean(WON, part="task 1", **of),
+                "decline": estimate_json(decline(results, **of)),
+            }
+            for style, of in {**{one: {"style": one} for one in styles}, "mean": {}}.items()
+        },
+        "task2": by_style(**task2),
+        "task3": {
+            "by_rung": values("pair", pairs, part="task 3"),
+            "flip_rate": mean(FLIPS, part="task 3"),
+        }
+        if results.select(FLIPS.name)
+        else None,
+        "task4": padded or None,
+        "violations": {
+            "all": values("query", queries, part="all violated"),
+            "all_average": mean(WON, part="all violated"),
+        }
+        if has("all violated")
+        else None,
+        "singles": {
+            "by_query": values("query", queries, part="single"),
+            "average": mean(WON, part="single"),
+            "ties_half": mean(TIES_HALF, part="single"),
+            "beats_all": values("query", queries, part="beats all"),
+            "random": [1 / (n + 1) for n in range(1, len(queries) + 1)],
+            "by_wording": {
+                name: {
+                    "win_rate": mean(WON, part="wording", wording=name),
+                    "ties_half": mean(TIES_HALF, part="wording", wording=name),
+                }
+                for name in ordered(results.levels("wording", WON.name, part="wording"), WORDINGS)
+            },
+        }
+        if has("single")
+        else None,
+        "ties_half": {
+            "task1": mean(TIES_HALF, part="task 1"),
+            "task2": mean(TIES_HALF, **task2),
+        },
+        "blind": {
+            "task1": mean(WON, part="task 1 blind"),
+            "by_query": values("query", queries, part="task 1 blind"),
+            "task2": mean(WON, part="task 2 blind"),
+        }
+        if has("task 1 blind")
+        else None,
+        "tied": {name: mean(TIED, part=part) for name, part in tied.items() if has(part)},
+        "random": {"win_rate": WON.chance, "flip_rate": FLIPS.chance},
+        **{
+            one.name: {part: mean(one, part=part) for part in results.levels("part", one.name)}
+            for one in MEASURES
+            if one.title
+        },
+    }

@@ -20,10 +20,6 @@ from retgen.search.base import CandidateSet
 from retgen.search.collection import Collection
 
 STYLES = ("instruction", "descriptive")
-_FORMER = (
-    "its qrels hold grades, as an earlier version wrote them, so recall and MRR count hard "
-    "negatives as relevant; make the run again with --fresh (win rates do not depend on it)"
-)
 
 
 class LadderLevel(NamedTuple):
@@ -135,9 +131,6 @@ def _load(collection: Collection) -> tuple[list[CandidateLadder], list[str]]:
             f"{left_out} of {len(result) + left_out} ladders are left out: in a review, people "
             "rejected a positive of theirs"
         )
-    grades = {grade for judged in collection.qrels.values() for grade in judged.values()}
-    if collection.grades is None and not grades <= {0, 1}:
-        notes.append(_FORMER)
     return result, notes
 
 
@@ -193,23 +186,20 @@ def _hard_negatives(
 
 def _check_alike(path: Path, ladders: Sequence[CandidateLadder]) -> None:
     """Averages over ladders mean something where all of them have the same queries and rungs."""
-    shapes = Counter(
+    shapes = [
         (
             tuple((style, len(texts)) for style, texts in ladder.queries.items()),
             tuple(sorted({len(rungs) for rungs in ladder.orders.values()})),
         )
         for ladder in ladders
-    )
-    if len(shapes) > 1:
-        usual = shapes.most_common(1)[0][0]
-        for ladder in ladders:
-            styles = tuple((style, len(texts)) for style, texts in ladder.queries.items())
-            rungs = tuple(sorted({len(rungs) for rungs in ladder.orders.values()}))
-            if (styles, rungs) != usual:
-                raise DatasetError(
-                    f"{path}: ladder {ladder.ladder_id} has other queries or fewer documents than "
-                    "most; `gen validate` says what is missing"
-                )
+    ]
+    usual = Counter(shapes).most_common(1)
+    for ladder, shape in zip(ladders, shapes, strict=True):
+        if shape != usual[0][0]:
+            raise DatasetError(
+                f"{path}: ladder {ladder.ladder_id} has other queries or fewer documents than "
+                "most; `gen validate` says what is missing"
+            )
 
 
 def _tables(collection: Collection, ladders: Mapping[str, CandidateLadder]) -> list[str]:

@@ -1,6 +1,25 @@
 """Needles in haystacks: is a text that answers a question found, however long the text is?
 
-A data set without their metadata holds none, and nothing here looks at it.
+A data set without their metadata holds none, and nothing here looks at it. What eval.json has under
+`haystacks`:
+
+- `questions`: how many
+- `arms`: haystacks of one variant each, under one wording of the questions:
+  - `needle`, `filler`, `filtered`, `distractors`; `query`: question, expansion_100, ...;
+    `queries_truncated`: the share of these queries that the system does not read whole
+  - `by_length`: by tokens: `haystacks` a question, `truncated` (the share that the system does not
+    read whole), `seen` (the share whose needle is in what it reads), both null where not known;
+    every measure of `MEASURES`; `ratio, neutral` and `gain, neutral` are against controls with a
+    neutral sentence
+  - `by_order`: by length and order the measures that are broken down by it
+  - `position`: by length `pearson`, `slope` (of the score, from the first place to the last),
+    `auc_by_place`, `similarity_by_place`
+  - `make`: by length `near`, the share of near-answers in the words, about, and `differs`, by kind
+    of control the share of its filler that its haystack has not
+  - `by_category`: by category `questions`, and by length the measures that are broken down by it
+
+Numbers are {value, low, high} with 95% intervals, null where there is no number; `low` and `high`
+are null where fewer than `FEWEST` questions have one. Those by category and place are means alone.
 """
 
 from __future__ import annotations
@@ -8,20 +27,31 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-from retgen.evaluation.tasks.niah.cells import SystemCells
 from retgen.evaluation.tasks.niah.compare import HaystackData
-from retgen.evaluation.tasks.niah.haystacks import KEYS
-from retgen.evaluation.tasks.niah.page import sections
-from retgen.evaluation.tasks.niah.sentences import sentences
-from retgen.evaluation.tasks.niah.summary import summary
-from retgen.evaluation.tasks.task import SystemResult, Task, by_domain, by_label
+from retgen.evaluation.tasks.niah.haystacks import KEYS, QUESTION, HaystackVariant
+from retgen.evaluation.tasks.niah.measures import (
+    AUC,
+    CUT,
+    DIFFERS,
+    MEASURES,
+    NEAR,
+    OF_PLACE,
+    RATIO,
+    SEEN,
+    TRUNCATED,
+    HaystackMeasure,
+    named,
+)
+from retgen.evaluation.tasks.niah.sections import kinds_of, lengths_of, sections, sentences
+from retgen.evaluation.tasks.task import SystemResult, Task, by_domain, by_label, estimate_json
 from retgen.results.page import Section
+from retgen.results.rows import Results
 from retgen.search.collection import Collection
 
 __all__ = ["NeedlesInHaystacks"]
 
 
-class NeedlesInHaystacks(Task[SystemCells]):
+class NeedlesInHaystacks(Task):
     """Scores of haystacks by length, place and make, against the same texts without needle."""
 
     name = "haystacks"
@@ -39,12 +69,109 @@ class NeedlesInHaystacks(Task[SystemCells]):
     def read(self, collection: Collection) -> HaystackData:
         return HaystackData(collection)
 
-    def summary(self, result: SystemResult[SystemCells]) -> dict[str, Any]:
-        """The keys of `retgen.evaluation.tasks.niah.summary`; of several data sets by `domains`."""
-        return by_domain(result, summary)
+    def summary(self, result: SystemResult) -> dict[str, Any]:
+        """The keys above; of several data sets by `domains`."""
+        return by_domain(result, _summary)
 
-    def sections(self, results: Sequence[SystemResult[SystemCells]]) -> Iterable[Section]:
+    def sections(self, results: Sequence[SystemResult]) -> Iterable[Section]:
         return sections(results)
 
-    def sentences(self, results: Sequence[SystemResult[SystemCells]]) -> Sequence[str]:
+    def sentences(self, results: Sequence[SystemResult]) -> Sequence[str]:
         return sentences(by_label(results))
+
+
+def _summary(results: Results) -> dict[str, Any]:
+    return {
+        "questions": results.units,
+        "arms": [
+            _arm(results, variant, query)
+            for variant in results.levels("variant", "haystacks")
+            for query in results.levels("query", AUC.name) or results.levels("query", RATIO.name)
+        ],
+    }
+
+
+def _arm(results: Results, variant: HaystackVariant, query: str) -> dict[str, Any]:
+    lengths = lengths_of(results, variant)
+    kinds = kinds_of(results)
+    every = [
+        *MEASURES,
+        *(one.of_kind(k, kinds[0]) for k in kinds[1:] for one in MEASURES if one.of_control),
+    ]
+    if not results.select(AUC.name):  # pairs alone
+        every = [one for one in every if results.select(one.name)]
+
+    def by_length(length: int) -> dict[str, Any]:
+        at = {"variant": variant, "length": length}
+        return {
+            "haystacks": results.count("haystacks", **at) // results.units,
+            "truncated": results.value(TRUNCATED, **at),
+            "seen": results.value(SEEN, **at),
+            **{one.name: estimate_json(results.mean(one, query=query, **at)) for one in every},
+        }
+
+    arm: dict[str, Any] = {"needle": variant.needle, **variant.around._asdict(), "query": query}
+    arm["queries_truncated"] = results.value(CUT, query=query) or 0.0
+    arm["by_length"] = {str(n): by_length(n) for n in lengths}
+    if query != QUESTION:
+        return arm
+    at: dict[str, Any] = {"variant": variant}
+
+    def by(factor: str, measure: str, n: int) -> list[str]:
+        return results.levels(factor, f"{measure} by {factor}", length=n, **at)
+
+    def broken_down(factor: str) -> list[HaystackMeasure]:
+        return [named(one, f"{one.name} by {factor}") for one in MEASURES if factor in one.by]
+
+    arm["by_order"] = {
+        str(n): {
+            order: {
+                one.name.partition(" ")[0]: estimate_json(
+                    results.mean(one, order=order, length=n, **at)
+                )
+                for one in broken_down("order")
+            }
+            for order in by("order", AUC.name, n)
+        }
+        for n in lengths
+    }
+    arm["position"] = {
+        str(n): {
+            **{one.name: estimate_json(results.mean(one, length=n, **at)) for one in OF_PLACE},
+            **{
+                f"{name}_by_place": {
+                    place: results.value(
+                        named(AUC, f"{name} by place"), place=place, length=n, **at
+                    )
+                    for place in by("place", name, n)
+                }
+                for name in ("auc", "similarity")
+            },
+        }
+        for n in lengths
+    }
+    arm["make"] = {
+        str(n): {
+            "near": min(results.value(NEAR, length=n, **at) or 0.0, 1.0),
+            "differs": {
+                kind: results.value(DIFFERS, control=kind, length=n, **at) for kind in kinds
+            },
+        }
+        for n in lengths
+    }
+    main = AUC.name if results.select(AUC.name) else RATIO.name
+    arm["by_category"] = {
+        category: {
+            "questions": results.count(
+                f"{main} by category", category=category, length=lengths[0], **at
+            ),
+            **{
+                one.name.partition(" ")[0]: {
+                    str(n): results.value(one, category=category, length=n, **at) for n in lengths
+                }
+                for one in broken_down("category")
+            },
+        }
+        for category in results.levels("category", f"{main} by category")
+    }
+    return arm

@@ -1,4 +1,4 @@
-"""What is scored of haystacks, and the measures that come of the scores.
+"""What is scored of haystacks, and the results that come of the scores.
 
 Under each question, and under each of its expansions, stand its haystacks and the controls of all
 questions: texts of the same lengths, none of which answers it.
@@ -13,7 +13,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from retgen.evaluation.tasks.niah.cells import CellKey, HaystackCoverage, SystemCells, too_few
 from retgen.evaluation.tasks.niah.haystacks import (
     ORDERS,
     QUESTION,
@@ -24,24 +23,35 @@ from retgen.evaluation.tasks.niah.haystacks import (
     load_haystacks,
 )
 from retgen.evaluation.tasks.niah.measures import (
-    auc,
+    CUT,
+    DIFFERS,
+    MEASURES,
+    NEAR,
+    RATIO,
+    SEEN,
+    TRUNCATED,
+    Array,
+    QuestionScores,
     comparative_ratio,
-    effect_size,
     on_depth,
 )
-from retgen.evaluation.tasks.task import Comparison, MeasuredSystem, Scores, TaskData, TaskMeasures
-from retgen.search.base import BestChunk, CandidateSet, System, share_won
+from retgen.evaluation.tasks.task import Comparison, Scores, TaskData, TaskMeasures
+from retgen.results.rows import Cell, Results
+from retgen.search.base import CandidateSet, System, share_won
 from retgen.search.collection import Collection
+from retgen.statistics import clustered
 
-_CONTROLS = 10  # texts without needle of an effect size, at least
-
-CHUNKS = "best chunk"
 _NEEDLES = "needles"  # the corpus of the bare needles, so that none counts among the haystacks
+Reach = Mapping[str, tuple[bool, bool]]  # by document id whether it is cut, and its needle read
 
-Array = NDArray[np.float64]
+
+def too_few(questions: int) -> str:
+    """Why there are no intervals; "" where there are."""
+    why = clustered.too_few(questions, f"{questions} question{'s' * (questions != 1)}")
+    return why and f"{why}; no difference from chance is claimed"
 
 
-class HaystackData(TaskData[SystemCells]):
+class HaystackData(TaskData):
     """The haystacks of one data set."""
 
     def __init__(self, collection: Collection) -> None:
@@ -50,9 +60,7 @@ class HaystackData(TaskData[SystemCells]):
         self.domains = [collection.name]
         self.notes = list(filter(None, [too_few(len(self.haystacks.groups))]))
 
-    def comparison(
-        self, limit: int | None = None, *, paid: bool = False
-    ) -> Comparison[SystemCells]:
+    def comparison(self, limit: int | None = None, *, paid: bool = False) -> Comparison:
         every = self.haystacks.groups
         chosen = replace(self.haystacks, groups=every[:limit])
         described = f"{len(chosen.groups):,} of {len(every):,} questions"
@@ -61,21 +69,21 @@ class HaystackData(TaskData[SystemCells]):
         return (OfPairs if paid else QuestionComparison)(self.name, chosen, described)
 
 
-class QuestionComparison(Comparison[SystemCells]):
-    """Every question with all of its haystacks and all controls."""
+class QuestionComparison(Comparison):
+    """Every question with all of its haystacks and all controls.
+
+    `reach`: what is read of each document, None where that is not known. `cut`: by wording, for
+    each question whether its query is cut.
+    """
 
     def __init__(
         self,
         name: str,
         haystacks: HaystackSets,
         described: str,
-        reach: Mapping[str, tuple[bool, bool]] | None = None,
-        cut: Mapping[str, float] | None = None,
+        reach: Reach | None = None,
+        cut: Mapping[str, Sequence[bool]] | None = None,
     ) -> None:
-        """`reach`: by document id whether it is cut, and its needle read; None: not known.
-
-        `cut`: by wording the share of queries that are cut.
-        """
         self.name, self.haystacks, self.described = name, haystacks, described
         self._reach, self._cut = reach, cut or {}
         without = tuple(text.text for text in haystacks.controls)
@@ -87,63 +95,51 @@ class QuestionComparison(Comparison[SystemCells]):
             needles = tuple(group.needles.values())
             self.sets += [CandidateSet(q, needles, _NEEDLES) for q in group.queries.values()]
 
-    def readings(self, name: str, system: System) -> Iterable[MeasuredSystem[SystemCells]]:
-        """The system as it is; and where it cuts haystacks, over chunks that it reads whole."""
+    def for_system(self, system: System) -> QuestionComparison:
+        """The same, with what the system reads of its texts."""
         texts = [text for group in self.haystacks.groups for text in group.haystacks]
         if system.pieces is None:
-            yield MeasuredSystem(name, system, self._read(_by_limit(texts, system.details())))
-            return
-        scorer = BestChunk(system.scorer, system.pieces)
-        pieces = scorer.cut([text.text for text in texts])
-        known = {
-            text.doc_id: (len(of) > 1, text.span[1] <= text.text.find(of[0]) + len(of[0]))
-            for text, of in zip(texts, pieces, strict=True)
-        }
-        asked = self._cut_queries(system.pieces)
-        yield MeasuredSystem(name, system, self._read(known, asked))
-        if any(cut for cut, _ in known.values()):
-            chunks = System(system.dim, scorer, lambda: scorer.details(system.details()))
-            yield MeasuredSystem(
-                f"{name}, {CHUNKS}", chunks, self._read(_by_limit(texts, {}), asked)
-            )
-
-    def _read(
-        self,
-        reach: Mapping[str, tuple[bool, bool]] | None,
-        cut: Mapping[str, float] | None = None,
-    ) -> QuestionComparison:
+            reach, cut = _by_limit(texts, system.details()), None
+        else:
+            pieces = system.pieces([text.text for text in texts])
+            reach = {
+                text.doc_id: (len(of) > 1, text.span[1] <= text.text.find(of[0]) + len(of[0]))
+                for text, of in zip(texts, pieces, strict=True)
+            }
+            cut = self._cut_queries(system.pieces)
         return QuestionComparison(self.name, self.haystacks, self.described, reach, cut)
 
-    def _cut_queries(self, pieces: Callable[[Sequence[str]], list[list[str]]]) -> dict[str, float]:
+    def _cut_queries(
+        self, pieces: Callable[[Sequence[str]], list[list[str]]]
+    ) -> dict[str, list[bool]]:
         wordings: dict[str, list[str]] = {}
         for group in self.haystacks.groups:
             for name, query in group.queries.items():
                 wordings.setdefault(name, []).append(query)
-        return {
-            name: sum(len(of) > 1 for of in pieces(queries)) / len(queries)
-            for name, queries in wordings.items()
-        }
+        return {name: [len(of) > 1 for of in pieces(every)] for name, every in wordings.items()}
 
-    def measure(self, scores: Scores, noise: float) -> TaskMeasures[SystemCells]:
+    def measure(self, scores: Scores, noise: float) -> TaskMeasures:
         groups = self.haystacks.groups
-        values: dict[CellKey, Array] = {}
-
-        def put(number: int, cell: CellKey, value: float) -> None:
-            values.setdefault(cell, np.full(len(groups), np.nan))[number] = value
-
-        of_needles = iter(scores[len(scores) // 2 :])
         of_texts = iter(scores[: len(scores) // 2])
-        for number, group in enumerate(groups):
-            for query in group.queries:
-                bare = dict(zip(group.needles, next(of_needles), strict=True))
-                of = _OfQuestion(self.haystacks, group, next(of_texts), bare, noise)
-                for cell, value in of.cells(query):
-                    put(number, cell, value)
-        cells = _cells(self.name, self.haystacks, values, _reached(groups, self._reach), self._cut)
-        return TaskMeasures({self.name: cells}, _rows(cells, groups))
+        of_needles = iter(scores[len(scores) // 2 :])
+
+        def rows() -> Iterator[tuple[int, Cell, float]]:
+            for number, group in enumerate(groups):
+                for query in group.queries:
+                    bare = dict(zip(group.needles, next(of_needles), strict=True))
+                    of = _OfQuestion(self.haystacks, group, next(of_texts), bare, noise)
+                    for cell, value in of.values(query):
+                        yield number, cell, value
+            for query, each in self._cut.items():
+                for number, is_cut in enumerate(each):
+                    yield number, {"measure": CUT.name, "query": query}, is_cut
+            yield from _read_rows(groups, self._reach)
+            yield from _composition_rows(self.haystacks)
+
+        return _measures(self.name, groups, rows())
 
 
-class OfPairs(Comparison[SystemCells]):
+class OfPairs(Comparison):
     """Every haystack with its control alone, for what orders a few documents and scores none."""
 
     def __init__(self, name: str, haystacks: HaystackSets, described: str) -> None:
@@ -155,19 +151,22 @@ class OfPairs(Comparison[SystemCells]):
             for text, at in zip(group.haystacks, group.controls[kind], strict=True)
         ]
 
-    def measure(self, scores: Scores, noise: float) -> TaskMeasures[SystemCells]:
-        groups = self.haystacks.groups
-        values: dict[CellKey, Array] = {}
-        pairs = iter(scores)
-        whole = _by_limit([text for group in groups for text in group.haystacks], {})
-        for number, group in enumerate(groups):
-            both = np.array([next(pairs) for _ in group.haystacks])
-            for (variant, length), rows in _rows_of(group).items():
-                cell = CellKey("ratio", QUESTION, variant, length)
-                ratio = comparative_ratio(both[rows, 0], both[rows, 1], noise)
-                values.setdefault(cell, np.full(len(groups), np.nan))[number] = ratio
-        cells = _cells(self.name, self.haystacks, values, _reached(groups, whole), {})
-        return TaskMeasures({self.name: cells}, _rows(cells, groups))
+    def measure(self, scores: Scores, noise: float) -> TaskMeasures:
+        groups, pairs = self.haystacks.groups, iter(scores)
+
+        def rows() -> Iterator[tuple[int, Cell, float]]:
+            for number, group in enumerate(groups):
+                both = np.array([next(pairs) for _ in group.haystacks])
+                for factors, at in _rows_of(group):
+                    value = comparative_ratio(both[at, 0], both[at, 1], noise)
+                    for more in ({}, {"category": group.category}):
+                        name = f"{RATIO.name} by category" if more else RATIO.name
+                        yield number, {"measure": name, "query": QUESTION, **factors, **more}, value
+            whole = _by_limit([text for group in groups for text in group.haystacks], {})
+            yield from _read_rows(groups, whole)
+            yield from _composition_rows(self.haystacks)
+
+        return _measures(self.name, groups, rows())
 
 
 class _OfQuestion:
@@ -185,72 +184,67 @@ class _OfQuestion:
         self._own, controls = np.split(scores, [len(group.haystacks)])
         self._kinds = haystacks.kinds
         self._paired = {kind: controls[group.controls[kind]] for kind in haystacks.kinds}
-        self._without: dict[tuple[Any, int], Array] = {}
         places: dict[tuple[Any, int], list[int]] = {}
         for i, text in enumerate(haystacks.controls):
             if text.needle == haystacks.kinds[0]:
                 places.setdefault((text.around, text.length), []).append(i)
         self._without = {key: controls[at] for key, at in places.items()}
 
-    def cells(self, query: str) -> Iterator[tuple[CellKey, float]]:
-        """All measures under this query; of order and place only as the question is asked."""
-        for (variant, length), rows in _rows_of(self._group).items():
-            for measure, value in self._measures(variant, length, rows):
-                yield CellKey(measure, query, variant, length), value
+    def values(self, query: str) -> Iterator[tuple[Cell, float]]:
+        """All measures under this query; further breakdowns only as the question is asked."""
+        for factors, rows in _rows_of(self._group):
+            factors = {"query": query, **factors}
+            for name, value in self._measures(rows):
+                yield {"measure": name, **factors}, value
             if query == QUESTION:
-                yield from self._parts(variant, length, rows)
+                for name, more, value in self._parts(rows):
+                    yield {"measure": name, **factors, **more}, value
 
-    def _measures(
-        self, variant: HaystackVariant, length: int, rows: NDArray[np.int64]
-    ) -> Iterator[tuple[str, float]]:
-        own, without = self._own[rows], self._without[variant.around, length]
-        bare = self._bare.get((variant.needle, ORDERS[0]), np.nan)
-        yield "similarity", own.mean()
-        yield "control", without.mean()
-        yield "normalised", own.mean() / bare if bare > 0 else np.nan
-        yield "difference", own.mean() - without.mean()
-        yield "auc", auc(own, without, self._noise)
-        # the spread of a handful of texts without needle says nothing
-        enough = len(without) >= _CONTROLS
-        yield "effect", effect_size(own, without, self._noise) if enough else np.nan
+    def _measures(self, rows: NDArray[np.int64], by: str = "") -> Iterator[tuple[str, float]]:
+        """Every measure of some haystacks; `by`: those that are broken down by it."""
+        first = self._group.haystacks[rows[0]]
+        bare = self._bare.get((first.needle, ORDERS[0]), np.nan)
         for kind in self._kinds:
-            paired = self._paired[kind][rows]
-            more = "" if kind == self._kinds[0] else f", {kind}"
-            yield f"ratio{more}", comparative_ratio(own, paired, self._noise)
-            yield f"gain{more}", (own - paired).mean()
+            main = kind == self._kinds[0]
+            controls = self._without[first.around, first.length]
+            of = QuestionScores(
+                self._own[rows], self._paired[kind][rows], controls, bare, self._noise
+            )
+            for measure in MEASURES:
+                if (main or measure.of_control) and (not by or (main and by in measure.by)):
+                    name = measure.of_kind(kind, self._kinds[0]).name
+                    yield f"{name} by {by}" if by else name, measure.of(of)
 
-    def _parts(
-        self, variant: HaystackVariant, length: int, rows: NDArray[np.int64]
-    ) -> Iterator[tuple[CellKey, float]]:
+    def _parts(self, rows: NDArray[np.int64]) -> Iterator[tuple[str, dict[str, str], float]]:
         texts = [self._group.haystacks[i] for i in rows]
+        for name, value in self._measures(rows, "category"):
+            yield name, {"category": self._group.category}, value
         for order in dict.fromkeys(text.order for text in texts):
             of = rows[[text.order == order for text in texts]]
-            for measure, value in self._measures(variant, length, of):
-                yield CellKey(measure, QUESTION, variant, length, order), value
-        depths = np.array([text.depth for text in texts])
-        for name, value in on_depth(depths, self._own[rows], self._noise)._asdict().items():
-            yield CellKey(name, QUESTION, variant, length), value
-        without = self._without[variant.around, length]
-        share = share_won(self._own[rows][:, None], without[None, :], self._noise).mean(axis=1)
+            for name, value in self._measures(of, "order"):
+                yield name, {"order": order}, value
+        depths, own = np.array([text.depth for text in texts]), self._own[rows]
+        for name, value in on_depth(depths, own, self._noise)._asdict().items():
+            yield name, {}, value
+        without = self._without[texts[0].around, texts[0].length]
+        share = share_won(own[:, None], without[None, :], self._noise).mean(axis=1)
         places = np.array([text.place for text in texts])
         for place in np.unique(places):
             at = places == place
-            yield CellKey("auc by place", QUESTION, variant, length, str(place)), share[at].mean()
-            here = self._own[rows][at].mean()
-            yield CellKey("similarity by place", QUESTION, variant, length, str(place)), here
+            yield "auc by place", {"place": str(place)}, share[at].mean()
+            yield "similarity by place", {"place": str(place)}, own[at].mean()
 
 
-def _rows_of(group: QuestionTexts) -> dict[tuple[HaystackVariant, int], NDArray[np.int64]]:
-    """The haystacks of each variant and length, by their places in the group."""
+def _rows_of(group: QuestionTexts) -> Iterator[tuple[dict[str, Any], NDArray[np.int64]]]:
+    """The haystacks of each variant and length: the factors, and their places in the group."""
     rows: dict[tuple[HaystackVariant, int], list[int]] = {}
     for i, text in enumerate(group.haystacks):
         rows.setdefault((text.variant, text.length), []).append(i)
-    return {key: np.array(of) for key, of in rows.items()}
+    for (variant, length), of in rows.items():
+        yield {"variant": variant, "length": length}, np.array(of)
 
 
-def _by_limit(
-    texts: Sequence[HaystackText], details: Mapping[str, Any]
-) -> dict[str, tuple[bool, bool]] | None:
+def _by_limit(texts: Sequence[HaystackText], details: Mapping[str, Any]) -> Reach | None:
     """Of a system that tells no more than its limit: cut is what has more tokens than that.
 
     A needle is read where all of it stands before the limit, by its share of the characters. None
@@ -265,59 +259,66 @@ def _by_limit(
     }
 
 
-def _reached(
-    groups: Sequence[QuestionTexts], reach: Mapping[str, tuple[bool, bool]] | None
-) -> dict[tuple[HaystackVariant, int], HaystackCoverage]:
-    texts: dict[tuple[HaystackVariant, int], list[HaystackText]] = {}
-    for group in groups:
-        for text in group.haystacks:
-            texts.setdefault((text.variant, text.length), []).append(text)
-    result = {}
-    for key, of in texts.items():
-        count = len(of) // len(groups)
-        if reach is None:
-            result[key] = HaystackCoverage(count, None, None)
-        else:
-            cut, seen = np.array([reach[text.doc_id] for text in of]).mean(axis=0).tolist()
-            result[key] = HaystackCoverage(count, cut, seen)
-    return result
-
-
-def _cells(
-    name: str,
-    haystacks: HaystackSets,
-    values: Mapping[CellKey, Array],
-    reach: Mapping[tuple[HaystackVariant, int], HaystackCoverage],
-    cut: Mapping[str, float],
-) -> SystemCells:
-    groups = haystacks.groups
-    return SystemCells(
-        [group.name for group in groups],
-        [group.category for group in groups],
-        values,
-        reach,
-        name,
-        cut,
-        haystacks.kinds,
-        haystacks.makes(),
-    )
-
-
-def _rows(cells: SystemCells, groups: Sequence[QuestionTexts]) -> Iterator[Mapping[str, Any]]:
-    """Each question's value in every cell that it has."""
+def _read_rows(
+    groups: Sequence[QuestionTexts], reach: Reach | None
+) -> Iterator[tuple[int, Cell, float]]:
+    """Each haystack: that it is one, whether it is cut, and whether its needle is read."""
     for number, group in enumerate(groups):
-        rows = []
-        for cell, values in cells.values.items():
-            if not np.isnan(values[number]):
-                around = cell.variant.around._asdict()
-                rows.append(
-                    {"measure": cell.measure, "query": cell.query, "needle": cell.variant.needle}
-                    | around
-                    | {"length": cell.length, "part": cell.part, "value": values[number]}
+        for text in group.haystacks:
+            at = {"variant": text.variant, "length": text.length}
+            yield number, {"measure": "haystacks", **at}, 1.0
+            if reach is not None:
+                for measure, value in zip((TRUNCATED, SEEN), reach[text.doc_id], strict=True):
+                    yield number, {"measure": measure.name, **at}, value
+
+
+def _composition_rows(haystacks: HaystackSets) -> Iterator[tuple[int, Cell, float]]:
+    """What haystacks are made of, in shares of their words, of the first of each order.
+
+    Near-answers are taken to be as long as the needle. `differs`: by kind of control the share of
+    its words, what stands for the needle aside, from the first that its haystack has not.
+    """
+    for number, group in enumerate(haystacks.groups):
+        first: dict[tuple[HaystackVariant, int, str], int] = {}
+        for i, text in enumerate(group.haystacks):
+            first.setdefault((text.variant, text.length, text.order), i)
+        for (variant, length, _), i in first.items():
+            text, at = group.haystacks[i], {"variant": variant, "length": length}
+            around, needle = text.words_around(), text.text[slice(*text.span)].split()
+            near = text.around.distractors * len(needle) / (len(needle) + len(around))
+            yield number, {"measure": NEAR.name, **at}, near
+            for kind in haystacks.kinds:
+                control = haystacks.controls[group.controls[kind][i]].words_around()
+                same = next(
+                    (j for j, (a, b) in enumerate(zip(around, control, strict=False)) if a != b),
+                    min(len(around), len(control)),
                 )
-        yield {
-            "query-id": group.query_id,
-            "group": group.name,
-            "category": group.category,
-            "values": rows,
-        }
+                value = 1 - same / max(1, len(control))
+                yield number, {"measure": DIFFERS.name, "control": kind, **at}, value
+
+
+def _measures(
+    name: str, groups: Sequence[QuestionTexts], rows: Iterable[tuple[int, Cell, float]]
+) -> TaskMeasures:
+    results = Results.of([f"{name}: {group.name}" for group in groups], rows)
+    own = {measure.name for measure in (NEAR, DIFFERS, TRUNCATED, SEEN, CUT)} | {"haystacks"}
+
+    def of_question() -> Iterator[Mapping[str, Any]]:
+        """Each question's value in every cell that it has."""
+        for number, group in enumerate(groups):
+            values = []
+            for cell, value in results.by_unit(number):
+                if cell["measure"] not in own and "category" not in cell:
+                    variant = cell["variant"]
+                    assert isinstance(variant, HaystackVariant)
+                    rest = {key: one for key, one in cell.items() if key != "variant"}
+                    words = {"needle": variant.needle, **variant.around._asdict()}
+                    values.append({**rest, **words, "value": value})
+            yield {
+                "query-id": group.query_id,
+                "group": group.name,
+                "category": group.category,
+                "values": values,
+            }
+
+    return TaskMeasures({name: results}, of_question())

@@ -36,18 +36,6 @@ class HaystackVariant(NamedTuple):
     around: Surroundings
 
 
-class Composition(NamedTuple):
-    """What haystacks of one variant and length are made of, in shares of their words.
-
-    `near`: of near-answers, which are taken to be as long as the needle; `differs`: by kind of
-    control the share of its words, what stands for the needle aside, from the first that its
-    haystack has not.
-    """
-
-    near: float
-    differs: Mapping[str, float]
-
-
 class HaystackText(NamedTuple):
     """A haystack or a control. `place`, `depth`: -1 without needle.
 
@@ -104,34 +92,6 @@ class HaystackSets:
     groups: Sequence[QuestionTexts]
     controls: Sequence[HaystackText]
     kinds: Sequence[str]
-
-    def makes(self) -> dict[tuple[HaystackVariant, int], Composition]:
-        """By variant and length; means over questions and orders, of the first haystack of each."""
-        found: dict[tuple[HaystackVariant, int], list[tuple[float, ...]]] = {}
-        for group in self.groups:
-            first: dict[tuple[HaystackVariant, int, str], int] = {}
-            for i, text in enumerate(group.haystacks):
-                first.setdefault((text.variant, text.length, text.order), i)
-            for (variant, length, _), i in first.items():
-                text = group.haystacks[i]
-                around, needle = text.words_around(), text.text[slice(*text.span)].split()
-                near = text.around.distractors * len(needle) / (len(needle) + len(around))
-                controls = (self.controls[group.controls[kind][i]] for kind in self.kinds)
-                other = (_differs(around, control.words_around()) for control in controls)
-                found.setdefault((variant, length), []).append((near, *other))
-        result = {}
-        for key, shares in found.items():
-            near, *differs = (sum(column) / len(shares) for column in zip(*shares, strict=True))
-            result[key] = Composition(min(near, 1.0), dict(zip(self.kinds, differs, strict=True)))
-        return result
-
-
-def _differs(words: Sequence[str], control: Sequence[str]) -> float:
-    same = next(
-        (i for i, (a, b) in enumerate(zip(words, control, strict=False)) if a != b),
-        min(len(words), len(control)),
-    )
-    return 1 - same / max(1, len(control))
 
 
 KEYS = frozenset({"group", "category", "needle"})  # of a query about a needle

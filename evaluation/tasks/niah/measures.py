@@ -1,19 +1,25 @@
-"""Measures of needles in haystacks, each a plain function of scores.
+"""Measures of needles in haystacks: an entry of `MEASURES` each, and a plain function of scores.
 
-They are those of the post on embedding models and NoLiMa's setup (jina-embeddings-v3, 2025).
+They are those of the post on embedding models and NoLiMa's setup (jina-embeddings-v3, 2025). An
+entry is all that a measure needs: eval.json, tables, terminal and docs follow from it.
 """
 
 from __future__ import annotations
 
 import math
-from typing import NamedTuple
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import NamedTuple, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
+from retgen.results.measurements import Measure
 from retgen.search.base import share_won
 
 Array = NDArray[np.float64]
+AnyMeasure = TypeVar("AnyMeasure", bound=Measure)
+_CONTROLS = 10  # texts without needle of an effect size, at least
 
 
 def comparative_ratio(haystacks: Array, controls: Array, noise: float = 0.0) -> float:
@@ -60,3 +66,145 @@ def on_depth(depths: Array, scores: Array, noise: float = 0.0) -> OnDepth:
     x, y = depths - depths.mean(), scores - scores.mean()
     pearson = float((x @ y) / math.sqrt((x @ x) * (y @ y)))
     return OnDepth(pearson, float(x @ y / (x @ x)))
+
+
+class QuestionScores(NamedTuple):
+    """The scores of one query under haystacks of one variant and length.
+
+    `haystacks` (n,); `paired` (n,): the control of the same filler of each; `controls` (m,): those
+    of all questions; `needle`: the bare needle's; `noise`: the relative tolerance of a tie.
+    """
+
+    haystacks: Array
+    paired: Array
+    controls: Array
+    needle: float
+    noise: float
+
+
+@dataclass(frozen=True)
+class HaystackMeasure(Measure):
+    """A measure with its function. `what`, `source`: for the docs.
+
+    `of_control`: by what stands in a control instead of the needle; the title has a place for it.
+    `by`: it is broken down by these, too.
+    """
+
+    of: Callable[[QuestionScores], float] = lambda scores: math.nan
+    what: str = ""
+    source: str = ""
+    of_control: bool = False
+    by: frozenset[str] = frozenset()
+
+    def of_kind(self, kind: str, main: str) -> HaystackMeasure:
+        """The same against another kind of control than the main one."""
+        return self if kind == main else replace(self, name=f"{self.name}, {kind}")
+
+
+_BOTH = frozenset({"order", "category"})
+MEASURES = (
+    HaystackMeasure(
+        "auc",
+        3,
+        chance=0.5,
+        head="AUC",
+        title="AUC within the question, by tokens of the haystack (* not read whole)",
+        of=lambda s: auc(s.haystacks, s.controls, s.noise),
+        what="share of pairs (haystack, control of any question, same length and variant) whose "
+        "haystack scores higher; a tie is half",
+        source="the post, which pools",
+        by=_BOTH,
+    ),
+    HaystackMeasure(
+        "ratio",
+        3,
+        chance=0.5,
+        head="ratio",
+        title="Comparative ratio: a haystack above {}",
+        of=lambda s: comparative_ratio(s.haystacks, s.paired, s.noise),
+        what="share of haystacks above their control; a tie is half",
+        source="the post",
+        of_control=True,
+        by=_BOTH,
+    ),
+    HaystackMeasure(
+        "gain",
+        4,
+        chance=0.0,
+        bounds=None,
+        head="separation",
+        title="Separation: score of a haystack less that of {}",
+        of=lambda s: float((s.haystacks - s.paired).mean()),
+        what="mean difference to the control",
+        source="the post",
+        of_control=True,
+    ),
+    HaystackMeasure(
+        "effect",
+        2,
+        chance=0.0,
+        bounds=None,
+        head="effect size",
+        title="Effect size: haystacks against all texts without needle (Cohen's d)",
+        # the spread of a handful of texts without needle says nothing
+        of=lambda s: (
+            effect_size(s.haystacks, s.controls, s.noise)
+            if len(s.controls) >= _CONTROLS
+            else math.nan
+        ),
+        what="Cohen's d of the same sets as the AUC's; from 10 controls",
+        source="the post",
+    ),
+    HaystackMeasure(
+        "similarity",
+        3,
+        bounds=None,
+        head="score",
+        title="Score of question and haystack",
+        of=lambda s: float(s.haystacks.mean()),
+        what="mean score of question and haystack",
+        source="the post",
+        by=frozenset({"order"}),
+    ),
+    HaystackMeasure(
+        "normalised",
+        2,
+        bounds=None,
+        head="normalised",
+        title="Normalised: divided by the score of question and needle alone",
+        of=lambda s: float(s.haystacks.mean()) / s.needle if s.needle > 0 else math.nan,
+        what="score over that of question and default needle alone",
+        source="the post",
+        by=_BOTH,
+    ),
+    HaystackMeasure(
+        "control",
+        3,
+        bounds=None,
+        of=lambda s: float(s.controls.mean()),
+        what="mean score of question and control",
+        source="the post",
+    ),
+    HaystackMeasure(
+        "difference",
+        3,
+        bounds=None,
+        of=lambda s: float(s.haystacks.mean() - s.controls.mean()),
+        what="mean difference to the controls of all questions",
+    ),
+)
+AUC, RATIO, GAIN, NORMALISED = (
+    next(one for one in MEASURES if one.name == name)
+    for name in ("auc", "ratio", "gain", "normalised")
+)
+OF_PLACE = (Measure("pearson", 3, bounds=None), Measure("slope", 3, bounds=None))
+# what stands beside the measures: what is read of the texts, and what these are made of
+TRUNCATED, SEEN, CUT = (
+    Measure(one, 0, percent=True, sign="%") for one in ("truncated", "needle read", "cut")
+)
+NEAR, DIFFERS = Measure("near"), Measure("differs")
+
+
+def named(measure: AnyMeasure, name: str, digits: int | None = None) -> AnyMeasure:
+    """A measure under another name."""
+    return replace(measure, name=name, digits=measure.digits if digits is None else digits)

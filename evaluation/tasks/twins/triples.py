@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 
 from retgen.errors import DatasetError
 from retgen.evaluation.tasks.task import Comparison, Scores, TaskData, TaskMeasures
-from retgen.evaluation.tasks.twins.changes import Changes, changes
+from retgen.evaluation.tasks.twins.measures import results_of
 from retgen.search.base import CandidateSet
 from retgen.search.collection import Collection
 from retgen.statistics.clustered import too_few
@@ -79,7 +79,7 @@ def load_triples(collection: Collection) -> list[TripleQuery]:
     return result
 
 
-class TripleData(TaskData[Changes]):
+class TripleData(TaskData):
     """The triples of one data set."""
 
     def __init__(self, collection: Collection) -> None:
@@ -97,18 +97,18 @@ class TripleData(TaskData[Changes]):
         return TripleComparison(self.name, asked, described)
 
 
-class TripleComparison(Comparison[Changes]):
+class TripleComparison(Comparison):
     """Every query with base, twin, control and some documents about something else."""
 
     def __init__(self, name: str, asked: Sequence[TripleQuery], described: str) -> None:
         self.name, self._asked, self.described = name, asked, described
         self.sets = [CandidateSet(one.text, one.texts) for one in asked]
 
-    def measure(self, scores: Scores, noise: float) -> TaskMeasures[Changes]:
+    def measure(self, scores: Scores, noise: float) -> TaskMeasures:
         number = {t: i for i, t in enumerate(dict.fromkeys(one.triple for one in self._asked))}
         factors = {name: [one.factors[name] for one in self._asked] for name in FACTORS}
         triples = [number[one.triple] for one in self._asked]
-        result = changes(scores, triples, factors, noise)
+        result = results_of(scores, triples, factors, noise, self.name)
         return TaskMeasures({self.name: result}, self._rows(scores))
 
     def _rows(self, scores: Scores) -> Iterator[Mapping[str, Any]]:

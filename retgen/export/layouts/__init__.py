@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from typing import ClassVar, NamedTuple
 
 from retgen.errors import DatasetError, UsageError
-from retgen.export.files import Row, file_read_as_times, write_table
+from retgen.export.files import Row, file_with_times, write_table
 from retgen.export.records import ExportJob, UnfitId
 from retgen.messages import did_you_mean
 from retgen.plugins import load_all
@@ -95,7 +95,7 @@ class Layout:
                     configs.setdefault(table.config, {})[table.split or split] = path
                 if count and table.of == QUERIES_APART:
                     job.note(f"{count:,} queries have no positive: {self.apart}")
-        guessed = file_read_as_times(job.folder) if self.guesses else None
+        guessed = file_with_times(job.folder) if self.guesses else None
         if guessed is not None:
             raise DatasetError(
                 f"{job.path}: a column of {guessed.relative_to(job.folder)} would hold nothing but "

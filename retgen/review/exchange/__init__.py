@@ -4,33 +4,41 @@
 |---|---|
 | `table` | `csv`, for spreadsheets |
 | `label_studio` | `label-studio`: tasks and a labelling configuration; its JSON export comes back |
-| `qrels` | `qrels`: what to change in the data set's qrels; does not come back |
-| `rows` | what all of them read and write: a verdict a row, checked |
+| `qrels` | `qrels`: the qrels of TREC; out go those of the split with the settled labels |
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import hashlib
+from collections.abc import Callable, Sequence
 from pathlib import Path
+from typing import NamedTuple
 
 from retgen.errors import DatasetError, OutputError, UsageError
 from retgen.messages import did_you_mean
 from retgen.review.exchange import label_studio, qrels, table
-from retgen.review.exchange.rows import ImportedRow, ImportResult, keep
+from retgen.review.exchange.row import ImportedRow, relevance_of
+from retgen.review.records import Item, Verdict, standing
 from retgen.review.review import Review
 
 _EXPORTS: dict[str, tuple[str, Callable[[Review, Path], None]]] = {
     "csv": ("review.csv", table.write),
     "label-studio": ("label_studio", label_studio.write),
-    "qrels": ("qrels_patch", qrels.write),
+    "qrels": ("qrels.txt", qrels.write),
 }
 FORMATS = tuple(_EXPORTS)
 
-__all__ = ["FORMATS", "ImportResult", "export", "import_"]
+
+class ImportResult(NamedTuple):
+    """Verdicts that were kept, rows that were refused as (row, reason), verdicts known before."""
+
+    kept: int
+    refused: list[tuple[int, str]]
+    already: int = 0
 
 
 def export(review: Review, format: str, to: Path | str | None = None) -> Path:
-    """Write a review in a format of `FORMATS`; the path of the file or folder.
+    """Write a review in a format of `FORMATS` and return the path of the file or folder.
 
     `to`: default exports/NAME in the review's folder. Raises `UsageError` for an unknown format,
     `OutputError` where something is in the way.
@@ -42,21 +50,18 @@ def export(review: Review, format: str, to: Path | str | None = None) -> Path:
         )
     name, write = _EXPORTS[format]
     path = Path(to) if to is not None else review.folder / "exports" / name
-    if path.is_dir() and any(path.iterdir()):
-        raise OutputError(f"{path} is not empty; choose another place with --to")
-    if path.is_file() or (path.is_dir() and Path(name).suffix):
+    if path.exists():
         raise OutputError(f"{path} is there already; choose another place with --to")
     write(review, path)
     return path
 
 
-def import_(review: Review, file: Path | str, annotator: str | None = None) -> ImportResult:
-    """Keep the verdicts of a file that came back; which format it is shows by itself.
+def import_(review: Review, file: Path | str) -> ImportResult:
+    """Keep the verdicts of a file, whose format shows by itself.
 
-    `annotator`: whose verdicts they are, where the file does not say; else that of a file called
-    review_NAME.csv, else the only one of the review. Good rows are kept in one transaction, the
-    others listed with their reasons. Raises `DatasetError` for a file that cannot be read, or that
-    is of another review.
+    A file that does not name its annotator is of NAME if it is called review_NAME.csv (or .txt),
+    or of the review's only annotator. Good rows are kept in one transaction, the others are listed
+    with their reasons. Raises `DatasetError` for a file that cannot be read, or of another review.
     """
     path = Path(file)
     try:
@@ -68,20 +73,109 @@ def import_(review: Review, file: Path | str, annotator: str | None = None) -> I
         ) from error
     except OSError as error:
         raise DatasetError(f"{path} cannot be read: {error.strerror}") from error
-    if annotator is not None:
-        review.check_annotator(annotator)
-    given = _read(review, path, data)
-    return keep(review, given, annotator or _whose(review, path), path, data)
+    people, named = review.settings.annotators, path.stem.removeprefix("review_")
+    annotator = named if named in people else people[0] if len(people) == 1 else ""
+    source = f"{path.name} {hashlib.sha256(data).hexdigest()[:12]}"
+    return _keep(review, _read(review, path, data), annotator, path, source)
 
 
 def _read(review: Review, path: Path, data: bytes) -> list[ImportedRow]:
     if data.lstrip(b"\xef\xbb\xbf \t\r\n")[:1] in (b"[", b"{"):
-        return label_studio.read(review, path, label_studio.rows_of(path, data))
-    return table.read(path, *table.rows_of(path, data))
+        return label_studio.read(review, path, data)
+    return qrels.read(review, data) if qrels.is_trec(data) else table.read(path, data)
 
 
-def _whose(review: Review, path: Path) -> str | None:
-    """Whose verdicts a file holds that does not say it."""
-    people = review.settings.annotators
-    named = path.stem.removeprefix("review_")
-    return named if named in people else people[0] if len(people) == 1 else None
+def _keep(
+    review: Review, rows: Sequence[ImportedRow], annotator: str, path: Path, source: str
+) -> ImportResult:
+    """Check all rows, and keep the good ones in one transaction."""
+    stated = review.store.verdicts()
+    known = {_key(v) for v in standing(stated).values()}
+    known |= {_key(v) for v in stated if v.source == source}
+    gone = {_key(v) for v in stated if not v.withdrawn} - known
+    items = {item.item_id: item for item in review.items}
+    good: dict[tuple[object, ...], tuple[int, Verdict]] = {}
+    refused: list[tuple[int, str]] = []
+    already = strange = 0
+    rows = [one for one in rows if one.verdict or one.problem]
+    for one in rows:
+        try:
+            if one.problem:
+                strange += 1
+                raise UsageError(one.problem)
+            item = items.get(one.item_id) or _shown_as(review.items, one.shown)
+            if item is None or (one.shown and one.shown != item.shown):
+                strange += 1
+                raise UsageError(
+                    f"there is no item {one.item_id!r} in this review"
+                    if item is None
+                    else "it is on another text than this review shows of the item"
+                )
+            verdict = _verdict(review, item, one, one.annotator or annotator, source)
+            key = _key(verdict)
+            if key in gone:
+                raise UsageError(
+                    f"{verdict.annotator} said this of item {item.item_id}, and took it back or "
+                    "changed it since; say it on the page if it is meant"
+                )
+        except UsageError as error:
+            refused.append((one.row, str(error)))
+            continue
+        if key in known or key in good:
+            already += 1
+        else:
+            good[key] = one.row, verdict
+    if rows and strange == len(rows):
+        raise DatasetError(
+            f"{path} is of another review: none of its {len(rows):,} verdicts is on an item and "
+            f"text of {review.store.path} ({refused[0][1]}). Nothing was kept"
+        )
+    refused += _without_conflicts(good)
+    if good:
+        review.store.add(verdict for _, verdict in good.values())
+    return ImportResult(len(good), sorted(refused), already)
+
+
+def _shown_as(items: Sequence[Item], shown: str) -> Item | None:
+    """The only item with some texts, for spreadsheets that take an id for a number."""
+    found = [item for item in items if item.shown == shown]
+    return found[0] if len(found) == 1 else None
+
+
+def _without_conflicts(
+    good: dict[tuple[object, ...], tuple[int, Verdict]],
+) -> list[tuple[int, str]]:
+    """Take out two verdicts of one person on one item, and return their rows with the reason."""
+    given: dict[tuple[str, str, bool], list[tuple[object, ...]]] = {}
+    for key, (_, verdict) in good.items():
+        given.setdefault((verdict.item_id, verdict.annotator, verdict.settles), []).append(key)
+    result = []
+    for (item_id, annotator, _), keys in given.items():
+        if len(keys) > 1:
+            why = f"{annotator} judges item {item_id} in more than one way in this file"
+            result += [(good.pop(key)[0], why) for key in keys]
+    return result
+
+
+def _verdict(review: Review, item: Item, one: ImportedRow, annotator: str, source: str) -> Verdict:
+    if not annotator:
+        raise UsageError(
+            "the file does not say who judged: add a column annotator (one of "
+            f"{', '.join(review.settings.annotators)}), or name the file review_NAME"
+        )
+    return review.verdict(
+        annotator,
+        item.item_id,
+        relevance_of(one.verdict, review.settings.grades),
+        shown=item.shown,
+        settles=one.settles,
+        reason=one.reason,
+        comment=one.comment,
+        source=source,
+    )
+
+
+def _key(verdict: Verdict) -> tuple[object, ...]:
+    """The values that make two verdicts the same one."""
+    names = ("item_id", "annotator", "settles", "relevance", "reason", "comment")
+    return tuple(getattr(verdict, name) for name in names)

@@ -1,9 +1,9 @@
-"""A record drawn for its family, from what a reviewer may see; hidden characters made visible.
+"""Draw a record for its family, and make hidden characters visible.
 
-A family draws its records with `review.html` in its folder, a Jinja template which gets what
+A family draws its records with `review.html` in its folder, a Jinja template that gets what
 `view(query, document, context)` of its `drawing.py` returns; without these there is a generic
-drawing. A blind page must not reveal the label, so nothing that could is handed on: no
-metadata, and no label.
+drawing. Before the verdict a family gets neither label nor metadata, so that its drawing cannot
+reveal the label.
 """
 
 from __future__ import annotations
@@ -12,11 +12,10 @@ import importlib
 import re
 import unicodedata
 from collections.abc import Mapping
-from dataclasses import dataclass
 from functools import cache
 from importlib import resources
 from importlib.util import find_spec
-from typing import Any
+from typing import Any, NamedTuple
 
 from markupsafe import Markup, escape
 
@@ -24,9 +23,8 @@ from retgen import highlights
 from retgen.review.records import ShownPair
 
 
-@dataclass(frozen=True)
-class RecordDrawing:
-    """What a template draws of a record: the `template`, and its `values`."""
+class RecordDrawing(NamedTuple):
+    """A template, and the values that it draws of a record."""
 
     template: str
     values: Mapping[str, Any]
@@ -42,9 +40,8 @@ def draw(
 ) -> RecordDrawing:
     """Draw a record.
 
-    `revealed`: the reviewer may know the label (check mode, or their verdict is given), and so the
-    metadata are drawn, too. `label`: what the data set says. `positives`: texts of other documents
-    that it calls relevant to the query.
+    `revealed`: the verdict is given, so the label and the metadata are drawn too. `positives`:
+    texts of other documents that the data set calls relevant to the query.
     """
     query = {"text": shown.query, "metadata": shown.query_metadata if revealed else {}}
     document = {
@@ -69,7 +66,7 @@ def draw(
 
 
 def generic(query: Mapping[str, Any], document: Mapping[str, Any]) -> dict[str, Any]:
-    """Words of the query marked in the document, and the query's evidence span."""
+    """Mark the words of the query in the document, and the query's evidence span."""
     text = document["text"]
     return {
         "query": [highlights.Segment(query["text"])],
@@ -84,7 +81,7 @@ def generic(query: Mapping[str, Any], document: Mapping[str, Any]) -> dict[str, 
 
 
 def _evidence_spans(query: Mapping[str, Any], document: Mapping[str, Any]) -> list[highlights.Span]:
-    """`metadata.span` of a query, in characters of its source, as characters of the document."""
+    """Convert `metadata.span` of a query from characters of its source to those of the document."""
     of_query, of_document = query["metadata"], document["metadata"]
     source = of_query.get("source")
     if source is None or source != of_document.get("source"):
@@ -103,7 +100,7 @@ def _span(value: Any) -> tuple[int, int] | None:
 
 @cache
 def package_of(family: str) -> str:
-    """The package in which a family stands; "" for data sets of no family that is installed."""
+    """The package of a family; "" if no such family is installed."""
     from retgen.generators import families
     from retgen.generators import family as load
 
@@ -122,7 +119,7 @@ _HIDDEN = re.compile(
 
 
 def visible(text: str) -> Markup:
-    """A text escaped for HTML, each hidden character as its code point with its name."""
+    """Escape a text for HTML, and show each hidden character as its code point with its name."""
     parts, at = [], 0
     for match in _HIDDEN.finditer(text):
         parts += [escape(text[at : match.start()]), _named(match[0])]
@@ -137,5 +134,5 @@ def _named(character: str) -> Markup:
 
 
 def plain(text: str) -> str:
-    """A text for attributes and titles: hidden characters as their code points."""
+    """Show hidden characters of a text for attributes and titles as their code points."""
     return _HIDDEN.sub(lambda match: f"<U+{ord(match[0]):04X}>", text)

@@ -1,12 +1,12 @@
-"""The server of a review page: on this machine, unless told otherwise."""
+"""Serve the review page: on this machine only, unless --host names another address."""
 
 from __future__ import annotations
 
+import contextlib
 import secrets
 import socket
 import threading
 import webbrowser
-from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 import uvicorn
@@ -27,53 +27,37 @@ def serve(
 ) -> None:
     """Serve a review until Ctrl-C. Prints the address; other hosts than loopback get a token.
 
-    `port` 0: any that is free. Raises `UsageError` where the address cannot be had, and
-    `RunDirectoryError` naming another server on the review.
+    `port` 0: any free one. Raises `UsageError` where the address cannot be had, and
+    `RunDirectoryError` where another server holds the review.
     """
-    # held before it listens: whoever starts a second server is told of the first one, not of a port
-    with review.serving() as note_address:
-        _serve(review, host, _listen(host, port), open_browser, note_address)
-
-
-def _serve(
-    review: Review,
-    host: str,
-    listening: socket.socket,
-    open_browser: bool,
-    note_address: Callable[[str], None],
-) -> None:
-    port = listening.getsockname()[1]
-    token = None if is_loopback(host) else secrets.token_urlsafe(24)
-    address = _address(host, port, token)
-    note_address(_address(host, port, None))
-    config = uvicorn.Config(
-        create_app(review, host=host, port=port, token=token),
-        log_level="error",
-        access_log=False,
-        server_header=False,
-        date_header=False,
-        lifespan="off",
-        timeout_graceful_shutdown=_PATIENCE,
-    )
-    server = _Announced(config, address, open_browser)
-    try:
-        server.run(sockets=[listening])
-    except KeyboardInterrupt:  # uvicorn raises it again once it has ended cleanly
-        pass
-    finally:
-        listening.close()
+    # locked before it listens, so that a second server names the first one instead of a busy port
+    with review.serving() as note_address, _listen(host, port) as listening:
+        port = listening.getsockname()[1]
+        token = None if is_loopback(host) else secrets.token_urlsafe(24)
+        note_address(_address(host, port, None))
+        config = uvicorn.Config(
+            create_app(review, host=host, port=port, token=token),
+            log_level="error",
+            access_log=False,
+            server_header=False,
+            date_header=False,
+            lifespan="off",
+            timeout_graceful_shutdown=_PATIENCE,
+        )
+        with contextlib.suppress(KeyboardInterrupt):  # raised again after a clean end
+            _Announced(config, _address(host, port, token), open_browser).run(sockets=[listening])
     print(f"Stopped. Every verdict that was confirmed is in {review.store.path}.", flush=True)
 
 
 class _Announced(uvicorn.Server):
-    """Says where it is once it answers."""
+    """A server that prints its address once it answers."""
 
     def __init__(self, config: uvicorn.Config, address: str, open_browser: bool) -> None:
         super().__init__(config)
         self._address, self._open_browser = address, open_browser
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
-        """Begin to answer, and say so."""
+        """Start, then print the address and open the browser."""
         await super().startup(sockets)
         if self.started:
             print(f"review: {self._address}\nCtrl-C ends it; nothing is lost.", flush=True)
@@ -83,7 +67,7 @@ class _Announced(uvicorn.Server):
 
 
 def _listen(host: str, port: int) -> socket.socket:
-    """A socket at an address. Raises `UsageError`, with what to do."""
+    """Bind a socket. Raises `UsageError` where the address cannot be had."""
     try:
         family, kind, protocol, _, where = socket.getaddrinfo(
             host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE
@@ -105,7 +89,7 @@ def _listen(host: str, port: int) -> socket.socket:
 
 
 def _address(host: str, port: int, token: str | None) -> str:
-    """What to open; a host that stands for all of this machine's is named after the machine."""
+    """URL to open; the wildcard addresses are replaced by the machine's name."""
     name = socket.gethostname() if host in ("0.0.0.0", "::") else host
     name = f"[{name}]" if ":" in name else name
     return f"http://{name}:{port}/" + (f"?token={token}" if token else "")

@@ -1,24 +1,23 @@
-"""What the templates are given: items, buttons and labels in words, the verdict before, progress.
+"""Values of the templates: items, buttons and labels in words, earlier verdicts, progress.
 
 A blind page is made of the texts alone. Neither the label nor anything that follows from it (the
-population, the suspicion, the ids, the metadata) reaches its template.
+metadata, the positives of the query) reaches its template.
 """
 
 from __future__ import annotations
 
 import time
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import jinja2
 from markupsafe import Markup
 
-from retgen.review.consensus import by_item, standing
-from retgen.review.records import Item, Mode, Part, Verdict
-from retgen.review.review import Review, labels_proven
+from retgen.review.records import Item, Verdict
+from retgen.review.report import grade_words, scale_words
+from retgen.review.review import GUIDELINE, Review
 from retgen.review.web.drawing import draw, package_of, plain, visible
 from retgen.search.collection import manifest_of
 
@@ -35,23 +34,16 @@ REASONS = (
     "answers in part",
     "is about something else",
     "the query is unclear",
+    "nobody would ask this",
     "the document is damaged",
     "needs knowledge from elsewhere",
     "other (see comment)",
 )
 
 
-@dataclass(frozen=True)
-class FormValues:
-    """What a person had put into a form that comes back to them; `wrong`: why it comes back."""
-
-    wrong: str = ""
-    values: Mapping[str, str] = field(default_factory=dict)
-
-
 @cache
 def environment() -> jinja2.Environment:
-    """Templates of the page, and below families/NAME/ those that families bring."""
+    """Templates of the page, and below families/NAME/ those of families."""
     result = jinja2.Environment(
         loader=jinja2.ChoiceLoader(
             [jinja2.FileSystemLoader(FOLDER), jinja2.FunctionLoader(_of_family)]
@@ -69,11 +61,10 @@ def _of_family(name: str) -> str | None:
     """The source of families/NAME/review.html."""
     from importlib import resources
 
-    parts = name.split("/")
-    if len(parts) != 3 or parts[0] != "families" or parts[2] != "review.html":
+    package = package_of(name.removeprefix("families/").removesuffix("/review.html"))
+    if not package:
         return None
-    package = package_of(parts[1])
-    return resources.files(package).joinpath(parts[2]).read_text("utf-8") if package else None
+    return resources.files(package).joinpath("review.html").read_text("utf-8")
 
 
 def render(template: str, values: Mapping[str, Any]) -> str:
@@ -82,246 +73,119 @@ def render(template: str, values: Mapping[str, Any]) -> str:
 
 
 def base(review: Review, annotator: str = "") -> dict[str, Any]:
-    """What every page is given."""
-    settings = review.settings
+    """Values of every page."""
     return {
         "name": name_of(review),
         "annotator": annotator,
-        "annotators": settings.annotators,
-        "blind": settings.mode == "grade",
         "open_count": len(review.open_items(annotator)),
-        "notice": "",
         "wrong": "",
     }
 
 
-def item_view(
-    review: Review,
-    item: Item,
-    *,
-    revealed: bool,
-    filled: FormValues | None = None,
-    one_of_many: bool = False,
-) -> dict[str, Any]:
-    """An item to judge; `revealed`: with the label, and what its family draws of the metadata.
-
-    `one_of_many`: on a page of several, whose ids and headings must be told apart.
-    """
-    shown = review.shown_pair(item)
+def item_view(review: Review, item: Item, *, revealed: bool) -> dict[str, Any]:
+    """Values of an item. `revealed`: with the label, and the family's drawing of the metadata."""
     settings = review.settings
-    drawn = draw(
-        settings.family,
-        shown,
-        revealed=revealed,
-        label=item.label,
-        positives=_positives(review, item) if revealed else (),
-    )
-    picture = (
-        environment()
-        .get_template(drawn.template)
-        .render(
-            {
-                **drawn.values,
-                "prefix": f"{item.item_id}-" if one_of_many else "",
-                "level": 3 if one_of_many else 2,
-            }
+    positives: tuple[str, ...] = ()
+    if revealed:
+        positives = tuple(
+            other.pair.text
+            for other in review.items
+            if other.query_id == item.query_id and other.positive and other != item
         )
+    drawn = draw(
+        settings.family, item.pair, revealed=revealed, label=item.label, positives=positives
     )
-    values = (filled or FormValues()).values
     return {
         "item_id": item.item_id,
         "digest": item.shown,
-        "picture": Markup(picture),  # rendered above, escaped there
-        "question": question(settings.mode if revealed else "grade", settings.grades),
+        # rendered, and so escaped, on its own
+        "picture": Markup(render(drawn.template, drawn.values)),
+        "question": (
+            "How relevant is the document to the query?"
+            if settings.grades > 2
+            else "Is the document relevant to the query?"
+        ),
         "label": label(item.label, settings.grades) if revealed else "",
         "label_source": label_source(review) if revealed and item.label is not None else "",
-        "choices": choices(settings.mode, settings.grades),
-        "grades": list(enumerate(grades(settings.grades))),
+        "choices": choices(settings.grades),
         "reasons": REASONS,
-        "filled": {"reason": "", "comment": "", **values},
-        "wrong": filled.wrong if filled else "",
+        "filled": {"reason": "", "comment": ""},
         "since": f"{time.time():.3f}",
-        "shown": shown,
     }
-
-
-def question(mode: str, number: int) -> str:
-    """What is asked of an item."""
-    if mode == "check":
-        return "Is this label right?"
-    return (
-        "How relevant is the document to the query?"
-        if number > 2
-        else "Is the document relevant to the query?"
-    )
 
 
 def guideline(review: Review) -> Markup:
-    """The guideline as HTML; what is HTML in it is text."""
+    """The guideline as HTML; HTML inside it is shown as text."""
     from markdown_it import MarkdownIt
 
-    settings = review.settings
-    text = f"{review.guideline}\n\n{scale(settings.mode, settings.grades)}"
+    lines = [
+        GUIDELINE,
+        "",
+        "- **0, not relevant**: it does not answer the query, whatever words it shares.",
+    ]
+    if review.settings.grades > 2:
+        lines += [
+            "- **1, partly relevant**: it answers a part of the query, or all but a detail.",
+            "- **2, relevant**: it answers the whole query.",
+        ]
+    else:
+        lines.append("- **1, relevant**: it answers the query and all of its conditions.")
+    lines += [
+        "",
+        "**Can't tell** is an answer: use it where the query can be read in several ways, or where "
+        "the document does not say enough.",
+    ]
     # "js-default" takes no HTML, and no link but to ordinary addresses
-    return Markup(MarkdownIt("js-default").render(text))
-
-
-def _positives(review: Review, item: Item) -> tuple[str, ...]:
-    """Texts of documents that the data set calls relevant to the item's query, among the items."""
-    found = (
-        review.shown_pair(other)
-        for other in review.items
-        if other.query_id == item.query_id
-        and other.population == "positives"
-        and other.planted is None
-        and other.item_id != item.item_id
-    )
-    return tuple(shown.text for shown in found)
+    return Markup(MarkdownIt("js-default").render("\n".join(lines)))
 
 
 def strip(review: Review, annotator: str) -> dict[str, Any] | None:
-    """The annotator's last verdict, and what the data set says of its item."""
-    mine = standing(review.store.verdicts(annotator=annotator)).values()
+    """The annotator's last verdict, and the label of its item."""
+    mine = [verdict for verdict in review.standing() if verdict.annotator == annotator]
     if not mine:
         return None
     last = max(mine, key=lambda verdict: verdict.number)
-    number = review.settings.grades
     agrees = None
-    if last.relevance is not None and last.label is not None:
-        agrees = (last.relevance > 0) == (last.label > 0)
+    if last.relevance is not None:
+        agrees = (last.relevance > 0) == ((last.label or 0) > 0)
     return {
         "item_id": last.item_id,
-        "said": verdict_words(last, number),
-        "label": label(last.label, number),
+        "said": grade_words(last.relevance, review.settings.grades),
+        "label": label(last.label, review.settings.grades),
         "label_source": label_source(review) if last.label is not None else "",
         "agrees": agrees,
-        "settled": last.part == "adjudication",
     }
 
 
-def said_of(review: Review, item: Item) -> list[dict[str, Any]]:
+def verdicts(review: Review, item: Item) -> list[dict[str, Any]]:
     """The verdicts that stand on an item, for whoever settles it."""
-    verdicts = by_item(review.store.verdicts(item.item_id)).get(item.item_id, [])
-    return [
-        {
-            "annotator": verdict.annotator,
-            "part": verdict.part,
-            "said": verdict_words(verdict, review.settings.grades),
-            "reason": verdict.reason,
-            "comment": verdict.comment,
-            "edits": verdict.edits,
-        }
-        for verdict in sorted(verdicts, key=lambda verdict: verdict.number)
-    ]
 
+    def row(verdict: Verdict) -> dict[str, Any]:
+        said = grade_words(verdict.relevance, review.settings.grades)
+        return {**verdict._asdict(), "said": said}
 
-def current(review: Review, annotator: str, item_id: str, part: Part) -> Verdict | None:
-    """What the annotator said of an item, where that stands."""
-    key = (item_id, annotator, part)
-    return standing(review.store.verdicts(item_id)).get(key)
+    return [row(verdict) for verdict in review.by_item().get(item.item_id, [])]
 
 
 def name_of(review: Review) -> str:
-    """The name of the data set, as its folder has it."""
+    """The name of the data set: that of its folder."""
     return review.path.resolve().name
 
 
 def label_source(review: Review) -> str:
-    """Who gave the labels of a data set, in a few words; "" where nobody says it."""
-    from retgen.reporting.evidence import OFFLINE, worker_name
-
-    manifest = manifest_of(review.dataset)
-    if labels_proven(manifest):
-        return "proven from the texts"
-    models, judges = manifest.get("models", {}), manifest.get("judges", {})
-    names = {worker_name(models[agent]["model"]) for agent in judges if agent in models}
-    return f"judged by {' and '.join(sorted(names)) or OFFLINE}" if judges else ""
+    """The evidence of a data set's labels in a few words; "" where its manifest has none."""
+    evidence = manifest_of(review.dataset).get("evidence")
+    words = {"structural": "proven", "judged": "judged by a model", "human": "judged by people"}
+    kinds = evidence if isinstance(evidence, dict) else {}
+    return " or ".join(text for kind, text in words.items() if kinds.get(kind))
 
 
-# --- grades, decisions and labels in words --------------------------------------------------------
+def choices(grades: int) -> list[tuple[str, str, str]]:
+    """The buttons of an item: (decision, key, text)."""
+    scale = [(str(i), str(i), text.capitalize()) for i, text in enumerate(scale_words(grades))]
+    return [*scale, ("unsure", "x", "Can't tell")]
 
 
-class DecisionButton(NamedTuple):
-    """A button: the decision it sends, its key, and what stands on it."""
-
-    value: str
-    key: str
-    text: str
-
-
-def grades(number: int) -> list[str]:
-    """The scale in words, from 0."""
-    return (
-        ["not relevant", "partly relevant", "relevant"]
-        if number > 2
-        else [
-            "not relevant",
-            "relevant",
-        ]
-    )
-
-
-def choices(mode: Mode, number: int) -> list[DecisionButton]:
-    """The buttons of an item."""
-    if mode == "check":
-        first = [DecisionButton("accept", "a", "Accept"), DecisionButton("reject", "r", "Reject")]
-    else:
-        first = [
-            DecisionButton(str(grade), str(grade), text.capitalize())
-            for grade, text in enumerate(grades(number))
-        ]
-    return [*first, DecisionButton("fix", "f", "Fix"), DecisionButton("unsure", "x", "Can't tell")]
-
-
-def relevance(value: float | None, number: int) -> str:
-    """A relevance in words."""
-    names = grades(number)
-    if value is None:
-        return "can't tell"
-    if value == int(value) and 0 <= value < len(names):
-        return f"{names[int(value)]} ({int(value)})"
-    return f"{'relevant' if value > 0 else 'not relevant'} ({value:g})"
-
-
-def label(value: float | None, number: int) -> str:
-    """What a data set says of a pair; None: nothing."""
-    return "not judged, so taken as not relevant" if value is None else relevance(value, number)
-
-
-def verdict_words(verdict: Verdict, number: int) -> str:
-    """What a verdict says."""
-    if verdict.decision == "unsure":
-        return "can't tell"
-    text = relevance(verdict.relevance, number)
-    if verdict.decision == "fix":
-        fields = list(verdict.edits)
-        return (
-            f"{text}, with a fix of the {' and the '.join(fields)}" if fields else f"{text}, fixed"
-        )
-    return {"accept": f"accepted: {text}", "reject": f"rejected: {text}"}.get(
-        verdict.decision, text
-    )
-
-
-def scale(mode: Mode, number: int) -> str:
-    """What the buttons stand for, below every guideline. Markdown."""
-    not_relevant = "- **0, not relevant**: it does not answer the query, whatever words it shares."
-    above = [
-        "- **1, relevant**: it answers the query; all of its conditions, if there are several."
-    ]
-    if number > 2:
-        above = [
-            "- **1, partly relevant**: it answers a part of the query, or all but a detail.",
-            "- **2, relevant**: it answers the whole query.",
-        ]
-    lines = "\n".join([not_relevant, *above])
-    claim = (
-        "**Accept** a label that is right, **reject** one that is not.\n\n"
-        if mode == "check"
-        else ""
-    )
-    return f"""{claim}{lines}
-
-**Can't tell** is an answer: use it where the query can be read in several ways, or where the
-document does not say enough. **Fix** where a text or the label should be another one.
-"""
+def label(value: float | None, grades: int) -> str:
+    """The data set's label of a pair in words."""
+    return "no label, so taken as not relevant" if value is None else grade_words(value, grades)

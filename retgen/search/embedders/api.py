@@ -28,7 +28,7 @@ from retgen.agents.prompt import Message, Request
 from retgen.agents.report import CallReport
 from retgen.agents.session import call_models, notice, unanswered
 from retgen.errors import BudgetReached, EndpointFailed, UsageError
-from retgen.search.embedders.base import Kind, Report, no_report
+from retgen.search.embedders.base import Kind
 from retgen.search.embedders.options import ModelCalls, Options
 from retgen.search.embedders.similarity import Similarity
 
@@ -104,9 +104,7 @@ class ApiEmbedder:
                 "what was answered is kept."
             )
 
-    def encode(
-        self, texts: Sequence[str], kind: Kind, report: Report = no_report
-    ) -> tuple[Tensor, list[int]]:
+    def encode(self, texts: Sequence[str], kind: Kind) -> tuple[Tensor, list[int]]:
         batches, result = list(self._batches(texts, kind)), list[NDArray[np.float32]]()
         place = {text: i for i, text in enumerate(text for one in batches for text in one)}
         calls, given = CallReport(), self._calls
@@ -117,7 +115,6 @@ class ApiEmbedder:
             async def encoded(batch: list[str]) -> NDArray[np.float32]:
                 vectors = await self._vectors(context, batch, kind)
                 stage.done += len(batch)
-                report(stage.done)
                 return vectors
 
             result.extend(await context.gather(stage, map(encoded, batches)))

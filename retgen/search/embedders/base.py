@@ -38,14 +38,10 @@ if TYPE_CHECKING:
     from sentence_transformers import SentenceTransformer
 
 
+_STATIC = 1024  # texts at a time of a model that reads any length
 _TASK = 512  # texts that a worker of an engine encodes at a time
 _BLOCK = 1 << 14  # texts that all workers share
 Kind = Literal["query", "document"]
-Report = Callable[[int], None]  # of how many texts are encoded
-
-
-def no_report(_: int) -> None:
-    """Report nothing."""
 
 
 class Embedder(Protocol):
@@ -60,26 +56,18 @@ class Embedder(Protocol):
     @property
     def dimension(self) -> int: ...
 
-    def encode(
-        self, texts: Sequence[str], kind: Kind, report: Report = no_report
-    ) -> tuple[Tensor, list[int]]:
+    def encode(self, texts: Sequence[str], kind: Kind) -> tuple[Tensor, list[int]]:
         """float32 (texts, dimension) on `device`, and the tokens of each text before truncation.
 
-        The tokens are an empty list where that is not known. `report` is called after each batch.
+        The tokens are an empty list where that is not known.
         """
         ...
 
 
 def load_embedder(name: str, options: Options) -> SentenceEmbedder:
     """The embedder of a name: `minilm`, `static:minilm`, a folder, a Hub id."""
-    model = load_model(
-        name,
-        choose_device(options.device),
-        options.dtype,
-        attn_implementation=options.attn_implementation,
-        trust_remote_code=options.trust_remote_code,
-    )
-    return SentenceEmbedder(name, model, options)
+    given = options.loading() | {"device": choose_device(options.device)}
+    return SentenceEmbedder(name, load_model(name, **given), options)
 
 
 def fingerprint(module: nn.Module, *settings: object) -> str:
@@ -96,44 +84,62 @@ def fingerprint(module: nn.Module, *settings: object) -> str:
     return digest.hexdigest()
 
 
-class SentenceEmbedder:
+class RunningModel:
+    """A model of sentence-transformers as it runs: in batches that fit into memory.
+
+    `details` says how, `notes` what else a reader of its scores must know.
+    """
+
+    def __init__(self, name: str, model: Any, options: Options) -> None:
+        self.name = name
+        self.model = model.eval()
+        self.device = str(model.device)
+        self._tf32 = options.dtype == "tf32"
+        if options.max_length is not None:
+            shorten(model, options.max_length, name)
+        self._batch = options.batch_size or (32 if self.device == "cpu" else 256)
+        self.notes: list[str] = []
+        self.details: dict[str, Any] = {
+            "device": self.device,
+            "dtype": "tf32" if self._tf32 else dtype_of(model),
+            "attention": attention_of(model),
+            "max_length": model.max_seq_length,
+            "notes": self.notes,
+        }
+
+    def run(
+        self, items: Sequence[Any], function: Callable[[Sequence[Any]], Iterable[Any]]
+    ) -> list[Any]:
+        """What a function gives for each item, see `in_batches`."""
+        with torch.inference_mode(), tensor_cores(self._tf32):
+            rows, self._batch = in_batches(items, self._batch, function, self.name, self.notes)
+        return rows
+
+
+class SentenceEmbedder(RunningModel):
     """A sentence-transformers model as an `Embedder`.
 
     Where there is `options.engine`, its workers encode, on GPUs if they have some.
     """
 
     def __init__(self, name: str, model: SentenceTransformer, options: Options) -> None:
-        self.name = name
-        self.model = model.eval()
-        self.device = str(model.device)
+        super().__init__(name, model, options)
         self._options, self.step = options, _BLOCK if options.engine else None
-        self._tf32 = options.dtype == "tf32"
-        if options.max_length is not None:
-            shorten(model, options.max_length, name)
         self.max_length = length_limit(model)
+        if options.batch_size is None and self.max_length is None:
+            self._batch = _STATIC  # word vectors need little memory
         self._prompts = {"query": options.query_prompt, "document": options.document_prompt}
-        self._batch = options.batch_size or (32 if self.device == "cpu" else 256)
         with loading(name):  # modules that give no vector of a text are found out here
             self.dimension = int(model.encode("?", show_progress_bar=False).shape[0])
         self.similarity = similarity_of(name, model.similarity_fn_name)
-        self.notes: list[str] = []
-        dtype = "tf32" if self._tf32 else dtype_of(model)
-        self.fingerprint: str | None = fingerprint(
-            model, self.max_length, self._prompts, dtype, model.prompts, attention_of(model)
-        )
+        settings = self.max_length, self._prompts, self.details["dtype"], model.prompts
+        self.fingerprint: str | None = fingerprint(model, *settings, self.details["attention"])
         card = model.model_card_data
-        self.details: dict[str, Any] = {
-            "device": self.device,
-            "dtype": dtype,
-            "attention": attention_of(model),
+        self.details |= {
             "max_length": self.max_length,
             "similarity": self.similarity,
-            "prompts": {
-                kind: prompt if self._prompts[kind] is None else self._prompts[kind]
-                for kind, prompt in prompts_of(model).items()
-            },
+            "prompts": options.prompts(prompts_of(model)),
             "trained_for_truncation": _trained_for_truncation(model),
-            "notes": self.notes,
         }
         if card.base_model_revision and not Path(name).exists():
             self.details |= {"hub": name, "revision": card.base_model_revision}
@@ -148,18 +154,13 @@ class SentenceEmbedder:
         prompt = str(self.details["prompts"]["document"])
         return cutter(self.model.tokenizer, self.max_length, prompt)
 
-    def encode(
-        self, texts: Sequence[str], kind: Kind, report: Report = no_report
-    ) -> tuple[Tensor, list[int]]:
+    def encode(self, texts: Sequence[str], kind: Kind) -> tuple[Tensor, list[int]]:
         lengths: dict[str, int] = {}
         with self._counting(lengths):
             if self._options.engine is not None:
-                result = self._by_engine(self._options.engine, texts, kind, lengths, report)
+                result = self._by_engine(self._options.engine, texts, kind, lengths)
             else:
-                run = partial(self._encode, kind=kind, size=self._batch)
-                rows, self._batch = in_batches(
-                    texts, self._batch, run, self.name, self.notes, report
-                )
+                rows = self.run(texts, partial(self._encode, kind=kind))
                 result = torch.stack(rows)
         entries = result.coalesce() if result.is_sparse else None
         wrong = (~torch.isfinite(result if entries is None else entries.values())).nonzero()
@@ -169,23 +170,18 @@ class SentenceEmbedder:
                 f"--model {self.name}: gives a vector that is not finite for the text that begins "
                 f"{texts[int(place)][:60]!r}; try --dtype float32"
             )
-        if self.max_length is None:
-            return result, []
-        missing = [text for text in dict.fromkeys(texts) if text not in lengths]
-        if missing:  # a tokenizer that does not say what it cut off
-            lengths |= zip(missing, self._tokens(missing, kind), strict=True)
-        return result, [lengths[text] for text in texts]
+        # a tokenizer may not say what it cut off
+        return result, [lengths[text] for text in texts] if lengths else []
 
-    def _encode(self, texts: Sequence[str], kind: Kind, size: int) -> Tensor:
+    def _encode(self, texts: Sequence[str], kind: Kind) -> Tensor:
         encode = self.model.encode_query if kind == "query" else self.model.encode_document
-        with torch.inference_mode(), tensor_cores(self._tf32):
-            result = encode(
-                list(texts),
-                prompt=self._prompts[kind],
-                batch_size=size,
-                show_progress_bar=False,
-                convert_to_tensor=True,
-            )
+        result = encode(
+            list(texts),
+            prompt=self._prompts[kind],
+            batch_size=len(texts),
+            show_progress_bar=False,
+            convert_to_tensor=True,
+        )
         assert isinstance(result, Tensor)
         return result.float()
 
@@ -195,7 +191,6 @@ class SentenceEmbedder:
         texts: Sequence[str],
         kind: Kind,
         lengths: dict[str, int],
-        report: Report,
     ) -> Tensor:
         starts = range(0, len(texts), _TASK)
         tasks = ((str(start), (kind, texts[start : start + _TASK])) for start in starts)
@@ -206,8 +201,7 @@ class SentenceEmbedder:
             vectors, counts = pickle.loads(data)
             rows.append(torch.from_numpy(vectors))
             part = texts[int(start) : int(start) + len(vectors)]
-            lengths.update(zip(part, counts, strict=False))  # none are counted without a limit
-            report(int(start) + len(vectors))
+            lengths.update(zip(part, counts, strict=False))  # of which there may be none
         return torch.cat(rows).to(self.device)
 
     @contextlib.contextmanager
@@ -231,20 +225,6 @@ class SentenceEmbedder:
             yield
         finally:
             del model.preprocess
-
-    def _tokens(self, texts: Sequence[str], kind: Kind) -> list[int]:
-        prompt = str(self.details["prompts"][kind])
-        tokenizer: Any = self.model.tokenizer
-        result = tokenizer(
-            [prompt + text for text in texts],
-            add_special_tokens=True,
-            truncation=False,
-            padding=False,
-            verbose=False,
-            return_attention_mask=False,
-            return_token_type_ids=False,
-        )["input_ids"]
-        return [len(ids) for ids in result]
 
 
 def _encode_task(context: tuple[str, Options], task: tuple[Kind, Sequence[str]]) -> bytes:
@@ -271,7 +251,6 @@ def in_batches(
     run: Callable[[Sequence[Any]], Iterable[Any]],
     name: str,
     notes: list[str],
-    report: Report = no_report,
 ) -> tuple[list[Any], int]:
     """What `run` gives for each item, and the size of the last batches; the longest items first.
 
@@ -288,7 +267,6 @@ def in_batches(
             for i, row in zip(part, run([items[i] for i in part]), strict=True):
                 result[i] = row
             start += len(part)
-            report(start)
             continue
         except (RuntimeError, MemoryError) as error:  # torch.OutOfMemoryError is a RuntimeError
             if not out_of_memory(error):

@@ -2,18 +2,15 @@
 
 A SQLite file a model, named by the model's fingerprint; keys are 128-bit hashes of text and kind.
 What an interrupted run had encoded is there for the next one. A row carries a checksum; one that
-does not fit is encoded again. A thread of its own writes, while the model goes on with the next
-block.
+does not fit is encoded again, and a damaged file is made anew.
 """
 
 from __future__ import annotations
 
-import contextlib
 import sqlite3
-from collections import deque
-from collections.abc import Iterator, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor
+from collections.abc import Callable, Sequence
 from pathlib import Path
+from typing import TypeVar
 
 import numpy as np
 import xxhash
@@ -23,9 +20,9 @@ from retgen.errors import OutputError
 from retgen.write import make_folder
 
 _AT_ONCE = 500  # keys a statement
-_WAITING = 4  # blocks that wait to be written; more, and the model waits for the disk
-
-_Record = tuple[bytes, int, bytes, bytes]
+# SQLite's codes: busy, locked, read-only, an I/O error, full, cannot be opened
+_OF_THE_SYSTEM = (5, 6, 8, 10, 13, 14)
+Result = TypeVar("Result")
 
 
 class Cache:
@@ -34,18 +31,36 @@ class Cache:
     def __init__(self, folder: Path, fingerprint: str) -> None:
         make_folder(folder)
         self.path = folder / f"{fingerprint}.sqlite"
-        with self._errors():
-            # each connection is used by one thread at a time
-            self._db = sqlite3.connect(self.path, timeout=60)
-            self._writing = sqlite3.connect(self.path, timeout=60, check_same_thread=False)
-            self._db.execute("PRAGMA journal_mode=WAL")
-            self._db.execute("PRAGMA synchronous=NORMAL")
-            self._db.execute(
-                "CREATE TABLE IF NOT EXISTS embeddings "
-                "(key BLOB PRIMARY KEY, tokens INTEGER, data BLOB, checksum BLOB)"
-            )
-        self._writer = ThreadPoolExecutor(1, "embeddings")  # ends, all written, with the program
-        self._queue: deque[tuple[Future[None], dict[bytes, _Record]]] = deque()
+        self._work(self._open)
+
+    def _open(self) -> None:
+        self._db = sqlite3.connect(self.path, timeout=60)
+        self._db.execute("PRAGMA journal_mode=WAL")
+        self._db.execute("PRAGMA synchronous=NORMAL")
+        self._db.execute(
+            "CREATE TABLE IF NOT EXISTS embeddings "
+            "(key BLOB PRIMARY KEY, tokens INTEGER, data BLOB, checksum BLOB)"
+        )
+
+    def _work(self, work: Callable[..., Result], *given: object) -> Result:
+        """Work on the file; one that is damaged is made anew, and its vectors computed again."""
+        try:
+            try:
+                return work(*given)
+            except (sqlite3.Error, UnicodeDecodeError) as error:  # SQLite quotes damaged text
+                if getattr(error, "sqlite_errorcode", 0) & 0xFF in _OF_THE_SYSTEM:
+                    raise
+                self._db.close()
+                for end in ("", "-wal", "-shm"):
+                    Path(f"{self.path}{end}").unlink(missing_ok=True)
+                self._open()
+                return work(*given)
+        except sqlite3.Error as error:
+            raise OutputError(
+                f"{self.path}: this cache of embeddings cannot be used ({error}). Free some space "
+                "if the disk is full, or name another folder with RETGEN_CACHE, and run the same "
+                "command again"
+            ) from error
 
     def get(self, kind: str, texts: Sequence[str]) -> dict[int, tuple[NDArray[np.float32], int]]:
         """Index in `texts` -> (row, tokens) of those that are known."""
@@ -53,20 +68,9 @@ class Cache:
         for i, text in enumerate(texts):
             where.setdefault(_key(kind, text), []).append(i)
         result = {}
-        for _, waiting in self._queue:
-            for key in where.keys() & waiting.keys():
-                _, tokens, data, _ = waiting[key]
-                for i in where.pop(key):
-                    result[i] = (np.frombuffer(data, np.float32), tokens)
         keys = list(where)
         for start in range(0, len(keys), _AT_ONCE):
-            part = keys[start : start + _AT_ONCE]
-            marks = ",".join("?" * len(part))
-            with self._errors():
-                rows = self._db.execute(
-                    f"SELECT key, tokens, data, checksum FROM embeddings WHERE key IN ({marks})",
-                    part,
-                ).fetchall()
+            rows = self._work(self._select, keys[start : start + _AT_ONCE])
             for key, tokens, data, checksum in rows:
                 if type(data) is not bytes or checksum != _checksum(key, tokens, data):
                     continue
@@ -81,37 +85,22 @@ class Cache:
         rows: NDArray[np.float32],
         tokens: Sequence[int],
     ) -> None:
-        """Keep some rows, for good once `flush` has returned."""
-        records = {
-            key: (key, int(count), data, _checksum(key, int(count), data))
+        """Keep some rows. Raises `OutputError` for what cannot be written."""
+        records = [
+            (key, int(count), data, _checksum(key, int(count), data))
             for text, count, row in zip(texts, tokens, rows.astype(np.float32), strict=True)
             for key, data in [(_key(kind, text), row.tobytes())]
-        }
-        self._queue.append((self._writer.submit(self._write, records), records))
-        while len(self._queue) > _WAITING or (self._queue and self._queue[0][0].done()):
-            self._queue.popleft()[0].result()
+        ]
+        self._work(self._insert, records)
 
-    def flush(self) -> None:
-        """Wait until all is on disk. Raises `OutputError` for what could not be written."""
-        while self._queue:
-            self._queue.popleft()[0].result()
+    def _select(self, keys: list[bytes]) -> list[tuple[bytes, int, bytes, bytes]]:
+        marks = ",".join("?" * len(keys))
+        query = f"SELECT key, tokens, data, checksum FROM embeddings WHERE key IN ({marks})"
+        return self._db.execute(query, keys).fetchall()
 
-    def _write(self, records: dict[bytes, _Record]) -> None:
-        with self._errors(), self._writing:
-            self._writing.executemany(
-                "INSERT OR REPLACE INTO embeddings VALUES (?, ?, ?, ?)", records.values()
-            )
-
-    @contextlib.contextmanager
-    def _errors(self) -> Iterator[None]:
-        try:
-            yield
-        except (sqlite3.Error, UnicodeDecodeError) as error:  # SQLite quotes the damaged text
-            raise OutputError(
-                f"{self.path}: this cache of embeddings cannot be used ({error}). Free some space "
-                "if the disk is full, else remove the file (it is made again), or name another "
-                "folder with RETGEN_CACHE, and run the same command again"
-            ) from error
+    def _insert(self, records: list[tuple[bytes, int, bytes, bytes]]) -> None:
+        with self._db:
+            self._db.executemany("INSERT OR REPLACE INTO embeddings VALUES (?, ?, ?, ?)", records)
 
 
 def _checksum(key: object, tokens: object, data: bytes) -> bytes:

@@ -35,36 +35,25 @@ _BASE = HUB | {"static:minilm": HUB["minilm"]}
 
 
 def load_model(
-    name: str,
-    device: str | None = None,
-    dtype: str | None = None,
-    *,
-    attn_implementation: str | None = None,
-    trust_remote_code: bool = False,
+    name: str, device: str | None = None, dtype: str | None = None, **options: Any
 ) -> SentenceTransformer:
     """A single-vector model: `minilm`, `static:minilm`, a folder, a Hub id.
 
-    `dtype`: float32 (default), tf32, bf16, float16, or auto for the checkpoint's. Raises
-    `UsageError` where there is no such model, or none that can be loaded so.
+    `dtype`: float32 (default), tf32, bf16, float16, or auto for the checkpoint's; `options`: as
+    `load` takes them. Raises `UsageError` where there is no such model, or none that can be loaded
+    so.
     """
     with loading(name):
         from sentence_transformers import SentenceTransformer
 
         if name == "static:minilm":
             model = _static(load_model("minilm", device, dtype))
-            if attn_implementation is not None:
-                raise UsageError(_no_attention(name, attn_implementation))
+            if (attention := options.get("attn_implementation")) is not None:
+                raise UsageError(_no_attention(name, attention))
         else:
             stated = _file(name, "config_sentence_transformers.json", dict)
             similarity_of(name, stated.get("similarity_fn_name"))
-            model = load(
-                SentenceTransformer,
-                name,
-                device,
-                dtype,
-                attn_implementation=attn_implementation,
-                trust_remote_code=trust_remote_code,
-            )
+            model = load(SentenceTransformer, name, device, dtype, **options)
     if name in _BASE:
         model.model_card_data.base_model = _BASE[name]
     return model
@@ -92,14 +81,10 @@ def load(
         wanted["attn_implementation"] = attn_implementation
     if not converted:
         refuse_other_kind(name, kind.__name__)
+    options = {"device": place, "model_kwargs": wanted, "trust_remote_code": trust_remote_code}
     with loading(name, attn_implementation):
-        options: dict[str, Any] = {
-            "device": place,
-            "model_kwargs": wanted,
-            "trust_remote_code": trust_remote_code,
-            **more,
-        }
-        model = _local_or_hub(kind, _minilm() if name == "minilm" else name, options)
+        folder = _minilm() if name == "minilm" else name
+        model = _local_or_hub(kind, folder, {**options, **more})
         if number != "auto" and any(
             p.dtype != number for p in model.parameters() if p.is_floating_point()
         ):
@@ -292,7 +277,12 @@ def loading(name: str, attention: str | None = None) -> Iterator[None]:
                 f"--model {name}: brings code of its own. Read it, and run it with "
                 "--trust-remote-code"
             ) from error
-        if name.startswith("mteb:"):
+        if "weights_only" in str(error):
+            why = (
+                "its weights are a pickle, which may run code as it is read. Save them as "
+                "safetensors, or take a model that has such"
+            )
+        elif name.startswith("mteb:"):
             why = f"MTEB's loader cannot load it ({text})"
         elif Path(name).exists():
             why = f"the folder holds no model that can be loaded ({text})"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -47,6 +48,16 @@ class Options:
     trust_remote_code: bool = False
     calls: ModelCalls | None = None
     engine: Engine | None = None
+
+    def loading(self) -> dict[str, Any]:
+        """What models are loaded with."""
+        names = "device", "dtype", "attn_implementation", "trust_remote_code"
+        return {name: getattr(self, name) for name in names}
+
+    def prompts(self, own: Mapping[str, str]) -> dict[str, str]:
+        """What is put before texts by "query" and "document": as given, else the model's own."""
+        given = {"query": self.query_prompt, "document": self.document_prompt}
+        return {k: own.get(k, "") if text is None else text for k, text in given.items()}
 
     def settings(self) -> dict[str, Any]:
         """What changes a model's scores, by name; None where it was left to the model."""

@@ -9,8 +9,9 @@ import pytest
 
 import retgen
 from retgen.errors import OutputError, UsageError
-from retgen.evaluation.capacity import construct, free
-from retgen.evaluation.capacity.all_pairs_page import text as text_of
+from retgen.evaluation.capacity import construct
+from retgen.evaluation.capacity.all_pairs import text as text_of
+from retgen.evaluation.capacity.paper import TABLE_6
 from tests.conftest import read_jsonl
 
 pytestmark = pytest.mark.usefixtures("one_torch_thread")
@@ -63,16 +64,15 @@ def test_both_protocols_and_the_closed_form(tmp_path: Path) -> None:
     }
     shown = json.loads((out / "capacity.json").read_text())
     assert shown == json.loads(json.dumps(result.to_json()))
-    assert shown["table_6"]["4"] == free.TABLE_6[4] == 10
+    assert shown["table_6"]["4"] == TABLE_6[4] == 10
     assert [one["precision"] for one in shown["construct"]] == list(construct.PRECISIONS)
     assert list(shown["cubic_fit"]) == ["table_6"]  # one point has no cubic
     text = text_of(result)
     assert "cubic through Table 6: -10.5322 +4.0309 d +0.0520 d² +0.0037 d³, r² 0.9986" in text
     page = (out / "capacity.html").read_text()
-    assert page.count("<svg") == 2
+    assert page.count("<svg") == 1
     assert "≥ 256" in page
-    for name in ("critical_n", "closed_form"):
-        assert (out / "figures" / f"{name}.svg").read_text().count("<path") > 10
+    assert (out / "figures" / "critical_n.svg").read_text().count("<path") > 10
     table = (out / "capacity.md").read_text()
     assert table.startswith("# All pairs\n\nDocuments that fit in d dimensions")
     assert "\n| " in table
@@ -178,7 +178,8 @@ def test_bad_arguments(tmp_path: Path, options: dict[str, object], message: str)
             "gen: give a data set, or --protocol paper, --protocol best or --construct for all "
             "pairs of n documents (gen capacity --help)\n",
         ),
-        (["--margin", "0.1"], "gen: --margin: about a data set: give its PATH\n"),
+        (["--split", "dev"], "gen: --split: about a data set: give its PATH\n"),
+        (["x", "--dims", "4"], "gen: --dims: about all pairs: leave PATH out\n"),
         (
             ["x", "--protocol", "paper"],
             "gen: --protocol: about all pairs: leave PATH out\n",

@@ -125,29 +125,3 @@ def test_a_bracket_is_narrowed() -> None:
 
 
 # --- margins ------------------------------------------------------------------------------------
-
-
-@pytest.mark.slow
-def test_margins_are_those_of_unit_vectors_and_rise_with_the_dimension() -> None:
-    matrix = QrelMatrix.from_rows(list(combinations(range(7), 2)), 7)
-    result, last = None, -math.inf
-    for d in (4, 5, 6, 8):
-        result = embedding.widen_margin(matrix, d, result)
-        assert result.queries.shape == (21, d)
-        assert result.documents.shape == (7, d)
-        for vectors in (result.queries, result.documents):
-            assert np.linalg.norm(vectors, axis=1) == pytest.approx(np.ones(len(vectors)))
-        scores = result.queries @ result.documents.T
-        dense = matrix.dense().astype(bool)
-        worst = np.where(dense, scores, np.inf).min(1) - np.where(dense, -np.inf, scores).max(1)
-        assert result.margin == pytest.approx(worst.min(), abs=1e-12)
-        assert result.margin >= last
-        last = result.margin
-    # a regular simplex of documents is best: 7 / sqrt(2 x 6 x 5)
-    assert last == pytest.approx(7 / math.sqrt(60), rel=0.02)
-    assert last <= 7 / math.sqrt(60) + 1e-9
-
-
-def test_where_there_is_no_embedding_the_margin_is_not_positive() -> None:
-    matrix = QrelMatrix.from_rows(list(combinations(range(7), 2)), 7)
-    assert embedding.widen_margin(matrix, 2).margin <= 0

@@ -106,23 +106,17 @@ def test_names() -> None:
         ),
         ("hybrid:bm25", "--model hybrid:bm25: write for example hybrid:bm25+minilm"),
         ("rerank:a+b+c", "--model rerank:a+b+c: write for example rerank:bm25+owner/cross-encoder"),
-        ("cross:", "--model cross:: name a cross-encoder after cross:, as cross:owner/name"),
+        ("cross:", "--model cross:: name a model after cross:"),
         ("llm:openai", "--model llm:openai: name a chat model after llm:, for example "),
         ("rerank:bm25+llm:gpt-5", "--model llm:gpt-5: name a chat model after llm:, for example "),
         (
-            "rerank:bm25+llm-points:openai:gpt-5",
-            "--model llm-points:openai:gpt-5: there is no kind "
-            "of model llm-points:; did you mean llm-pointwise? Known: ",
+            "rerank:bm25+llms:openai:gpt-5",
+            "--model llms:openai:gpt-5: there is no kind of model llms:; did you mean llm? Known: ",
         ),
         (
             "rerank:bm25+cross:a/b",
             "--model rerank:bm25+cross:a/b: behind + stands a cross-encoder "
             "(owner/name, or a folder), or a chat model, as llm:openai:gpt-5-mini",
-        ),
-        (
-            "llm-pointwise:gpt-5",
-            "--model llm-pointwise:gpt-5: name a chat model after "
-            "llm-pointwise:, for example llm-pointwise:openai:gpt-5-mini",
         ),
     ],
 )

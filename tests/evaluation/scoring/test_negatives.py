@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 import retgen
-from retgen.evaluation.scoring.by_type import mean_share, shares
+from retgen.evaluation.scoring.by_type import shares
 from retgen.evaluation.scoring.evaluate import evaluate
 from retgen.evaluation.scoring.page import text as text_of
 from retgen.search.collection import load
@@ -41,8 +41,6 @@ def test_shares_of_the_first_documents(with_columns) -> None:  # type: ignore[no
     # both judged ones of q1 stand for six; that of q2 for itself; q3 has none
     assert found[:2].tolist() == pytest.approx([0.6, 0.1])
     assert np.isnan(found[2])
-    assert mean_share(found, np.arange(3)) == pytest.approx(0.35)
-    assert mean_share(found, np.array([2])) is None
 
 
 def test_nothing_is_said_of_incomplete_labels_or_without_negatives(with_columns) -> None:  # type: ignore[no-untyped-def]
@@ -58,7 +56,6 @@ name: boats
 family: world
 params:
   domain: {folder}/boats.yaml
-  lexicon: {folder}/boats.lexicon.yaml
   documents: 400
   operators: [eq, and-not]
   answer_sizes: [1, 10]

@@ -118,14 +118,10 @@ def test_several_data_sets_and_seeds(limit_run: Path, one_each: Path, tmp_path: 
     result = evaluate(
         [limit_run, one_each], models=["bm25", "tfidf"], metrics=["recall@1"], out=tmp_path / "out"
     )
-    leaders, against, missing = sentences(result)
+    leaders, missing = sentences(result)
     assert leaders == (
-        "The highest recall@1 of a data set: bm25 on 2 of 2; of 2 leads over the next 0 hold after "
-        "Holm's correction."
-    )
-    assert against == (
-        "The best system is above the query-blind baseline on 1 of 2 data sets (not clearly on "
-        f"{one_each.name}), and at most 1.0000 below the best reachable."
+        "The highest recall@1 of a data set: bm25 on 2 of 2; no system is clearly above the "
+        f"query-blind baseline on {one_each.name}."
     )
     assert missing == f"Labels are incomplete in {one_each.name}."
     result = evaluate_seeds(limit_run, 2, metrics=["recall@2"], out=tmp_path / "seeds")

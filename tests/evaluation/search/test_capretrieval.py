@@ -13,10 +13,11 @@ import pytest
 from rank_bm25 import BM25Okapi
 
 from retgen.evaluation.retrievers import Options, retriever
-from retgen.evaluation.search.capretrieval import CapRetrievalBM25, matching_scores, protocol
+from retgen.evaluation.search.capretrieval import capretrieval_bm25, protocol
 from retgen.progress import no_progress
 from retgen.search.base import CandidateSet
 from retgen.search.collection import Collection, load
+from retgen.search.lexical import OkapiIndex
 
 CHINESE = {
     "c1": "图片中显示了一只猫在沙发上睡觉。",
@@ -153,9 +154,10 @@ def test_jieba_is_silent_leaves_no_file_and_is_loaded_for_chinese_only(tmp_path:
 
 def test_what_is_found_has_a_score_of_a_thousandth() -> None:
     """A word in nearly half of the documents weighs a thousandth; in long ones it counts less."""
-    index = BM25Okapi([["cat"]] * 500 + [["cat", *"abcdefghi"]] * 500 + [["dog"]] * 1001)
-    assert ((index.get_scores(["cat"]) > 0) == ([True] * 1000 + [False] * 1001)).all()
-    assert ((matching_scores(index, ["cat"]) > 0) == ([True] * 500 + [False] * 1501)).all()
+    texts = ["cat"] * 500 + ["cat a b c d e f g h i"] * 500 + ["dog"] * 1001
+    every, found = (OkapiIndex([texts], str.split, str.split, least) for least in (-1, 1e-3))
+    assert ((every.scores(["cat"]) > 0) == ([True] * 1000 + [False] * 1001)).all()
+    assert ((found.scores(["cat"]) > 0) == ([True] * 500 + [False] * 1501)).all()
 
 
 def test_candidate_sets_are_scored_alike(chinese: Collection) -> None:
@@ -163,7 +165,7 @@ def test_candidate_sets_are_scored_alike(chinese: Collection) -> None:
     groups = [CandidateSet(query.text, texts) for query in chinese.queries]
     for name in ("bm25-capretrieval", "bm25-capretrieval-characters"):
         ranked = only(name, chinese).rankings
-        scores = CapRetrievalBM25(name).score(groups, no_progress)
+        scores = capretrieval_bm25(name).score(groups, no_progress)
         for row, result in enumerate(scores):
             there = ranked.documents[row] >= 0
             expected = np.zeros(len(texts), np.float32)

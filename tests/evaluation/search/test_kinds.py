@@ -10,10 +10,10 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-import torch
 
 from retgen.errors import UsageError
 from retgen.evaluation.retrievers import Options, retriever, type_of
+from retgen.evaluation.search.sparse import SparseRetriever
 from retgen.evaluation.training import make_config
 from retgen.progress import no_progress
 from retgen.search.base import CandidateSet
@@ -253,14 +253,22 @@ def test_sparse_encoders_rank_as_sentence_transformers(
     np.testing.assert_allclose(second, expected[3, 9:10], rtol=1e-5, atol=1e-5)
 
 
-def test_a_document_that_shares_no_term_is_not_ranked() -> None:
-    from retgen.evaluation.search.sparse import Index, sparse_rows
+@pytest.mark.filterwarnings("ignore:Sparse")
+def test_a_document_that_shares_no_term_is_not_ranked(
+    models: dict[str, Path], words: Collection
+) -> None:
+    """Scores by each similarity are those of sentence-transformers; by product, 0 is not ranked."""
+    from sentence_transformers import SparseEncoder
 
-    documents = torch.tensor([[0.0, 2, 0, 1], [0, 0, 0, 0], [3, 0, 0, 0]]).to_sparse()
-    (query,) = sparse_rows(torch.tensor([[0.0, 1, 1, 1]]).to_sparse())
-    index = Index(sparse_rows(documents), 4, "dot")
-    assert index.scores(*query).tolist() == [3, 0, 0]
-    assert not index.by_distance
-    index = Index(sparse_rows(documents), 4, "manhattan")
-    assert index.scores(*query).tolist() == [-2, -3, -6]
-    assert index.by_distance
+    for similarity in ("dot", "cosine", "euclidean", "manhattan"):
+        model = SparseEncoder(str(models["sparse"]), device="cpu", similarity_fn_name=similarity)
+        by = SparseRetriever("a", model, Options())
+        texts = [text for _, block in words.blocks(100) for text in block]
+        query = words.queries[0].text
+        expected = model.similarity(model.encode_query(query), model.encode_document(texts))
+        (found,) = by.score([CandidateSet(query, tuple(texts))], no_progress)
+        np.testing.assert_allclose(found, expected[0].numpy(), rtol=1e-4, atol=1e-4)
+        (ranked,) = by.rank(words, words.documents, no_progress)
+        shown = ranked.rankings.documents[0]
+        every = similarity in ("euclidean", "manhattan")
+        assert (shown >= 0).sum() == (words.documents if every else (found != 0).sum())

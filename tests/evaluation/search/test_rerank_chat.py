@@ -78,36 +78,6 @@ def test_an_order_that_failed_is_the_first_stages_and_counted(
     assert score.values[0, 0] == first.values[0, 0]
 
 
-def test_one_document_a_request(small_set: Path, server: Server, tmp_path: Path) -> None:
-    def grade(body: dict[str, Any]) -> str:
-        """0 for what is asked for, else 10; of one query no answer that can be taken."""
-        text = body["messages"][1]["content"]
-        asked, document = re.findall(r"<\w+>\n(.*?)\n</\w+>", text, re.DOTALL)
-        if asked == unanswered:
-            return '{"grade": 11}'
-        (liked,) = re.findall(r"Who likes (.+)\?", asked)
-        of = re.split(r", | and |\.", document.lower().replace(" likes ", ", "))
-        return json.dumps({"grade": 0 if liked.lower() in of else 10})
-
-    unanswered = read_jsonl(small_set / "dataset" / "queries.jsonl")[0]["text"]
-    server.say = grade
-    name = "rerank:tfidf+llm-pointwise:openai:gpt-5-mini"
-    folder = tmp_path / "out"
-    call: Any = {"metrics": ["recall@2", "recall@5"], "options": Options(rerank=5), "out": folder}
-    (score,) = evaluate(small_set, models=[name], **call).datasets[0].scores
-    assert (score.details["pairs"], score.details["failed_after_repairs"]) == (60 * 5, 5)
-    assert score.details["notes"] == [
-        "graded 300 pairs, 5 failed after repairs, which count as grade 0"
-    ]
-    assert score.values[0].tolist() == [1.0, 1.0]  # as tfidf has it
-    assert score.values[1:].tolist() == [[0.0, 1.0]] * 59  # of five the three others come first
-    asked = len(server.requests)
-    assert evaluate(small_set, models=[name], **call).datasets[0].scores[0].metrics == score.metrics
-    assert len(server.requests) == asked  # all of it is in the ledger
-    (path,) = folder.glob("rejected_*.jsonl")
-    assert {one["rule"] for one in read_jsonl(path)} == {"grade_document/answer"}
-
-
 def test_a_name_without_a_model_is_refused(small_set: Path) -> None:
     with pytest.raises(UsageError) as error:
         evaluate(small_set, models=["rerank:tfidf+llm:openai"])

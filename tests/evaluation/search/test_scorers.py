@@ -15,9 +15,9 @@ from numpy.typing import NDArray
 from retgen.evaluation.retrievers import Options, retriever, type_of
 from retgen.evaluation.search.late import maxsim
 from retgen.evaluation.tasks.multiconir.ladders import load_ladders
-from retgen.evaluation.tasks.multiconir.pairs import TASKS, make_plan
+from retgen.evaluation.tasks.multiconir.pairs import TASKS, PairPlan
 from retgen.progress import no_progress
-from retgen.search.base import BestChunk, CandidateSet, System
+from retgen.search.base import CandidateSet, System
 from retgen.search.collection import Collection, load
 from retgen.search.embedders.loading import load_model
 from retgen.search.lexical import BM25PaperScorer
@@ -32,8 +32,8 @@ def collection(tmp_path_factory: pytest.TempPathFactory) -> Collection:
 @pytest.fixture(scope="module")
 def groups(collection: Collection) -> list[CandidateSet]:
     """Every whole ladder under its longest queries: all documents of the corpus."""
-    plan = make_plan(load_ladders(collection)[0], TASKS)
-    results = [group for group in plan.groups if len(group.texts) == 11]
+    plan = PairPlan(load_ladders(collection)[0], TASKS)
+    results = [group for group in plan.sets if len(group.texts) == 11]
     assert len(results) == 16
     return results
 
@@ -181,26 +181,3 @@ def test_cross_encoders_score_pairs(
 
 def test_what_has_no_score_of_a_pair() -> None:
     assert systems("hybrid:bm25+tfidf") == []
-
-
-def halves(texts: Sequence[str]) -> list[list[str]]:
-    return [text.split(" | ") for text in texts]
-
-
-def test_a_text_scores_as_its_best_chunk() -> None:
-    scorer = BestChunk(systems("tfidf")[0].scorer, halves)
-    groups = [
-        CandidateSet("red sun", ("red | sun", "red sun | moon", "moon", "moon | red")),
-        CandidateSet("moon", ("moon", "sun | sun")),
-    ]
-    scores = scorer.score(groups, no_progress)
-    chunks = [
-        CandidateSet("red sun", ("red", "sun", "red sun", "moon", "moon", "moon", "red")),
-        CandidateSet("moon", ("moon", "sun", "sun")),
-    ]
-    each = [one.tolist() for one in score("tfidf", chunks)]
-    assert scores[0].tolist() == [max(each[0][:2]), each[0][2], 0.0, each[0][6]]
-    assert scores[1].tolist() == [each[1][0], 0.0]
-    assert scorer.noise == systems("tfidf")[0].scorer.noise
-    details = scorer.details({"truncated": {"documents": 3}, "encoded": {}, "dtype": "float32"})
-    assert details == {"dtype": "float32", "chunks": {"documents": 5, "distinct": 4}}

@@ -83,8 +83,23 @@ def with_negatives(pairs: Pairs) -> Pairs:
     of: dict[str, set[str]] = {}
     for anchor, positive in zip(pairs.anchors, pairs.positives, strict=True):
         of.setdefault(anchor, set()).add(positive)
-    negatives = [[d for d in documents if d not in of[anchor]][:2] for anchor in pairs.anchors]
+    negatives = []
+    for i, anchor in enumerate(pairs.anchors):
+        others = [document for document in documents if document not in of[anchor]]
+        negatives.append([others[(i + j) % len(others)] for j in range(2)])
     return replace(pairs, negatives=negatives, origin="a test")
+
+
+def distinct_pairs() -> Pairs:
+    """Pairs that share no text, so that batches are full, and of an even number."""
+    numbers = range(48)
+    return Pairs(
+        [f"where is owl {i}" for i in numbers],
+        [f"owl {i} runs in wood {i * 7 % 48}" for i in numbers],
+        [[f"fox {i} sleeps"] for i in numbers],
+        [f"q{i}" for i in numbers],
+        "a test",
+    )
 
 
 FAST: dict[str, Any] = {"learning_rate": 0.02, "batch_size": 16, "epochs": 4, "warmup_ratio": 0.0}

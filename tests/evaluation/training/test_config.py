@@ -20,20 +20,23 @@ pytestmark = pytest.mark.usefixtures("one_torch_thread")
 
 def test_the_preset_is_the_papers() -> None:
     config = make_config("limit", {"dimension": 32})
-    assert (config.loss, config.batch_size, config.no_duplicates) == ("mnrl", "full", True)
+    assert (config.loss, config.batch_size) == ("mnrl", "full")
     assert (config.learning_rate, config.epochs, config.dimension) == (5e-5, 5, 32)
     assert config.hard_negatives == 0  # the paper's are those of the batch
     assert config.init == "model"
+    other = make_config("capretrieval")
+    named = ("loss", "temperature", "learning_rate", "weight_decay", "max_steps", "hold_out")
+    assert [getattr(other, name) for name in named] == ["mnrl", 0.01, 5e-6, 0.1, 4000, 0.05]
 
 
 @pytest.mark.parametrize(
     ("changes", "lines"),
     [
         (
-            {"loss": "mnlr", "batch_size": "half", "epochs": 0, "dimensions": 3, "seed": "x"},
+            {"loss": "mnlr", "batch_size": 0, "epochs": 0, "dimensions": 3, "seed": "x"},
             [
-                "loss: must be 'mnrl', 'cached-mnrl', 'triplet', 'margin' or 'listwise', not 'mnlr'; did you mean mnrl?",
-                "batch_size: must be a whole number of at least 1, or 'full', not 'half'",
+                "loss: must be 'mnrl' or 'cached-mnrl', not 'mnlr'; did you mean mnrl?",
+                "batch_size: must be a whole number of at least 1, or 'full', not 0",
                 "epochs: must be greater than or equal to 1, not 0",
                 "seed: must be a valid integer, unable to parse string as an integer, not 'x'",
                 f"dimensions: unknown key; did you mean dimension? Allowed: {', '.join(TrainConfig.model_fields)}",
@@ -46,16 +49,8 @@ def test_the_preset_is_the_papers() -> None:
         ({"temperature": 0}, ["temperature: must be greater than 0, not 0"]),
         ({"matryoshka": [8, 0]}, ["matryoshka.1: must be greater than or equal to 1, not 0"]),
         (
-            {
-                "loss": "triplet",
-                "hard_negatives": 0,
-                "early_stop": 2,
-                "matryoshka": [64],
-                "dimension": 32,
-            },
-            [
-                "together: loss triplet needs hard_negatives of at least 1; early_stop needs hold_out above 0: it watches the held-out loss; matryoshka 64 is above dimension 32"
-            ],
+            {"matryoshka": [64], "dimension": 32},
+            ["together: matryoshka 64 is above dimension 32"],
         ),
     ],
 )

@@ -67,7 +67,7 @@ def test_idf_counts_documents_of_the_positives(
     assert (seen["before"] == [1.0, 2.0]).all()
     np.testing.assert_allclose(seen["idf"], idf[:, None] * [1.0, 2.0], rtol=1e-6)
     np.testing.assert_allclose(weights(trained)["0.embedding.weight"], seen["idf"], rtol=1e-6)
-    assert [entry["when"] for entry in trained.history] == ["before", "idf", "during", "after"]
+    assert list(trained.scores) == ["before", "idf", "after"]
     assert trained.start == (
         "token vectors times ln((1 + N) / (1 + df)) + 1 of the 3 documents of the training pairs, "
         "which hold 4 of its 5 tokens; df of the others is 0"

@@ -126,7 +126,7 @@ def test_training_tables_come_before_qrels(tmp_path: Path) -> None:
         (
             {"test": [("q1", "d1", 1)], "dev": [("q1", "d1", 1)]},
             "tset",
-            UsageError,
+            DatasetError,
             "{} has no qrels of split 'tset'; did you mean test? Splits: test, dev",
         ),
         (

@@ -43,7 +43,7 @@ def memorised(
         )
 
 
-def test_scores_before_during_and_after(memorised: Training, limit_run: Path, short: str) -> None:
+def test_scores_before_and_after(memorised: Training, limit_run: Path, short: str) -> None:
     result = memorised.to_json()
     assert (result["base"], result["pairs"], result["pairs_of_the_test_view"]) == (
         short,
@@ -63,10 +63,6 @@ def test_scores_before_during_and_after(memorised: Training, limit_run: Path, sh
     ).to_json()
     assert [row["metrics"] for row in scored["results"]] == [before, after]
     assert result["test"]["floors"] == scored["floors"]
-    whens = [(entry["when"], entry["epoch"]) for entry in result["history"]]
-    assert whens == [("before", 0), ("idf", 0), ("during", 1), ("during", 2), ("after", 2)]
-    during = result["history"][2]["scores"]
-    assert list(during) == ["test recall@2", "test nDCG@10"]  # outside costs, so not on the way
     assert list(result["outside"]["animals"]["after"]) == ["recall@2", "nDCG@10"]
     assert result["outside"]["animals"]["before"]["recall@2"] == 1.0
 
@@ -115,7 +111,7 @@ def test_what_is_said(memorised: Training, short: str) -> None:
     ) in lines
     assert ["outside:", "animals", "recall@2", "nDCG@10"] in [line.split() for line in lines]
     page = (memorised.folder / "train.html").read_text()
-    assert page.count("<svg") == 2
+    assert page.count("<svg") == 1
     assert "trained − untrained" in page
     assert "trained − idf alone" in page
     assert (memorised.folder / "train.md").read_text().count("| idf alone |") == 2
@@ -177,45 +173,6 @@ def test_some_shared_pairs_are_counted(limit_run: Path, tmp_path: Path, short: s
 
 
 @pytest.mark.slow
-def test_several_seeds(limit_run: Path, tmp_path: Path, short: str) -> None:
-    """Scores are means; the first seed's training is the one for all of them."""
-
-    def train(measure: str, **options: Any) -> Training:
-        return retgen.train(
-            limit_run,
-            short,
-            settings={"max_steps": 2, "batch_size": 16, "learning_rate": 0.02, "seed": 7},
-            metrics=[measure],
-            out=tmp_path / "out",
-            **options,
-        )
-
-    result = train("nDCG@10", seeds=2)
-    assert [run.path for run in result.runs] == [
-        tmp_path / "out/model",
-        tmp_path / "out/seed-8/model",
-    ]
-    shown = result.to_json()
-    assert shown["seeds"] == [7, 8]
-    (test,) = result.scored_sets
-    each = [test.scores(run, "after")["nDCG@10"] for run in result.runs]
-    assert each[0] != each[1]
-    assert shown["test"]["after"]["nDCG@10"] == pytest.approx(sum(each) / 2)
-    gain = shown["test"]["after"]["nDCG@10"] - shown["test"]["before"]["nDCG@10"]
-    assert test.difference("after", "before", "nDCG@10")[0] == pytest.approx(gain)  # type: ignore[index]
-    assert (
-        "scores after training are means over 2 seeds (7 to 8); intervals are over queries"
-    ) in result.notes()
-    again = train("nDCG@10", seeds=2)
-    assert all(run.repeated for run in again.runs)
-    assert again.to_json() == shown
-    kept = [tmp_path / "out/seed-8" / name for name in ("training.json", "model", "scores")]
-    assert all(path.exists() for path in kept)
-    train("recall@2", fresh=True)
-    assert not any(path.exists() for path in kept)
-
-
-@pytest.mark.slow
 def test_data_sets_are_known_by_what_they_hold(limit_run: Path, tmp_path: Path, short: str) -> None:
     """Two data sets of one name and size; a training of one is never shown as of the other."""
     here = {name: tmp_path / name / "ds" for name in "ab"}
@@ -263,17 +220,6 @@ def test_a_model_that_is_gone_or_changed_is_trained_anew(
     )
 
 
-@pytest.mark.slow
-def test_only_matryoshka_training_is_called_so(limit_run: Path, tmp_path: Path, short: str) -> None:
-    for name, settings, text in (
-        ("plain", {"max_steps": 1}, False),
-        ("nested", {"max_steps": 1, "matryoshka": [8]}, True),
-    ):
-        path = retgen.train(limit_run, short, settings=settings, out=tmp_path / name).trained.path
-        scored = retgen.evaluate(limit_run, models=[str(path)], dims=[8], out=tmp_path / "eval")
-        assert scored.datasets[0].scores[0].details["trained_for_truncation"] is text
-
-
 @pytest.mark.parametrize("name", ["bm25", "mteb:owner/name", "hybrid:bm25+minilm"])
 def test_what_cannot_be_trained(limit_run: Path, name: str) -> None:
     with pytest.raises(UsageError) as error:
@@ -300,15 +246,15 @@ def test_the_command(gen: Gen, limit_run: Path, tmp_path: Path) -> None:
         "max_steps=2",
         "--set",
         "batch_size=full",
-        "--lr",
-        "0.01",
+        "--set",
+        "learning_rate=0.01",
         "--query-prompt",
         "find: ",
     )
     results = gen("train", limit_run, *args, "--metric", "recall@2")
     assert (results.returncode, results.stderr) == (0, "")
     lines = results.stdout.splitlines()
-    assert lines[0].startswith("static:minilm: trained on 28 of 200 pairs, 2 steps of 2 on ")
+    assert lines[0].startswith("static:minilm: trained on 30 of 200 pairs, 2 steps on ")
     assert lines[1].startswith("from idf; no hard negatives (the pairs have none); query prompt")
     model = "outputs/train_limit_static--minilm/model"
     scored = gen(
@@ -329,20 +275,6 @@ def test_the_command(gen: Gen, limit_run: Path, tmp_path: Path) -> None:
     assert bad.stderr.startswith(
         "gen: the training configuration is wrong\n  epoch: unknown key; did you mean epochs?"
     )
-
-
-def test_a_learning_rate_is_given_once(gen: Gen, limit_run: Path, tmp_path: Path) -> None:
-    call = ("train", limit_run, "--model", "static:minilm", "--out", tmp_path / "out")
-    done = gen(*call, "--lr", "0.1", "--set", "learning_rate=0.2")
-    message = "--lr and --set learning_rate both give the learning rate; leave one out"
-    assert (done.returncode, done.stderr) == (2, f"gen: {message}\n")
-    done = gen(*call, "--lr", "fast")
-    message = (
-        "the training configuration is wrong\n  learning_rate: must be a valid number, unable to "
-        "parse string as a number, not 'fast'"
-    )
-    assert (done.returncode, done.stderr) == (2, f"gen: {message}\n")
-    assert not (tmp_path / "out").exists()
 
 
 # data sets of MTEB's registry
@@ -426,7 +358,7 @@ def test_a_loaded_task_is_written_and_read_again(
         for path, name in ((limit_run, "here"), ("mteb:Local", "there"))
     )
     assert [row["metrics"] for row in here] == [row["metrics"] for row in there]
-    shown = retgen.certify("mteb:Local", minutes=0.001, dims=[4], out=tmp_path / "capacity")
+    shown = retgen.certify("mteb:Local", minutes=0.001, out=tmp_path / "capacity")
     assert shown.certificate.densities.documents == 15
 
 
@@ -457,12 +389,12 @@ def test_batches_with_nothing_to_compare(short: str, tmp_path: Path) -> None:
     assert {loss for _, loss in shown["losses"]} == {0.0}
     warning = (
         "every batch held 1 pair, so there was nothing to compare it with or learn from it. Pairs "
-        "with the same query or document are no negatives of one another (no_duplicates): train on "
-        "pairs of more queries and documents, or on hard negatives"
+        "with the same query or document are no negatives of one another: train on pairs of more "
+        "queries and documents, or on hard negatives"
     )
     assert shown["warnings"] == [warning]
     lines = text_of(result).splitlines()
-    assert lines[0].startswith(f"{short}: trained on 6 of 20 pairs, 6 steps of 6 on ")
+    assert lines[0].startswith(f"{short}: trained on 6 of 20 pairs, 6 steps on ")
     assert f"warning: {warning}." in lines
     page = html.unescape((tmp_path / "out/train.html").read_text())
     assert f"{warning[0].upper()}{warning[1:]}." in page
@@ -479,13 +411,12 @@ def test_a_training_that_collapses_says_so(limit_run: Path, layer: Path, tmp_pat
         "max_length": 32,
     }
     result = retgen.train(limit_run, str(layer), settings=settings, out=tmp_path / "bad")
-    warning, unread = result.warnings()
-    assert unread.endswith("or take a model that reads more")
+    (warning,) = result.warnings()
     assert re.fullmatch(
         r"the training collapsed: over the last \d of 24 steps its loss was \d\.\d\d, and "
-        r"guessing among the documents of a batch has 2\.\d\d and the vectors of \d+ of its texts "
-        r"are alike \(mean cosine (1\.000|0\.99\d)\)\. Lower learning_rate \(now 1\); if that does "
-        r"not help, raise warmup_ratio or lower temperature",
+        r"guessing among the documents of a batch has 2\.\d\d and it gives \d+ of its texts the "
+        r"same scores, whatever the query\. Lower learning_rate \(now 1\); if that does not help, "
+        r"raise warmup_ratio or lower temperature",
         warning,
     )
     assert f"warning: {warning}." in text_of(result).splitlines()
@@ -494,10 +425,10 @@ def test_a_training_that_collapses_says_so(limit_run: Path, layer: Path, tmp_pat
     )
     again = retgen.train(limit_run, str(layer), settings=settings, out=tmp_path / "bad")
     assert again.trained.repeated
-    assert again.to_json()["warnings"] == [warning, unread]
+    assert again.to_json()["warnings"] == [warning]
     good = settings | {"learning_rate": 1e-4}
     well = retgen.train(limit_run, str(layer), settings=good, out=tmp_path / "g")
-    assert well.warnings() == [unread]
+    assert well.warnings() == []
 
 
 @pytest.mark.slow
@@ -506,7 +437,6 @@ def test_a_training_that_collapses_says_so(limit_run: Path, layer: Path, tmp_pat
     [
         (None, 60, 0),
         ({"learning_rate": 1e-4}, 60, 0),
-        ({"loss": "triplet"}, 60, 1),
         ({"hard_negatives": 2}, 60, 2),
         ({"epochs": 1}, None, "all"),
         ({"max_steps": 3}, 3, "all"),

@@ -9,7 +9,7 @@ import pytest
 from retgen.generators.album.drawing import view
 from retgen.review.records import ShownPair
 from retgen.review.web.drawing import draw
-from retgen.review.web.views import environment
+from retgen.review.web.views import render
 
 TEXT = "A white dog is sleeping on a beach at sunset, with a red bike in the background."
 CHINESE = "日落时，一只白色的狗在海滩上睡觉，背景中有一辆红色的自行车。"
@@ -82,8 +82,7 @@ def test_what_grades_mean_stands_below_and_blind_pages_have_the_texts_alone() ->
     shown = ShownPair("dog", "", TEXT, {"expression": '{"thing":"dog"}'}, {"facts": FACTS})
     for revealed in (False, True):
         one = draw("album", shown, revealed=revealed, label=2, positives=())
-        values = {**one.values, "prefix": "", "level": 2}
-        html = environment().get_template(one.template).render(values)
+        html = render(one.template, one.values)
         assert ("1 × white dog" in html) is revealed
         assert '<mark class="' in html
         assert "1: by the name of one of\nits kind, or in passing." in html

@@ -395,7 +395,7 @@ def test_nothing_to_ask_of_documents_that_differ_in_a_number(tmp_path: Path) -> 
     assert str(matched.value) == (
         "params.source: none of the 4 of 30 documents that are held out for the test split (English "
         "4) has a query that can be used, so nothing could be scored (0 queries of other splits; "
-        "rejected: 34 by query/ambiguous, 6 by query/common). The documents share their wording (near-duplicates, or "
+        "rejected: 22 by query/ambiguous, 4 by query/common). The documents share their wording (near-duplicates, or "
         "filled-in templates): give some that differ. Give a model that writes (--model), or a "
         "stronger one, more documents, or a larger share (params.splits.test)."
     )

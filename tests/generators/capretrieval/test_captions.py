@@ -13,7 +13,7 @@ import pytest
 from retgen import generators
 from retgen.tokenizer import tokens
 from retgen.validators import similar
-from retgen.validators.rules.sensitive import personal_data
+from retgen.validators.rules.personal import personal_data
 from retgen.validators.wordsets import word_sets
 from tests.conftest import read_jsonl
 

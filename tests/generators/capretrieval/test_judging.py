@@ -269,7 +269,6 @@ def test_a_query_without_a_candidate_is_left_out_with_the_reason(
             "params.judge: grading passages is a model's work, no rule can do it: name one, as in "
             "--model openai:gpt-5-mini, or leave judge out",
         ),
-        ("  mine: {judge: true}\n", "params.mine.judge: grading passages is a model's work"),
         ("  judge: {}\n", "judge.queries is missing: the bundled queries are to the captions"),
         (
             "  judge: {queries: {path: asked.jsonl}}\n  mine: {negatives: 2}\n",

@@ -28,8 +28,8 @@ def test_prose_before_code(tmp_path: Path) -> None:
     )
     made = run(recipe, out=tmp_path / "out").manifest
     assert made["notes"]["few"] == (
-        "77 test queries, for 77 of 150 held-out documents: intervals of scores will be wide; "
-        "dropped there: 228 of low quality. More come of more documents, a larger "
+        "75 test queries, for 75 of 150 held-out documents: intervals of scores will be wide; "
+        "dropped there: 305 of low quality. More come of more documents, a larger "
         "params.splits.test, or a model that writes (--model)"
     )
     report = json.loads((tmp_path / "out" / "report.json").read_bytes())

@@ -14,13 +14,23 @@ from pathlib import Path
 
 import pytest
 
+import retgen.work.local
 from retgen import run
 from tests.generators.capretrieval.texts import write_recipe, write_rows
 from tests.with_agents.conftest import contents
 from tests.work.test_local import alive, ended
 
 PARTS = ("dataset", "training")
-BATCHES = 5  # of documents: from four on they are shared out
+BATCHES = 5  # of documents
+# `gen` whose workers start with the first batch, however fast this machine is
+COMMAND = """
+import retgen.work.local
+from retgen.cli import main
+
+if __name__ == "__main__":
+    retgen.work.local.START = 0.0
+    main()
+"""
 
 
 @pytest.fixture(scope="module")
@@ -66,9 +76,11 @@ def assert_same(one: Path, other: Path) -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize("workers", [2, 3])
 def test_bytes_do_not_depend_on_the_number_of_processes(
-    recipe: Path, alone: Path, workers: int
+    recipe: Path, alone: Path, workers: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     began = children_seconds()
+    # reason: starting processes is worth it from seconds of work on; the threshold is no behaviour
+    monkeypatch.setattr(retgen.work.local, "START", 0.0)
     result = run(recipe, out=recipe.parent / f"of_{workers}", workers=workers).path
     assert children_seconds() > began  # others did the work
     assert_same(alone, result)
@@ -97,8 +109,8 @@ def test_ctrl_c_while_processes_start_and_work(
     """It reaches the whole group. Nothing of it is left, and the same command ends the same."""
     command = [
         sys.executable,
-        "-m",
-        "retgen.cli",
+        "-c",
+        COMMAND,
         "run",
         str(recipe),
         "--workers",
@@ -140,8 +152,8 @@ def test_ctrl_c_while_processes_start_and_work(
 def test_a_killed_worker_costs_its_work_alone(recipe: Path, alone: Path, tmp_path: Path) -> None:
     command = [
         sys.executable,
-        "-m",
-        "retgen.cli",
+        "-c",
+        COMMAND,
         "run",
         str(recipe),
         "--workers",

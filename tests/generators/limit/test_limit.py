@@ -5,7 +5,6 @@ from __future__ import annotations
 import hashlib
 import json
 import math
-import shutil
 from collections import Counter
 from collections.abc import Callable
 from itertools import combinations
@@ -123,69 +122,6 @@ def test_baselines_of_limit_are_the_published_ones(tmp_path: Path) -> None:
     assert manifest["floors"]["random"]["recall@100"] == 100 / 20000
 
 
-NORWAY = "{pattern: dense, docs: 8500, queries: 50, k: 2, attributes_per_doc: 12, names: {locales: [no_NO]}}"
-
-
-@pytest.mark.slow
-def test_middle_names_where_there_are_too_few_pairs(tmp_path: Path) -> None:
-    """200 first names and 41 surnames are 8,200 pairs, and 8,500 documents are made."""
-    manifest, corpus, _, _ = make(tmp_path, NORWAY)
-    assert manifest["evidence"]["structural"] == 100
-    people = [document["text"].partition(" likes ")[0].split(" ") for document in corpus]
-    assert {len(names) for names in people} == {3}
-    assert all(first != middle for first, middle, _ in people)
-    assert len({" ".join(names) for names in people}) == 8500
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize(
-    ("change", "message"),
-    [
-        (
-            lambda name: f"{name[0]} {name[2]}",
-            "the names of most documents have 3 words, those of 1 "
-            "have not (document {id}, for one)",
-        ),
-        (
-            lambda name: f"{name[0]} {name[0]} {name[2]}",
-            "document {id}: the first name '{first}' stands twice",
-        ),
-        (
-            lambda name: f"{name[0]} Quokka {name[2]}",
-            "document {id}: the first name 'Quokka' is in none of the recipe's locales",
-        ),
-        (
-            lambda name: f"{name[0]} {name[2]} {name[1]}",
-            "document {id}: the first name '{last}' is in none of the recipe's locales",
-        ),
-        (
-            lambda name: f"{name[0]} {name[1]} {name[1]} {name[2]}",
-            "document {id}: '{middle} {middle}' is no first name",
-        ),
-    ],
-)
-def test_middle_names_are_read_back(
-    norway: Path, tmp_path: Path, change: Callable[[list[str]], str], message: str
-) -> None:
-    shutil.copytree(norway, tmp_path / "run")
-    path = tmp_path / "run" / "dataset" / "corpus.jsonl"
-    corpus = read_jsonl(path)
-    document = next(d for d in corpus if d["metadata"]["column"] >= 0)
-    name, likes, rest = document["text"].partition(" likes ")
-    document["text"] = change(name.split(" ")) + likes + rest
-    path.write_text("".join(json.dumps(d, ensure_ascii=False) + "\n" for d in corpus))
-    first, middle, last = name.split(" ")
-    message = message.format(id=document["_id"], first=first, middle=middle, last=last)
-    assert message in [f.message for f in validate(tmp_path / "run").findings]
-
-
-@pytest.fixture(scope="module")
-def norway(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    folder = tmp_path_factory.mktemp("norway")
-    make(folder, NORWAY)
-    return folder / "out"
-
-
 def test_train_and_test_share_nothing(tmp_path: Path) -> None:
     small = {"params.docs": 300, "params.queries": 200}
     words: dict[str, set[str]] = {}
@@ -294,16 +230,9 @@ def test_balanced_has_no_shortcut(tmp_path: Path) -> None:
             "params.attributes_per_doc: a document must hold 120 asked attributes; "
             "attributes_per_doc is 45",
         ),
-        (
-            "{pattern: dense, docs: 100, queries: 50, templates: {query: ['Which {attributes} "
-            "orchids?']}, catalogue: {file: mine.txt}}",
-            "params.templates.query: the word 'orchids' of 'Which {attributes} orchids?' is a word "
-            "of an attribute too; use another word",
-        ),
     ],
 )
 def test_impossible(tmp_path: Path, params: str, expected: str) -> None:
-    (tmp_path / "mine.txt").write_text("Orchids\n" + "\n".join(f"Thing{i}" for i in range(200)))
     with pytest.raises(RecipeError) as error:
         make(tmp_path, params)
     assert str(error.value) == expected
@@ -361,29 +290,6 @@ def test_a_missing_hard_negative_is_found(tmp_path: Path) -> None:
     assert query["_id"] in findings[0].ids
 
 
-def test_several_templates(tmp_path: Path) -> None:
-    _, corpus, queries, _ = make(
-        tmp_path,
-        "{pattern: dense, docs: 300, queries: 90, k: 2, attributes_per_doc: 15, templates: "
-        "{document: ['{name} likes {attributes}.', 'Meet {name}, who is fond of {attributes}!'], "
-        "query: ['Who likes {attributes}?', 'Find everybody fond of {attributes}.']}}",
-    )
-    meets = sum(d["text"].startswith("Meet ") for d in corpus)
-    finds = sum(q["text"].startswith("Find ") for q in queries)
-    assert 110 < meets < 190
-    assert 25 < finds < 65
-
-
-def test_templates_of_which_one_begins_like_another(tmp_path: Path) -> None:
-    manifest, *_ = make(
-        tmp_path,
-        "{pattern: dense, docs: 300, queries: 90, k: 2, attributes_per_doc: 15, templates: "
-        "{document: ['{name} likes {attributes}.', '{name} likes all of {attributes}.', "
-        "'{name} likes {attributes}']}}",
-    )
-    assert manifest["evidence"]["structural"] == 180
-
-
 def test_hard_negatives_in_the_metadata_are_checked(tmp_path: Path) -> None:
     _, _, queries, qrels = make(
         tmp_path,
@@ -402,39 +308,6 @@ def test_hard_negatives_in_the_metadata_are_checked(tmp_path: Path) -> None:
     ]
 
 
-def test_a_category_that_the_recipe_does_not_use_is_found(tmp_path: Path) -> None:
-    _, corpus, _, _ = make(
-        tmp_path,
-        "{pattern: dense, docs: 50, queries: 20, k: 2, attributes_per_doc: 10, "
-        "catalogue: {split: all, categories: [Primates, Rodents, Antelopes]}}",
-    )
-    document = next(d for d in corpus if d["metadata"]["column"] < 0)
-    document["text"] = document["text"].replace(attributes(document)[0], "Marzipan", 1)
-    path = tmp_path / "out" / "dataset" / "corpus.jsonl"
-    path.write_text("".join(json.dumps(d, ensure_ascii=False) + "\n" for d in corpus))
-    messages = [f.message for f in validate(tmp_path / "out").findings]
-    assert (
-        f"document {document['_id']}: 'Marzipan' is no attribute of the catalogue's part that the "
-        "recipe uses"
-    ) in messages
-
-
-def test_two_files_of_one_name(tmp_path: Path) -> None:
-    for folder in ("m", "c"):
-        (tmp_path / folder).mkdir()
-    (tmp_path / "m" / "data.txt").write_text("query-id\tcorpus-id\tscore\nq\td\t1\n")
-    (tmp_path / "c" / "data.txt").write_text(
-        "\ufeff# mine\n" + "\n".join(f"Thing{i}x" for i in range(60))
-    )
-    manifest, *_ = make(
-        tmp_path,
-        "{pattern: file, path: m/data.txt, docs: 20, attributes_per_doc: 5, "
-        "catalogue: {split: all, file: c/data.txt}}",
-    )
-    assert manifest["evidence"]["structural"] == 1
-    run(tmp_path / "out", out=tmp_path / "again")
-
-
 @pytest.mark.slow
 @pytest.mark.parametrize(
     "params",
@@ -444,7 +317,6 @@ def test_two_files_of_one_name(tmp_path: Path) -> None:
         "{pattern: cycle, docs: 90, queries: 30, k: 3, attributes_per_doc: 2}",
         "{pattern: disjoint, docs: 60, queries: 30, k: 2, attributes_per_doc: 1}",
         "{pattern: random, docs: 100, queries: 80, k: 5}",
-        "{pattern: power_law, docs: 500, queries: 80, exponent: 1.2, maximum: 30}",
         "{pattern: hadamard, n: 16, docs: 100}",
         "{pattern: projective, p: 5, docs: 31}",
         "{pattern: regular, docs: 100, queries: 50, k: 4}",
@@ -456,22 +328,6 @@ def test_patterns_at_small_size(tmp_path: Path, params: str) -> None:
     assert manifest["counts"]["documents"] == len(corpus)
     assert manifest["counts"]["queries"] == len(queries)
     assert manifest["certificate"]["lower"] <= manifest["certificate"]["upper"]
-
-
-def test_a_matrix_of_your_own(tmp_path: Path) -> None:
-    lines = ["query-id\tcorpus-id\tscore", "beta\tx\t1", "alpha\ty\t1", "beta\ty\t1", "alpha\tz\t0"]
-    (tmp_path / "mine.tsv").write_text("\n".join(lines) + "\n")
-    _, corpus, queries, qrels = make(
-        tmp_path, "{pattern: file, path: mine.tsv, docs: 50, attributes_per_doc: 5}"
-    )
-    column = {d["_id"]: d["metadata"]["column"] for d in corpus}
-    row = {q["_id"]: q["metadata"]["row"] for q in queries}
-    pairs = sorted((row[q["query-id"]], column[q["corpus-id"]]) for q in qrels)
-    assert pairs == [(0, 0), (0, 1), (1, 1)]  # beta: x, y; alpha: y
-    assert (tmp_path / "out" / "inputs" / "mine.tsv").exists()
-    (tmp_path / "out" / "inputs" / "mine.tsv").write_text("\n".join(lines[:3]) + "\n")
-    rules = {f.rule for f in validate(tmp_path / "out").findings}
-    assert "limit-proof/matrix-file" in rules
 
 
 BRACKETS = {

@@ -12,8 +12,8 @@ import pytest
 
 from retgen import plan, run
 from retgen.errors import RecipeError
+from retgen.generators.limit.documents import MEANINGS, Deck
 from retgen.generators.limit.params import OPERATORS
-from retgen.generators.limit.placement import MEANINGS, Deck
 from retgen.generators.limit.tables import PHRASINGS
 from retgen.streams import Stream
 from tests.conftest import read_jsonl
@@ -202,7 +202,7 @@ def test_a_deck_deals_nobody_twice_to_one_query() -> None:
         (
             {"params.queries_per_cell": 200},
             "params: 2,400 queries ask for 5,400 attributes; the catalogue gives 2,292 (split "
-            "test): use fewer queries, catalogue.split all, or a longer list of your own",
+            "test): use fewer queries, or catalogue.split all",
         ),
         (
             {"params.catalogue.split": "train"},
@@ -222,10 +222,6 @@ def test_a_deck_deals_nobody_twice_to_one_query() -> None:
             "--set params.form.operators.1: must be 'and', 'or', 'and-not' or 'and-and-not', not "
             "'xor'; did you mean or?",
         ),
-        (
-            {"params.templates.query": ["Who likes {attributes}?"]},
-            "--set params.templates.query: unknown key. Allowed: document",
-        ),
     ],
 )
 def test_what_cannot_be_is_said_at_plan_time(
@@ -243,15 +239,3 @@ def test_operators_and_the_factorial_belong_together(tmp_path: Path) -> None:
         plan(tmp_path / "r.yaml")
     with pytest.raises(RecipeError, match="there is no type 'operators'"):
         plan("limit_small", overrides={"params.form": {"type": "operators"}})
-
-
-def test_a_list_of_ones_own_names_no_word_of_asking(tmp_path: Path) -> None:
-    things = [f"Thing{n}s" for n in range(200)]
-    (tmp_path / "mine.txt").write_text("\n".join([*things, "Famous People"]))
-    (tmp_path / "r.yaml").write_text(RECIPE + "  catalogue: {file: mine.txt, split: all}\n")
-    with pytest.raises(RecipeError) as error:
-        plan(tmp_path / "r.yaml")
-    assert str(error.value) == (
-        "params.catalogue: the word 'people' of 'Which people like {a} as well as {b}?' is a word "
-        "of an attribute too; leave that attribute out"
-    )

@@ -17,19 +17,19 @@ from retgen.generators.limit.agents import (
     AskDescription,
     Choice,
     Description,
+    GrowingCatalogue,
+    catalogue_size,
     glossary,
 )
 from retgen.generators.limit.params import LimitParams
-from retgen.generators.limit.with_agents import GrowingCatalogue, catalogue_size
-from retgen.generators.limit.words import CatalogueParams, load_attributes
+from retgen.generators.limit.words import bundled_attributes
 from retgen.plan import plan
 from retgen.recipe import load_recipe
 from tests.conftest import read_jsonl, restate
 
 
 def test_the_glossary_passes_what_a_model_must_pass() -> None:
-    everything, _ = load_attributes(CatalogueParams(split="all"), 0)
-    known = {attribute.text for attribute in everything}
+    known = {attribute.text for attribute in bundled_attributes()}
     assert len(glossary()) == 1118
     assert set(glossary()) <= known
     assert len({text.casefold() for text in glossary().values()}) == len(glossary())
@@ -83,7 +83,7 @@ def params(**changes: object) -> LimitParams:
 
 
 def test_a_catalogue_grows_by_what_is_apart() -> None:
-    result = GrowingCatalogue(params())
+    result = GrowingCatalogue()
     assert result.add("Sundials", "Instruments") is None
     assert result.add("Salt and Pepper", "Food") == (
         "it holds 'and', which separates attributes in a document"

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from retgen.errors import RecipeError
-from retgen.generators.multiconir.facts import LadderSampler, entailed_pair, openings, world_of
+from retgen.generators.multiconir.facts import LadderSampler, entailed_pair, openings
 from retgen.generators.multiconir.ladders import Ladder, places
 from retgen.generators.multiconir.params import MultiConIRParams
 from retgen.tokenizer import tokens
@@ -83,35 +83,6 @@ def test_values_of_positives_and_negatives_are_drawn_alike() -> None:
     share = np.mean(np.array(longer) > 0) + np.mean(np.array(longer) == 0) / 2
     assert len(longer) == 8_000
     assert 0.48 < share < 0.52
-
-
-def test_halves_share_no_values_and_no_wordings() -> None:
-    params = [MultiConIRParams(domain="people", half=half) for half in ("a", "b")]
-    whole = load_domain("people")
-    one, other = (world_of(each) for each in params)
-    for name, slot in whole.slots.items():
-        for part in ("document", "query"):
-            kept = [set(getattr(half.slots[name], part)) for half in (one, other)]
-            assert kept[0] | kept[1] == set(getattr(slot, part))
-            assert not kept[0] & kept[1]
-        values = [{value.name for value in half.slots[name].values} for half in (one, other)]
-        assert values[0] | values[1] == {value.name for value in slot.values}
-    shared = {
-        value.name
-        for name, slot in one.slots.items()
-        for value in slot.values
-        if value in other.slots[name].values
-    }
-    assert len(shared) <= 5  # the only child of its parent is in both
-    ladders = [drawn(domain="people", ladders=30, half=half) for half in ("a", "b")]
-    assert not {one.conditions[0] for one in ladders[0]} & {one.conditions[0] for one in ladders[1]}
-
-
-@pytest.mark.parametrize("half", ["a", "b"])
-@pytest.mark.parametrize("domain", DOMAINS)
-def test_halves_of_every_domain_give_ladders(domain: str, half: str) -> None:
-    """Films' animals have one sentence that can be told of another film: half b has none."""
-    assert len(drawn(domain=domain, ladders=20, half=half)) == 20
 
 
 def test_what_is_entailed_excludes_the_other() -> None:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
-from itertools import pairwise
 from pathlib import Path
 
 import pytest
@@ -11,10 +9,9 @@ import pytest
 from retgen.generators.multiconir.ladders import (
     FILLER,
     Ladder,
-    LadderDocuments,
-    breaking_orders,
     condition_order,
     filler,
+    ladder_documents,
     padded_text,
     places,
     stored_ladders,
@@ -37,34 +34,11 @@ LADDER = Ladder(
 )
 
 
-def test_all_ten_breaking_orders_are_balanced() -> None:
-    orders = breaking_orders(10)
-    assert orders[0] == TEN
-    for rung in range(10):
-        assert sorted(order[rung] for order in orders) == TEN
-    following = Counter(pair for order in orders for pair in pairwise(order))
-    assert set(following.values()) == {1}  # each condition follows each other one once
-    assert len(following) == 90
-
-
-@pytest.mark.parametrize("count", range(1, 11))
-def test_fewer_breaking_orders(count: int) -> None:
-    orders = breaking_orders(count)
-    assert len(orders) == count
-    assert orders[0] == TEN
-    for rung in range(10):
-        assert len({order[rung] for order in orders}) == count
-
-
-def test_one_order_has_eleven_documents() -> None:
-    assert [sorted(rung.broken) for rung in LadderDocuments(1).all] == [TEN[:i] for i in range(11)]
-
-
-def test_several_orders_share_the_positive_and_the_last_rung() -> None:
-    result = LadderDocuments(4).all
-    assert result[0] == (frozenset(), (0, 1, 2, 3))
-    assert result[-1] == (frozenset(TEN), (0, 1, 2, 3))
-    assert len({rung.broken for rung in result}) == len(result) <= 2 + 4 * 9
+def test_documents_of_a_ladder() -> None:
+    rungs = [(set(range(n)), True) for n in range(11)]
+    assert [*map(tuple, ladder_documents(singles=False))] == rungs
+    alone = [({c}, False) for c in range(1, 10)]
+    assert [*map(tuple, ladder_documents(singles=True))] == rungs + alone
 
 
 def test_a_document() -> None:

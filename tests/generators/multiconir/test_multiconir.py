@@ -186,31 +186,15 @@ def test_flat_tables(finished: Path) -> None:
         "task2_3": 2 * ladders,
         "task4_512": 2 * ladders,
         "task4_1024": 2 * ladders,
-        "position": ladders,
-        "review_queries": 100,
-        "review_labels": 100,
         "verdicts": 20 * ladders,
     }
     assert list(tables["task1"][0]) == ["id", "style", *queries, "Positive", "HN1"]
     assert list(tables["task2_3"][0]) == ["id", "style", *queries, "Positive", *negatives]
-    assert list(tables["position"][0]) == ["id", "condition", *queries, "Positive", "HN1"]
     assert [row["style"] for row in tables["task2_3"]] == ["instruction", "descriptive"] * ladders
     for words in (512, 1024):
         for row in tables[f"task4_{words}"]:
             lengths = {len(row[name].split()) for name in ("Positive", *negatives)}
             assert lengths == {words}
-    for row in tables["position"]:
-        moved = row["Query1"].split("\n")[1].removeprefix("1. ")
-        for place in range(1, 11):
-            lines = row[f"Query{place}"].split("\n")
-            assert lines[place] == f"{place}. {moved}"
-            assert len(lines) == 11
-    review = tables["review_queries"]
-    assert set(Counter((row["style"], row["conditions"]) for row in review).values()) == {5}
-    assert [one["id"] for one in review[0]["questions"]] == ["natural", "precise", "plausible"]
-    labels = Counter(row["label"] for row in tables["review_labels"])
-    assert sorted(labels) == list(range(11))
-    assert max(labels.values()) - min(labels.values()) <= 2
 
 
 def test_training_tables(finished: Path) -> None:
@@ -309,18 +293,6 @@ def test_the_grades_are_a_configuration_of_their_own(finished: Path, tmp_path: P
         ]
         assert [list(one) for one in splits] == [["test"], ["test"]]
         assert [set(one["test"]["score"]) for one in splits] == [{0, 1}, set(range(11))]
-
-
-def test_breaking_orders_share_their_rewrites(tmp_path: Path) -> None:
-    result = run("multiconir_books", out=tmp_path / "out", limit=2, overrides={"params.orders": 10})
-    rows = read_jsonl(result.path / "dataset" / "corpus.jsonl")
-    assert result.manifest["counts"]["documents"] == len(rows)
-    assert len(rows) == plan("multiconir_books", {"params.orders": 10, "limit": 2}).documents
-    first = [row["metadata"] for row in rows if len(row["metadata"]["broken"]) == 1]
-    for ladder in {one["ladder"] for one in first}:  # every condition is broken first in one order
-        broken = sorted(one["broken"][0] for one in first if one["ladder"] == ladder)
-        assert broken == list(range(1, 11))
-    assert all(one["orders"] for one in first)
 
 
 def test_without_documents_that_break_a_condition_alone(tmp_path: Path) -> None:

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from retgen import run
-from retgen.errors import ChecksFailed, RecipeError, SourceRefused
+from retgen.errors import RecipeError, SourceRefused
 from retgen.recipe import load_recipe
 from tests.conftest import read_jsonl
 from tests.generators.multiconir.ships import recipe
@@ -63,10 +63,6 @@ def test_exactly_as_many_ladders_as_are_asked_for(tmp_path: Path) -> None:
     message = r"params.ladders: 100 ladders need as many documents; .*ships.jsonl holds 4 that can"
     with pytest.raises(SourceRefused, match=message):
         run(path, out=tmp_path / "c", overrides={"params.ladders": 100})
-    strict = {"params.ladders": 4, "params.negatives": {"kept": 0.95}, "params.replacements": 0}
-    with pytest.raises(ChecksFailed, match=r"ladders: \d+ of 4 were accepted; rejected") as error:
-        run(path, out=tmp_path / "d", overrides=strict)
-    assert "Ask for fewer, or try another model." in str(error.value)
 
 
 @pytest.mark.parametrize(
@@ -77,9 +73,7 @@ def test_exactly_as_many_ladders_as_are_asked_for(tmp_path: Path) -> None:
             "there is no bundled domain 'moves'; did you mean movies? Bundled: people, books, movies, medical, legal; or write a block with name, noun, features, ...",
         ),
         ({"params.source": {"path": "none.jsonl"}}, "there is no source "),
-        ({"params.orders": 11}, "params.orders: must be less than or equal to 10, not 11"),
         ({"params.negatives": {"strategy": "negate"}}, "params.negatives.strategy: "),
-        ({"params.half": "c"}, "params.half: "),
         ({"params.wordings": ["loud"]}, "params.wordings.0: must be "),
     ],
 )

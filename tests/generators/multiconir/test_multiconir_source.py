@@ -105,8 +105,8 @@ def test_what_a_folder_holds_and_is_not_read_is_rejected_by_name(tmp_path: Path)
         row for row in read_jsonl(made.path / "rejected.jsonl") if row["rule"] == "source/format"
     ]
     assert [row["reason"] for row in rejected] == [
-        "notes.pptx: a file of this kind is not read, only .txt, .md, .markdown, .rst, .adoc, .html, "
-        ".htm, .pdf, .docx, .jsonl, .json, .csv, .tsv, .parquet"
+        "notes.pptx: a file of this kind is not read, only .txt, .md, .markdown, .html, .htm, "
+        ".page, .rst, .adoc, .pdf, .docx, .jsonl, .json, .csv, .tsv, .parquet"
     ]
 
 

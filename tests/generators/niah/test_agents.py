@@ -11,7 +11,6 @@ from typing import Any
 
 import pytest
 
-from retgen.generators.niah.agents import distinct
 from retgen.generators.niah.groups import NeedleGroup, read_groups
 from retgen.generators.niah.params import NiahParams
 from tests.agents.server import Server, serving
@@ -25,7 +24,6 @@ RECIPE = """name: own
 family: niah
 params:
   written: {categories: [landmark, diet, author], each: 3}
-  expand: true
   lengths: [128]
   places: 3
 """
@@ -56,8 +54,6 @@ def mind(body: dict[str, Any]) -> str:
     name = body["response_format"]["json_schema"]["name"]
     if name == "WrittenGroups":
         return json.dumps({"groups": _written(prompt)})
-    if name == "Terms":
-        return json.dumps({"terms": [f"term {n}" for n in range(240)] + ["Term 1", ""]})
     asked = next(one for one in GROUPS if f"The question: {one.question}\n" in prompt)
     verdicts = []
     for number, text in re.findall(r"^(\d+)\. (.*)$", prompt, re.MULTILINE):
@@ -85,7 +81,7 @@ def test_written_groups_are_checked_and_judged(ask: Gen, server: Server, tmp_pat
     assert done.returncode == 0, done.stderr
     counts = Counter(one["response_format"]["json_schema"]["name"] for one in server.requests)
     # two of each category pass; of these the judge refuses one
-    assert counts == {"WrittenGroups": 3, "Verdicts": 6, "Terms": 5}
+    assert counts == {"WrittenGroups": 3, "Verdicts": 6}
     path = tmp_path / "own"
     groups = read_jsonl(path / "sources" / "groups.jsonl")
     kept = ["landmark-01", "diet-01", "diet-02", "author-01", "author-03"]
@@ -106,10 +102,6 @@ def test_written_groups_are_checked_and_judged(ask: Gen, server: Server, tmp_pat
     ]
     corpus = read_jsonl(path / "dataset" / "corpus.jsonl")
     assert len(corpus) == 5 * (2 * 3 + 1)
-    queries = read_jsonl(path / "dataset" / "queries.jsonl")
-    assert {len(row["metadata"]["expansion_100"].split()) for row in queries} == {
-        200 + len(row["text"].split()) for row in queries
-    }
     assert ask("validate", "own").returncode == 0
     known = len(server.requests)
     assert ask("run", "own.yaml", *MODEL, "--out", "own", "--fresh").returncode == 0
@@ -122,7 +114,7 @@ def test_the_plan_says_what_is_asked(ask: Gen, tmp_path: Path) -> None:
     assert done.returncode == 0, done.stderr
     plan = json.loads(done.stdout)
     assert (plan["queries"], plan["documents"]) == (9, 9 * 7)
-    assert sorted(plan["calls"]) == ["expand_query", "judge_needle", "write_needles"]
+    assert sorted(plan["calls"]) == ["judge_needle", "write_needles"]
 
 
 def test_without_a_model_nothing_is_written(ask: Gen, tmp_path: Path) -> None:
@@ -133,10 +125,3 @@ def test_without_a_model_nothing_is_written(ask: Gen, tmp_path: Path) -> None:
         "params.written: that is a model's work: name one, as in --model openai:gpt-5-mini, or "
         "leave written out"
     ) in done.stderr
-
-
-def test_terms_are_counted_once() -> None:
-    assert distinct(["Elbe", "old  town", "elbe", "", "one two three four five"]) == [
-        "Elbe",
-        "old town",
-    ]

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import re
 from pathlib import Path
 
 import pytest
@@ -109,21 +108,10 @@ def test_a_plan_says_what_the_books_hold(tmp_path: Path) -> None:
     assert len(plan("niah", told).notes) == 1
     with (books / "boatyard.txt").open("a") as file:
         file.write("\n\nThe old man told Kofi and Luka that it was late.\n")
-    (books / "scan.txt").write_text(
-        "Th ey wa lked d own the ro ad to geth er.\n\nA cat sat on the wall.\n\n"
-        "Return dict(a=1) or sys.exit(2) from __main__.py now.\n\n"
-        "You may use THIS EBOOK under the LICENSE at www.example.org/license or not.\n"
-    )
-    _, names, unlikely = plan("niah", told).notes
+    _, names = plan("niah", told).notes
     assert names == (
         "the books hold 2 of the 60 names, so no group has those; with other books, groups may have "
         "other names: Kofi, Luka"
-    )
-    assert re.fullmatch(
-        r"3 of \d+ sentences of the books hardly look like prose \(code, tables, lines of a licence, "
-        r"broken words of a scan, another language\?\), 3 of them in scan: .*; .*; .*\. "
-        r"Clean the books, or leave such ones out",
-        unlikely,
     )
     made = run("niah", overrides=told, out=tmp_path / "run")
     assert json.loads((made.path / "manifest.json").read_text())["notes"]["names"] == names

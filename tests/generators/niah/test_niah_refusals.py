@@ -38,10 +38,6 @@ from tests.generators.niah.rows import Row, corpus, table
             "params.distractors and params.training: a group needs 5 near-answers (4 for the filler, 1 as the negative of training); group landmark-01 of the bundled table has 4",
         ),
         ({"params.lengths": []}, "params.lengths: must hold at least 1 value, not []"),
-        (
-            {"params.expand": True},
-            "params.expand: that is a model's work: name one, as in --model openai:gpt-5-mini, or leave expand out (the bundled groups for testing have terms of their own; for those of a table, or for training, only a model can add any)",
-        ),
         ({"params.lengths": [256, 128]}, "params: lengths must ascend"),
         ({"params.lengths": [128, 128]}, "params.lengths: a value stands there twice"),
         ({"params.tokenizer": "no/where"}, "params.tokenizer: there is no tokenizer "),

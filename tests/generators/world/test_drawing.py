@@ -7,7 +7,7 @@ import pytest
 from retgen.generators.world.drawing import view
 from retgen.review.records import ShownPair
 from retgen.review.web.drawing import draw
-from retgen.review.web.views import environment
+from retgen.review.web.views import render
 
 TEXT = "Drab Auk 7 is moored in Oslo. Its length is 12,500 metres. It was launched on 3 May 1987."
 FACTS = ["home=Oslo", "length=12500", "launch=1987-05-03", "home=Bergen"]
@@ -99,9 +99,9 @@ def test_a_blind_page_has_the_texts_alone() -> None:
         {"facts": FACTS},
     )
     one = draw("world", shown, revealed=False, label=None, positives=())
-    html = environment().get_template(one.template).render({**one.values, "prefix": "", "level": 2})
+    html = render(one.template, one.values)
     assert "stated here" not in html
     one = draw("world", shown, revealed=True, label=1, positives=())
-    html = environment().get_template(one.template).render({**one.values, "prefix": "", "level": 2})
+    html = render(one.template, one.values)
     assert '<td dir="auto">Oslo</td><td dir="auto">Oslo</td>' in html
     assert '<mark class="found" id="found-1">Oslo</mark>' in html

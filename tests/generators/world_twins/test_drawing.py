@@ -9,7 +9,7 @@ import pytest
 from retgen.generators.world_twins.drawing import view
 from retgen.review.records import ShownPair
 from retgen.review.web.drawing import draw
-from retgen.review.web.views import environment
+from retgen.review.web.views import render
 
 BASE = "Drab Auk 7 is moored in Oslo. It was launched in 1987."
 TWIN = "Drab Auk 7 is moored in Oslo. It was launched in 1991."
@@ -21,8 +21,7 @@ FACTS = {"role": "twin", "changed": "launch", "facts": ["home=Oslo", "launch=199
 def html(label: float | None, positives: tuple[str, ...], *, revealed: bool = True) -> str:
     shown = ShownPair("Find a boat.", "Drab Auk 7", TWIN, QUERY, FACTS)
     one = draw("world_twins", shown, revealed=revealed, label=label, positives=positives)
-    values = {**one.values, "prefix": "", "level": 2}
-    return environment().get_template(one.template).render(values)
+    return render(one.template, one.values)
 
 
 def test_the_changed_fact_of_a_twin_is_marked() -> None:

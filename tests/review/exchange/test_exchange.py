@@ -42,7 +42,7 @@ def begun(tmp_path_factory: pytest.TempPathFactory) -> Path:
     (data / "queries.jsonl").write_text("".join(json.dumps(row) + "\n" for row in queries))
     lines = "".join(f"{q}\t{d}\t{s}\n" for q, d, s in QRELS)
     (data / "qrels" / "test.tsv").write_text(f"query-id\tcorpus-id\tscore\n{lines}")
-    open_review(data, annotators=["ann", "bob"], plants=0.2, out=folder / "review")
+    open_review(data, annotators=["ann", "bob"], out=folder / "review")
     return folder
 
 
@@ -57,39 +57,21 @@ def review(place: Path) -> Review:
     return open_review(place / "buses", out=place / "review")
 
 
-def other_review(place: Path, name: str = "again") -> Review:
-    """The same data reviewed anew, with nothing said yet."""
-    return open_review(place / "buses", annotators=["ann", "bob"], plants=0.2, out=place / name)
-
-
 def judge(review: Review) -> None:
     """Verdicts of all kinds, with texts that files like to break."""
     for number, item in enumerate(review.items):
-        decision = ("1", "0", "unsure", "fix")[number % 4]
-        more: dict[str, Any] = {}
-        if decision == "fix":
-            more = {"relevance": 1, "edits": {"text": '=1+1, "new"\nline'}}
-        elif decision == "0":
-            more = {"reason": "off topic", "comment": "'=not; really\nno"}
-        review.record("ann", item.item_id, "first", decision, shown=item.shown, **more)
+        about = {"reason": "off topic", "comment": "'=not; really\nno"} if number == 1 else {}
+        review.record("ann", item.item_id, (1, 0, None)[number % 3], shown=item.shown, **about)
         if number % 2:
-            review.record("bob", item.item_id, "first", "1", shown=item.shown)
+            review.record("bob", item.item_id, 1, shown=item.shown)
+    item = review.open_items()[0]
+    review.record("bob", item.item_id, 0, shown=item.shown, settles=True)
 
 
 def said(review: Review) -> set[tuple[Any, ...]]:
     return {
-        (
-            v.item_id,
-            v.annotator,
-            v.part,
-            v.decision,
-            v.relevance,
-            v.reason,
-            v.comment,
-            tuple(sorted(v.edits.items())),
-        )
-        for given in review.by_item().values()
-        for v in given
+        (v.item_id, v.annotator, v.settles, v.relevance, v.reason, v.comment)
+        for v in review.standing()
     }
 
 
@@ -104,7 +86,7 @@ def test_what_goes_out_comes_back_and_twice_adds_nothing(
     path = export(review, format)
     assert path.parent == review.folder / "exports"
     file = path / FILES[format] if FILES[format] else path
-    fresh = other_review(place)
+    fresh = open_review(place / "buses", annotators=["ann", "bob"], out=place / "again")
     result = import_(fresh, file)
     count = len(said(review))
     assert result == (count, [], 0)
@@ -112,57 +94,51 @@ def test_what_goes_out_comes_back_and_twice_adds_nothing(
     assert import_(fresh, file) == (0, [], count)
     assert import_(review, file) == (0, [], count)
     assert len(fresh.store.verdicts()) == count
+    with pytest.raises(OutputError, match="is there already; choose another place with --to"):
+        export(review, format)
 
 
 def windows(text: str) -> bytes:
     return text.replace("\n", "\r\n").encode("utf-8-sig")
 
 
-def rows_to_fill(review: Review) -> list[list[str]]:
-    return [[one.item_id, one.shown] for one in review.items if one.planted is None]
-
-
-COLUMNS = "item_id;shown;query;title;text;verdict;reason;comment;new_query;new_text\n"
+COLUMNS = "item_id;shown;query;title;text;verdict;reason;comment\n"
 
 
 def test_a_table_as_spreadsheets_leave_it(review: Review, place: Path) -> None:
-    items = rows_to_fill(review)
+    items = [[one.item_id, one.shown] for one in review.items]
     lines = [
-        f"{items[0][0]};{items[0][1]};q;t;x;1,0;;;;".replace("1,0", "1.0"),
-        f'{items[1][0]};{items[1][1]};q;t;x;Can’t tell;;"\'=2+2\nyes";;',
-        f"{items[2][0]};{items[2][1]};q;t;x;;;;;A new text",
-        f"1.23E+15;{items[3][1]};q;t;x;0;;;;",
-        f"{items[0][0]};{items[0][1]};q;t;x;;;;;",
-        ";;;;;;;;;",
+        f"{items[0][0]};{items[0][1]};q;t;x;1.0;;",
+        f'{items[1][0]};{items[1][1]};q;t;x;Can’t tell;;"\'=2+2\nyes"',
+        f"1.23E+15;{items[2][1]};q;t;x;0;;",
+        f"{items[0][0]};{items[0][1]};q;t;x;;;",
+        ";;;;;;;",
     ]
     path = place / "review_bob.csv"
     path.write_bytes(windows(COLUMNS + "\n".join(lines) + "\n"))
-    result = import_(review, path)
-    assert result == (4, [], 0)
+    assert import_(review, path) == (3, [], 0)
     by = {v.item_id: v for v in review.store.verdicts()}
     assert {v.annotator for v in by.values()} == {"bob"}
-    assert (by[items[0][0]].decision, by[items[0][0]].relevance) == ("1", 1)
-    assert (by[items[1][0]].decision, by[items[1][0]].comment) == ("unsure", "=2+2\nyes")
-    assert by[items[2][0]].edits == {"text": "A new text"}
-    assert by[items[3][0]].decision == "0"
+    assert by[items[0][0]].relevance == 1
+    assert (by[items[1][0]].relevance, by[items[1][0]].comment) == (None, "=2+2\nyes")
+    assert by[items[2][0]].relevance == 0
     assert by[items[0][0]].source.startswith("review_bob.csv ")
-    path.write_bytes(("sep=;\n" + COLUMNS + lines[3] + "\n").encode("utf-16"))
+    path.write_bytes(("sep=;\n" + COLUMNS + lines[2] + "\n").encode("utf-16"))
     assert import_(review, path).already == 1
     path.write_bytes((COLUMNS + lines[0].replace(";1.0;;", ";0;;caf\xe9 ") + "\n").encode("cp1252"))
     assert import_(review, path).kept == 1
+    assert review.store.verdicts()[-1].comment == "café"
 
 
 def test_bad_rows_are_named_and_good_ones_kept(review: Review, place: Path) -> None:
-    items = rows_to_fill(review)
+    items = [[one.item_id, one.shown] for one in review.items]
     head = "item_id,shown,annotator,verdict,comment\n"
-    strange = ["9" * 400, "fix inf", "fix nan"]
+    strange = ["9" * 400, "inf", "nan", "7", "maybe"]
     lines = [
         f"{items[0][0]},{items[0][1]},ann,1,",
         f"{items[1][0]},{items[1][1]},anne,1,",
         "ffff,ffff,ann,1,",
         f"{items[2][0]},ffff,ann,1,",
-        f"{items[2][0]},{items[2][1]},ann,7,",
-        f"{items[2][0]},{items[2][1]},ann,maybe,",
         f"{items[2][0]},{items[2][1]},,1,",
         f"{items[2][0]},{items[2][1]},ann,1,one,two",
         f"{items[3][0]},{items[3][1]},ann,1,",
@@ -174,18 +150,15 @@ def test_bad_rows_are_named_and_good_ones_kept(review: Review, place: Path) -> N
     result = import_(review, path)
     assert result.kept == 1
     reasons = dict(result.refused)
-    assert [row for row, _ in result.refused] == [3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14]
+    assert [*reasons] == list(range(3, 15))
     assert reasons[3].startswith("'anne' is no annotator of this review; did you mean ann?")
     assert reasons[4] == "there is no item 'ffff' in this review"
     assert reasons[5] == "it is on another text than this review shows of the item"
-    assert reasons[6] == "the grade '7' is not on this review's scale: 0, 1"
-    assert reasons[7].startswith("'maybe' is no decision of this review")
-    assert reasons[8].startswith("whose verdict it is does not stand in the file")
-    assert reasons[9].startswith("has 6 cells, the head 5")
-    assert reasons[10] == f"ann judges item {items[3][0]} in more than one way in this file"
-    assert [reasons[row] for row in (12, 13, 14)] == [
-        f"the grade '{word}' is not on this review's scale: 0, 1"
-        for word in (strange[0], "inf", "nan")
+    assert reasons[6].startswith("the file does not say who judged: add a column annotator (one of")
+    assert reasons[7].startswith("has 6 cells, the head 5")
+    assert reasons[8] == f"ann judges item {items[3][0]} in more than one way in this file"
+    assert [reasons[row] for row in range(10, 15)] == [
+        f"the verdict '{word}' is not on this review's scale: 0, 1, unsure" for word in strange
     ]
     assert len(review.store.verdicts()) == 1
 
@@ -193,9 +166,9 @@ def test_bad_rows_are_named_and_good_ones_kept(review: Review, place: Path) -> N
 def test_an_old_file_does_not_bring_back_what_was_changed_since(review: Review) -> None:
     one, two = review.items[:2]
     for item in (one, two):
-        review.record("ann", item.item_id, "first", "1", shown=item.shown)
+        review.record("ann", item.item_id, 1, shown=item.shown)
     path = export(review, "csv")
-    review.record("ann", one.item_id, "first", "0", shown=one.shown)
+    review.record("ann", one.item_id, 0, shown=one.shown)
     stands = said(review)
     result = import_(review, path)
     assert (result.kept, result.already) == (0, 1)
@@ -212,12 +185,16 @@ def test_an_old_file_does_not_bring_back_what_was_changed_since(review: Review) 
         ("", "is empty: it holds no verdicts"),
         ("sep=,", "has no column item_id, shown, verdict"),
         ("\0", "has no column item_id, shown, verdict"),
-        ('[{"data": {"item_id": "a"}, "annotations": 5}, 1]', "holds no task of this review"),
+        (
+            '[{"data": {"item_id": "a"}, "annotations": 5}, 1]',
+            "another review: none of its 1 .*item_id",
+        ),
         ("a,b\n1,2\n", "has no column item_id, shown, verdict"),
         ("item_id,shown,annotator,verdict\nff,ff,ann,1\n", "is of another review: none of its 1"),
         ("[1, 2", "is no JSON that can be read"),
-        ('[{"id": 1}]', r"holds no task of this review: is no task.*no data\.item_id"),
+        ('[{"id": 1}]', r"another review: none of its 1.*\(has no data\.item_id: "),
         ('[{"data": {"item_id": "a", "review": "other"}}]', "is of a review of other data"),
+        ("q9 0 d9 1\n", "is of another review: none of its 1"),
     ],
 )
 def test_files_of_something_else_are_refused_whole(
@@ -242,104 +219,77 @@ def test_formulas_are_defused_and_given_back(review: Review) -> None:
         assert not [cell for cell in row if cell[:1] in ("=", "+", "-", "@", "\t")]
 
 
-def test_nothing_that_goes_out_tells_planted_items_or_labels(review: Review) -> None:
-    planted = [item for item in review.items if item.planted is not None]
-    assert planted
-    for format in ("csv", "label-studio"):
-        path = export(review, format)
-        text = "".join(p.read_text("utf-8") for p in ([path] if path.is_file() else path.iterdir()))
-        assert "planted" not in text
-        assert planted[0].item_id in text
-        assert "not relevant" not in text
+def test_a_table_to_fill_in_is_blind_and_has_a_row_for_everybody(review: Review) -> None:
+    text = export(review, "csv").read_text("utf-8-sig")
+    rows = [*csv.DictReader(io.StringIO(text, newline=""))]
+    assert len(rows) == 2 * len(review.items)
+    assert [row["annotator"] for row in rows[:2]] == ["ann", "bob"]
+    assert {row["verdict"] for row in rows} == {""}
+    folder = export(review, "label-studio")
+    for path in folder.iterdir():
+        text += path.read_text("utf-8")
+    assert not {"label", "positive", "missing"} & {*text.replace('"', " ").split()}
 
 
-def test_the_labelling_configuration_is_that_of_the_review(place: Path) -> None:
-    review = open_review(place / "buses", annotators=["ann"], mode="check", out=place / "check")
+def test_label_studio(place: Path) -> None:
+    review = open_review(place / "buses", annotators=["ann"], out=place / "alone")
     folder = export(review, "label-studio")
     tree = ElementTree.parse(folder / "config.xml")
-    assert [one.get("value") for one in tree.iter("Choice")] == [
-        "accept",
-        "reject",
-        "unsure",
-        "fix",
-        "fix 0",
-        "fix 1",
+    assert [(one.get("value"), one.get("hotkey")) for one in tree.iter("Choice")] == [
+        ("0", "0"),
+        ("1", "1"),
+        ("unsure", "x"),
     ]
     tasks = json.loads((folder / "tasks.json").read_text())
-    labels = {task["data"]["label"] for task in tasks}
-    assert labels == {"relevant", "not relevant"}
+    choice = {"from_name": "verdict", "to_name": "text", "type": "choices"}
     tasks[0]["annotations"] = [
         {
             "completed_by": 7,
             "was_cancelled": False,
-            "result": [
-                {
-                    "from_name": "verdict",
-                    "to_name": "text",
-                    "type": "choices",
-                    "value": {"choices": ["reject"]},
-                }
-            ],
+            "result": [{**choice, "value": {"choices": ["0"]}}],
         },
         {"completed_by": 7, "was_cancelled": True, "result": []},
     ]
     path = place / "back.json"
     path.write_text(json.dumps(tasks))
     assert import_(review, path) == (1, [], 0)
-    assert review.store.verdicts()[0].decision == "reject"
+    assert review.store.verdicts()[0].relevance == 0
 
 
-def test_a_patch_of_qrels(review: Review, place: Path) -> None:
-    for who in ("ann", "bob"):
-        for item in review.items:
-            if item.planted is not None:
-                continue
-            relevance = int(item.label or 0)
-            if (item.query_id, item.doc_id) == ("q1", "d1"):
-                relevance = 0
-            if (item.query_id, item.doc_id) == ("q1", "d3"):
-                relevance = 1
-            review.record(who, item.item_id, "first", str(relevance), shown=item.shown)
-    folder = export(review, "qrels", place / "patch")
-    lines = (folder / "patch.tsv").read_text().splitlines()
-    assert lines[:3] == [
-        "action\tquery-id\tcorpus-id\tscore\tbefore\tby",
-        "change\tq1\td1\t0\t1\tann, bob",
-        "change\tq1\td3\t1\t0\tann, bob",
-    ]
-    assert all(line.startswith("add\t") and "\t0\t\t" in line for line in lines[3:])
-    beir = (folder / "qrels.test.tsv").read_text().splitlines()
-    assert beir[:2] == ["query-id\tcorpus-id\tscore", "q1\td1\t0"]
-    assert "q2 0 d2 1" in (folder / "qrels.test.txt").read_text().splitlines()
-    readme = (folder / "README.md").read_text()
-    assert "2 to change, 0 to take out, by ann, bob" in readme
-    assert "| positives that are none | 3 | 3 | 33.33% |" in " ".join(readme.split())
-    assert (place / "buses" / "qrels" / "test.tsv").read_text().count("\n") == 5
-    with pytest.raises(OutputError, match="is not empty"):
-        export(review, "qrels", place / "patch")
-
-
-def test_a_patch_of_ids_with_white_space(dataset: Write, tmp_path: Path) -> None:
-    """TREC's table is left out; tabs and ends of lines have no place in any."""
-    for name, doc in (("spaced", "d\xa01"), ("broken", "d\t1")):
-        path = dataset(
-            {doc: "red bus", "e": ""}, {"q1": "red"}, [("q1", doc, 1), ("q1", "e", 0)], name
-        )
-        review = open_review(path, annotators=["ann"], pool=("none",), out=tmp_path / f"{name}_r")
-        for item in review.items:
-            review.record("ann", item.item_id, "first", "0", shown=item.shown)
-        if name == "broken":
-            with pytest.raises(DatasetError, match=r"the id 'd\\t1' cannot stand in a patch"):
-                export(review, "qrels", tmp_path / "no")
-        else:
-            folder = export(review, "qrels", tmp_path / "patch")
-            written = sorted(one.name for one in folder.iterdir())
-            assert written == ["README.md", "patch.tsv", "qrels.test.tsv"]
-
-
-def test_a_patch_needs_something_settled_and_a_known_format(review: Review) -> None:
+def test_qrels_with_what_was_settled(review: Review, place: Path) -> None:
     with pytest.raises(UsageError, match="nothing is settled yet"):
         export(review, "qrels")
+    turned = {("q1", "d1"): 0, ("q1", "d3"): 1}
+    lines = []
+    for item in review.items:
+        pair = item.query_id, item.doc_id
+        relevance = turned.get(pair, int(item.label or 0))
+        review.record("ann", item.item_id, relevance, shown=item.shown)
+        lines.append(f"{item.query_id}\t0\t{item.doc_id}\t{relevance}")
+    given = place / "bob.qrels"
+    given.write_text("\n".join([*lines, "q1 0", "q9 0 d9 1", ""]))
+    result = import_(review, given)
+    assert result.kept == len(review.items)
+    assert [why for _, why in result.refused] == [
+        "is no line of TREC qrels",
+        "(q9, d9) is no pair of this review",
+    ]
+    path = export(review, "qrels", place / "new.txt")
+    written = path.read_text().splitlines()
+    assert {"q1 0 d1 0", "q1 0 d3 1", "q2 0 d2 1", "q3 0 d4 1"} <= {*written}
+    assert len(written) == len(review.items)
+    assert (place / "buses" / "qrels" / "test.tsv").read_text().count("\n") == 5
+
+
+def test_ids_with_white_space_have_no_place_in_qrels(dataset: Write, tmp_path: Path) -> None:
+    path = dataset({"d\xa01": "red bus", "e": ""}, {"q1": "red"}, [("q1", "d\xa01", 1)])
+    review = open_review(path, annotators=["ann"], pool=("none",), out=tmp_path / "r")
+    review.record("ann", review.items[0].item_id, 0, shown=review.items[0].shown)
+    with pytest.raises(DatasetError, match=r"the id 'd\\xa01' cannot stand in TREC qrels"):
+        export(review, "qrels")
+
+
+def test_a_known_format(review: Review) -> None:
     with pytest.raises(UsageError, match=r"no such format.*did you mean qrels"):
         export(review, "qrel")
     assert FORMATS == ("csv", "label-studio", "qrels")

@@ -30,6 +30,8 @@ Made = Callable[..., Review]
 class Browser(TestClient):
     """What a browser does: keeps cookies, says where a form comes from, sends all its fields."""
 
+    review: Review  # whose page it is at
+
     def __init__(self, app: Any, base: str = HERE) -> None:
         super().__init__(app, base_url=base, headers={"origin": base}, raise_server_exceptions=True)
 
@@ -54,7 +56,7 @@ def made(dataset: Callable[..., Path], tmp_path: Path) -> Made:
         folder = tmp_path / "made"
         if not folder.exists():
             dataset(CORPUS, QUERIES, QRELS)
-        given = {"annotators": ["anna", "ben"], "plants": 0.0, "goals": ["wrong <= 2% at 95%"]}
+        given = {"annotators": ["anna", "ben"], "pool": ["none"]}
         return open_review(folder, out=tmp_path / "review", **{**given, **settings})
 
     return make
@@ -63,4 +65,7 @@ def made(dataset: Callable[..., Path], tmp_path: Path) -> Made:
 @pytest.fixture
 def browser(made: Made) -> Browser:
     """A browser at that review's page."""
-    return Browser(create_app(made(), port=8642))
+    review = made()
+    result = Browser(create_app(review, port=8642))
+    result.review = review
+    return result

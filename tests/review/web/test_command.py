@@ -19,34 +19,31 @@ from tests.review.web.conftest import CORPUS, QRELS, QUERIES
 
 @pytest.fixture
 def asked(dataset: Callable[..., Path]) -> tuple[str | Path, ...]:
-    """The words of a command on a review of three positives and no others."""
-    goal = "--goal", "wrong <= 2% at 95%"
+    """The words of a command on a review of five labels."""
     folder = dataset(CORPUS, QUERIES, QRELS)
-    return "review", folder, "--out", "out", "--annotators", "anna,ben", "--plants", "0", *goal
+    return "review", folder, "--out", "out", "--annotators", "anna,ben", "--pool", "none"
 
 
-def test_a_review_to_take_away(asked: tuple[str | Path, ...], gen: Gen, tmp_path: Path) -> None:
-    done = gen(*asked, "--static", "away", "--json")
+def test_a_table_to_take_away(asked: tuple[str | Path, ...], gen: Gen, tmp_path: Path) -> None:
+    done = gen(*asked, "--export", "csv", "--to", "judge.csv", "--json")
     assert (done.returncode, done.stderr) == (0, "")
-    names = ["review_anna.html", "review_anna.csv", "review_ben.html", "review_ben.csv"]
-    assert json.loads(done.stdout) == {"written": [f"away/{name}" for name in names]}
-    table = tmp_path / "away" / "review_anna.csv"
-    assert table.read_text("utf-8-sig").count("anna") == 3
-    filled = table.read_bytes()
+    assert json.loads(done.stdout) == {"written": "judge.csv"}
+    table = tmp_path / "judge.csv"
+    filled = table.read_text("utf-8-sig")
+    assert filled.count(",anna,") == filled.count(",ben,") == 5
     # what came back empty
     done = gen(*asked, "--import", table)
     assert (done.returncode, done.stdout) == (
         0,
         f"{table}: no verdict in it that is not kept already\n",
     )
-    # nobody has looked
+    # nobody has judged
     done = gen(*asked, "--report")
-    begin = f"begin: no verdicts yet; gen review {asked[1]} opens the page"
+    begin = f"items left to judge: anna 5, ben 5 (gen review {asked[1]} opens the page)"
     assert f"Next:\n- {begin}\n" in done.stdout
-    again = gen(*asked, "--static", "away")
+    again = gen(*asked, "--export", "csv", "--to", "judge.csv")
     assert again.returncode == 2
-    assert "review_anna.csv is there already, and may be filled in: import it" in again.stderr
-    assert table.read_bytes() == filled
+    assert "judge.csv is there already; choose another place with --to" in again.stderr
 
 
 def test_a_folder_holds_no_verdicts(asked: tuple[str | Path, ...], gen: Gen) -> None:
@@ -70,7 +67,11 @@ def test_the_server_begins_and_ends(
         assert process.stdout
         assert process.stderr
         try:
-            assert "3 looks each, about 60 s" in process.stdout.readline()
+            assert process.stdout.readline() == "anna: 5 labels, about 2 min.\n"
+            assert process.stdout.readline() == "ben: 5 labels, about 2 min.\n"
+            assert process.stdout.readline() == (
+                "These are all labels of split test: the error rate is exact.\n"
+            )
             line = process.stdout.readline()
             found = re.fullmatch(r"review: (http://127\.0\.0\.1:[1-9]\d*/)\n", line)
             assert found, line

@@ -48,9 +48,8 @@ def test_a_name_that_points_here_is_not_answered(browser: Browser) -> None:
         {"origin": "http://["},
     ],
 )
-def test_a_form_from_elsewhere_is_refused(made: Made, headers: dict[str, str]) -> None:
-    review = made()
-    browser = Browser(create_app(review, port=8642))
+def test_a_form_from_elsewhere_is_refused(browser: Browser, headers: dict[str, str]) -> None:
+    review = browser.review
     page = browser.get("/judge/anna").text
     action = re.search(r'action="(/judge[^"]*)"', page)
     assert action
@@ -84,9 +83,8 @@ def test_forms_stand_a_server_that_starts_anew(made: Made) -> None:
     assert len(made().store.verdicts()) == 1
 
 
-def test_too_much_is_refused(made: Made) -> None:
-    review = made()
-    browser = Browser(create_app(review, port=8642))
+def test_too_much_is_refused(browser: Browser) -> None:
+    review = browser.review
     page = browser.get("/judge/anna").text
     answer = browser.submit(page, decision="1", comment="x" * LARGEST)
     assert answer.status_code == 413

@@ -10,7 +10,6 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from retgen.errors import OutputError
 from retgen.search.embedders.cache import Cache
 
 TEXTS = [f"text {i}" for i in range(60)]
@@ -24,7 +23,6 @@ def kept(tmp_path: Path) -> Path:
     cache = Cache(tmp_path / "made", "model")
     cache.put("document", TEXTS, ROWS, TOKENS)
     assert cache.get("document", TEXTS[3:4])[0][1] == 3  # written or not yet
-    cache.flush()
     with sqlite3.connect(cache.path) as connection:
         connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
     return Path(shutil.copy(cache.path, tmp_path))
@@ -49,20 +47,15 @@ def test_what_was_kept(kept: Path, tmp_path: Path) -> None:
 
 def test_changed_bytes_are_never_taken_for_an_embedding(kept: Path, tmp_path: Path) -> None:
     """Every row that comes back is the one that was kept; the others are encoded again."""
-    whole, chance, refused, lost = kept.read_bytes(), random.Random(3), 0, 0
+    whole, chance, lost = kept.read_bytes(), random.Random(3), 0
     for _ in range(150):
         data = bytearray(whole)
         for place in chance.sample(range(len(data)), 20):
             data[place] ^= 1 << chance.randrange(8)
-        try:
-            known = opened(bytes(data), tmp_path / "changed").get("document", TEXTS)
-        except OutputError:
-            refused += 1
-            continue
+        known = opened(bytes(data), tmp_path / "changed").get("document", TEXTS)
         lost += len(known) < 60
         assert all((row == ROWS[i]).all() and tokens == i for i, (row, tokens) in known.items())
-    assert refused + lost > 100  # what was changed were not places that nobody reads
-    assert lost > 20
+    assert lost > 100  # what was changed were not places that nobody reads
 
 
 def test_a_row_that_was_changed_is_replaced(kept: Path, tmp_path: Path) -> None:
@@ -72,16 +65,12 @@ def test_a_row_that_was_changed_is_replaced(kept: Path, tmp_path: Path) -> None:
     known = cache.get("document", TEXTS)
     assert sorted(set(range(60)) - set(known)) == [7]
     cache.put("document", [TEXTS[7]], ROWS[7:8], [7])
-    cache.flush()
     assert len(cache.get("document", TEXTS)) == 60
 
 
-def test_a_file_that_is_cut(kept: Path, tmp_path: Path) -> None:
+def test_a_file_that_is_cut_is_made_anew(kept: Path, tmp_path: Path) -> None:
     data = kept.read_bytes()
-    with pytest.raises(OutputError) as error:
-        opened(data[: len(data) * 2 // 3], tmp_path / "cut").get("document", TEXTS)
-    assert str(error.value) == (
-        f"{tmp_path}/cut/model.sqlite: this cache of embeddings cannot be used (database disk "
-        "image is malformed). Free some space if the disk is full, else remove the file (it is "
-        "made again), or name another folder with RETGEN_CACHE, and run the same command again"
-    )
+    cache = opened(data[: len(data) * 2 // 3], tmp_path / "cut")
+    assert len(cache.get("document", TEXTS)) < 60
+    cache.put("document", TEXTS, ROWS, TOKENS)
+    assert len(cache.get("document", TEXTS)) == 60

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import shutil
 from pathlib import Path
 from typing import Any
@@ -128,7 +129,7 @@ def test_code_of_a_model_is_run_when_it_is_allowed(saved: Path) -> None:
         ),
         ("minilm", {"max_length": 2}, "--max-length 2: minilm takes 3 to 512 tokens"),
         ("minilm", {"max_length": 513}, "--max-length 513: minilm takes 3 to 512 tokens"),
-        ("late:minilm", {"max_length": 600}, "--max-length 600: minilm takes 3 to 512 tokens"),
+        ("late:minilm", {"max_length": 600}, "--max-length 600: late:minilm takes 3 to 512 tokens"),
         (
             "static:minilm",
             {"max_length": 64},
@@ -149,7 +150,7 @@ def test_code_of_a_model_is_run_when_it_is_allowed(saved: Path) -> None:
         (
             "mteb:mteb/baseline-random-cross-encoder",
             {},
-            "--model mteb:mteb/baseline-random-cross-encoder: scores pairs and ranks nothing by itself; rerank:bm25+MODEL takes a cross-encoder of the Hub or a folder",
+            "--model mteb:mteb/baseline-random-cross-encoder: gives no vectors of texts. Name an embedder of MTEB, bm25, or rerank:bm25+MODEL for a cross-encoder of the Hub or a folder",
         ),
     ],
 )
@@ -157,3 +158,24 @@ def test_what_cannot_be_loaded_so(name: str, options: dict[str, Any], message: s
     with pytest.raises(UsageError) as caught:
         retriever(name, Options(**options))
     assert str(caught.value).startswith(message)
+
+
+class _Harmful:
+    def __reduce__(self) -> tuple[object, tuple[str, ...]]:
+        return os.mkdir, ("harm",)
+
+
+def test_pickled_weights_run_no_code(
+    models: dict[str, Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    folder = Path(shutil.copytree(models["dense"], tmp_path / "model"))
+    (folder / "model.safetensors").unlink()
+    torch.save({"weight": _Harmful()}, folder / "pytorch_model.bin")
+    with pytest.raises(UsageError) as caught:
+        load_model(str(folder), "cpu")
+    assert str(caught.value) == (
+        f"--model {folder}: its weights are a pickle, which may run code as it is read. Save them "
+        "as safetensors, or take a model that has such. `minilm` needs no network."
+    )
+    assert not (tmp_path / "harm").exists()

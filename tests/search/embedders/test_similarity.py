@@ -93,7 +93,7 @@ def test_mining(model: SentenceTransformer, tmp_path: Path) -> None:
         bar = row[positive] - abs(row[positive]) * 0.05
         wanted.append([i for i in ranked if row[i] <= bar][:3])
     name = str(tmp_path / "model")
-    assert mine(DOCUMENTS, QUERIES, positives, by=name, count=3, depth=20) == wanted
+    assert list(mine(DOCUMENTS, QUERIES, positives, by=name, count=3, depth=20)) == wanted
     assert sum(map(len, wanted)) == 27
 
 

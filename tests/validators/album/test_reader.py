@@ -87,8 +87,8 @@ def test_queries(text: str, asked: dict[str, Any]) -> None:
 @pytest.mark.parametrize(
     ("text", "reason"),
     [
-        ("A unicorn is sleeping on a beach.", "'unicorn' is no word of the lexicon"),
-        ("一只凤凰在海滩上睡觉。", "'凤' is no word of the lexicon"),
+        ("A unicorn is sleeping on a beach.", "'unicorn' is no word of an album"),
+        ("一只凤凰在海滩上睡觉。", "'凤' is no word of an album"),
         ("A dog is sleeping red on a beach.", "red is the colour of nothing"),
         (
             "A dog is sleeping in a park in a garden.",
@@ -127,7 +127,7 @@ def test_queries_that_cannot_be_read(text: str, reason: str) -> None:
     assert str(error.value) == reason
 
 
-def test_the_lexicon_knows_every_kind_it_names() -> None:
+def test_every_kind_is_known() -> None:
     known = lexicon()
     assert len(known.above) > 300
     assert all(kind in known.above for above in known.above.values() for kind in above)

@@ -121,7 +121,6 @@ def test_names_in_the_order_of_their_findings() -> None:
         "graded-qrels",
         "order-leak",
         "answer-leak",
-        "word-places",
         "lexical-ambiguity",
         "language",
         "personal-data",

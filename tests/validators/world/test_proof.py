@@ -43,7 +43,7 @@ def test_document(films: Set, tmp_path: Path) -> None:
     facts[0], facts[1] = facts[1], facts[0]
     del second["metadata"]["facts"][-1]
     third["metadata"] = None
-    fourth["text"] += " It has a running time of 71 minutes."
+    fourth["text"] += " It runs for 71 minutes."
     last = films.corpus[1]["metadata"]["facts"][-1]
     documents = [f for f in one.findings(tmp_path) if f.rule == "world-proof/document"]
     assert [finding.ids for finding in documents] == [
@@ -105,7 +105,7 @@ def test_query(films: Set, tmp_path: Path) -> None:
             text
             for q in one.queries
             for text in {
-                row["_id"]: [f"query {row['_id']}: cannot be read: it asks for nothing"],
+                row["_id"]: [f"query {row['_id']}: cannot be read: no frame of queries holds it"],
                 other["_id"]: [
                     f"query {other['_id']}: reads as {read}, its metadata says "
                     '["is","setting","Oslo"]'

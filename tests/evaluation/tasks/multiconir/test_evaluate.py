@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import re
-import shutil
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -16,8 +15,7 @@ from retgen.errors import BudgetReached, UsageError
 from retgen.evaluation.retrievers import Options
 from retgen.evaluation.scoring.evaluate import evaluate
 from retgen.evaluation.scoring.page import text as text_of
-from retgen.evaluation.tasks.multiconir import INSTRUCTION
-from retgen.evaluation.tasks.multiconir.compare import LadderData
+from retgen.evaluation.tasks.multiconir import INSTRUCTION, LadderData
 from retgen.search.collection import load
 from tests.agents.server import Server, serving
 from tests.conftest import read_jsonl
@@ -55,7 +53,7 @@ def test_by_default_both_bm25_climb(houses: Path, tmp_path: Path) -> None:
     assert 0.5 < honest["task1"]["mean"]["by_query"][5] < 1
     assert paper["task1"]["mean"]["average"]["value"] < 0.75
     assert list(paper["task4"]) == ["512"]
-    assert [len(row) for row in paper["violations"]["by_query"]] == list(range(1, 11))
+    assert len(paper["violations"]["all"]) == 10
     notes = content["notes"]
     assert "bm25-paper: orders candidate sets, so it is not among the rankings of all" in notes
     lines = text_of(result).splitlines()
@@ -73,16 +71,16 @@ def test_by_default_both_bm25_climb(houses: Path, tmp_path: Path) -> None:
         ("houses-00", "houses"),
         ("houses-01", "houses"),
     ]
-    mean = sum(row["cells"]["violated/instruction/3/1"] for row in rows) / 6
+    mean = sum(row["cells"]["task 1/instruction/Q3"] for row in rows) / 6
     assert mean == pytest.approx(paper["task1"]["instruction"]["by_query"][2])
     assert "### Task 3: flip rate (%)" in (tmp_path / "out" / "eval.md").read_text()
     page = (tmp_path / "out" / "eval.html").read_text()
-    assert page.count("<svg") == 4
+    assert page.count("<svg") == 3
     assert page.index("Average win rate of the positive over HN1") < page.index("<section>")
-    assert page.count("<details>") == 4  # styles of two tasks, Task 4, the matrices
+    assert page.count("<details>") == 3  # styles of two tasks, Task 4
     assert "Which differences hold" not in page
     figures = {path.name for path in (tmp_path / "out" / "figures").glob("ladders*.svg")}
-    assert figures == {"ladders_task1.svg", "ladders_task2.svg", "ladders_violations.svg"}
+    assert figures == {"ladders_task1.svg", "ladders_task2.svg"}
 
 
 @pytest.mark.slow
@@ -94,32 +92,6 @@ def test_hard_negatives_are_no_relevant_documents(houses: Path, tmp_path: Path) 
     assert result["ceiling"]["Judged@20"] == 11 / 20  # a ladder has eleven documents
     # binary and graded labels agree on the one document that meets all conditions only
     assert one["metrics"]["nDCG@10"] < one["metrics"]["graded nDCG@10"]
-    assert not any("earlier version" in note for note in result["notes"])
-
-
-@pytest.mark.slow
-def test_a_set_with_grades_in_its_qrels_can_be_read(houses: Path, tmp_path: Path) -> None:
-    copy = tmp_path / "former"
-    shutil.copytree(houses, copy)
-    (copy / "qrels_graded.jsonl").rename(copy / "qrels.jsonl")
-    result = evaluate(copy, models=["bm25-paper"], out=tmp_path / "out").to_json()
-    assert result["results"][0]["ladders"]["ladders"] == 6
-    assert result["ceiling"] == {
-        "recall@1": pytest.approx(0.292896825),
-        "recall@2": pytest.approx(0.485793651),
-        "recall@10": 1.0,
-        "recall@20": 1.0,
-        "nDCG@10": 1.0,
-        "MRR@10": 1.0,
-        "Judged@1": 1.0,
-        "Judged@2": 1.0,
-        "Judged@10": 1.0,
-        "Judged@20": 0.55,
-    }
-    assert (
-        "its qrels hold grades, as an earlier version wrote them, so recall and MRR count hard "
-        "negatives as relevant; make the run again with --fresh (win rates do not depend on it)"
-    ) in result["notes"]
 
 
 @pytest.mark.slow
@@ -137,9 +109,6 @@ def test_domains_weigh_the_same_in_every_table(houses: Path, other: Path, tmp_pa
     rates = [one["task1"]["mean"]["average"]["value"] for one in each]
     assert both["task1"]["mean"]["average"]["value"] == pytest.approx(sum(rates) / 2)
     assert rates[0] != rates[1]
-    # only where conditions are broken in several orders it can be said which one was
-    assert each[0]["by_condition"] is None
-    assert each[1]["by_condition"].count(None) == 8
     assert "| bm25-paper |" in (tmp_path / "out" / "eval.md").read_text()
     table = (tmp_path / "out" / "eval.md").read_text().partition("### Task 3")[2]
     assert "| system | houses | barns | average | 95% interval |" in table
@@ -252,28 +221,6 @@ def test_a_chat_model_orders_the_first_ladders(
     assert len(server.requests) == 48  # all of it is in the ledger
     assert again["ladders"] == ladders
     assert (again["details"]["calls"], again["details"]["from_ledger"]) == (0, 48)
-
-
-def test_a_chat_model_grades_the_documents_one_by_one(houses: Path, server: Server) -> None:
-    def grade(body: dict[str, Any]) -> str:
-        """Conditions met, of ten."""
-        text = body["messages"][1]["content"]
-        query, document = re.findall(r"<\w+>\n(.*?)\n</\w+>", text, re.DOTALL)
-        asked = re.findall(r"the \w+ of house \d+ was [a-z ]+?(?=, and |$)", query, re.M)
-        held = document.lower().replace(" that year", ",") + ","
-        return json.dumps(
-            {"grade": 10 * sum(f"{one.lower()}," in held for one in asked) // len(asked)}
-        )
-
-    server.say = grade
-    name = "llm-pointwise:openai:gpt-5-mini"
-    result = evaluate(houses, models=[name], limit=2, metrics=["recall@1"]).to_json()
-    (row,) = result["results"]
-    assert row["ladders"]["task1"]["mean"]["average"]["value"] == 1.0
-    assert row["ladders"]["task2"]["mean"]["average"]["value"] == 1.0
-    # a ladder and style: two documents of nine queries, and eleven of the whole
-    assert (row["details"]["pairs"], row["details"]["failed_after_repairs"]) == (2 * 2 * 29, 0)
-    assert result["notes"][-1] == f"{name}: graded 116 pairs of 2 of 6 ladders"
 
 
 @pytest.mark.slow

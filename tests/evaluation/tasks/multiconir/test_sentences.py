@@ -2,36 +2,40 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Mapping
+from typing import Any
+
 import numpy as np
 
-from retgen.evaluation.tasks.multiconir.page import sentences
-from retgen.evaluation.tasks.multiconir.pairs import Cell
-from retgen.evaluation.tasks.multiconir.rates import Rates
-from retgen.evaluation.tasks.multiconir.summary import RateTable
+from retgen.evaluation.tasks.multiconir.sections import sentences
+from retgen.results.rows import Results
+
+COUNT = 100
+Cell = tuple[str, str]  # part, and the query or pair
 
 
-def reading(values: dict[Cell, float], spread: float = 0.1) -> RateTable:
-    """Rates with intervals of about `spread` to either side."""
-    means = np.array(list(values.values()))
-    # cells vary apart, or their differences would not vary at all
-    signs = np.array(
-        [
-            [(-1) ** (row >> column) for column in range(len(means))]
-            for row in range(1 << len(means))
-        ]
-    )
-    parts = spread / 1.984 * signs / len(signs) ** 0.5
-    never = np.zeros_like(parts)  # no ties
-    known = np.full(len(means), 100)
-    return RateTable(Rates(list(values), means, parts, never[0], never, known, 100))
+def reading(values: Mapping[Cell, float], spread: float = 0.1) -> Results:
+    """Rates with intervals of about `spread` to either side; cells vary apart."""
+
+    def rows() -> Iterator[tuple[int, dict[str, Any], float]]:
+        for column, ((part, level), mean) in enumerate(values.items()):
+            measure = {"task 3": "flip rate", "tied": "tied"}.get(part, "win rate")
+            factor = "query" if level.startswith("Q") else "pair"
+            named = {"part": part if part != "tied" else "task 1 blind", factor: level}
+            signs = np.array([(-1.0) ** (row >> column) for row in range(COUNT)])
+            signs -= signs.mean()
+            for unit, sign in enumerate(spread / 1.984 * COUNT**0.5 * signs / signs.std()):
+                yield unit, {"measure": measure, **named}, mean + sign
+
+    return Results.of([f"ladder {i}" for i in range(COUNT)], rows())
 
 
 def rates(q1: float, q2: float, blind: float = 0.5, tied: float = 0.0) -> dict[Cell, float]:
     return {
-        ("violated", "instruction", 1, 1): q1,
-        ("violated", "instruction", 2, 1): q2,
-        ("blind", "instruction", 1): blind,
-        ("tied", "blind task1"): tied,
+        ("task 1", "Q1"): q1,
+        ("task 1", "Q2"): q2,
+        ("task 1 blind", "Q1"): blind,
+        ("tied", "Q1"): tied,
     }
 
 
@@ -54,23 +58,23 @@ def test_who_wins_and_what_more_conditions_do() -> None:
 
 
 def test_other_tasks_and_a_trace_of_the_rewriting() -> None:
-    more: dict[Cell, float] = {("rung", "instruction", 1): 0.7, ("flip", 1): 0.25}
+    more: dict[Cell, float] = {("task 2", "P>1"): 0.7, ("task 3", "P>1"): 0.25}
     result = sentences(
         {
             "a": reading(rates(0.5, 0.5, blind=0.4, tied=0.2) | more),
-            "b": reading(rates(0.5, 0.5, blind=0.75) | {**more, ("flip", 1): 0.5}),
+            "b": reading(rates(0.5, 0.5, blind=0.75) | {**more, ("task 3", "P>1"): 0.5}),
         }
     )
     assert result[1] == (
         "From 1 to 2 conditions the win rate shows no clear change for every system."
     )
     assert result[2] == (
-        "Among neighbours down the ladder (Task 2) a wins most, 70.0% (95% interval 59.3 to 80.0); "
-        "between query styles (Task 3) a changes least, 25.0% (95% interval 15.0 to 36.1)."
+        "Among neighbours down the ladder (Task 2) a wins most, 70.0% (95% interval 59.2 to 80.0); "
+        "between query styles (Task 3) a changes least, 25.0% (95% interval 14.5 to 36.2)."
     )
     # where systems change equally little, all of them are named
     equal = sentences({name: reading(rates(0.5, 0.5) | more) for name in ("a", "b")})
-    assert "Task 3) a and b change least, 25.0% (95% interval 15.0 to 36.1)." in equal[2]
+    assert "Task 3) a and b change least, 25.0% (95% interval 14.5 to 36.2)." in equal[2]
     # with a fifth of the pairs tied, chance is 40%
     assert result[3] == (
         "Blind control: under the query of another ladder b 75.0% where chance is 50.0%: the "

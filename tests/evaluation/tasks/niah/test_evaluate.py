@@ -1,4 +1,4 @@
-"""`gen eval` on haystacks: what is measured, over chunks too, what is truncated and what is shown."""
+"""`gen eval` on haystacks: what is measured, what is truncated and what is shown."""
 
 from __future__ import annotations
 
@@ -178,8 +178,6 @@ def test_what_the_controls_are_is_said(many: Any, scored: Any) -> None:
     assert (
         f"its filler without needle differs from it in {min(means):.0%} to {max(means):.0%}" in page
     )
-    (row, *_) = re.findall(r"filler of the control that differs</th>(.*?)</tr>", page)
-    assert re.findall(r"(\d+)%", row)  # stands below the ratio
     assert "very same text" not in page
     of_one = (scored.folder / "eval.html").read_text()
     assert "neutral" not in of_one
@@ -187,20 +185,13 @@ def test_what_the_controls_are_is_said(many: Any, scored: Any) -> None:
 
 def test_what_is_not_read_is_said_beside_each_length(short: Any) -> None:
     of = measured(short)
-    assert list(of) == ["minilm", "minilm, best chunk"]
+    assert list(of) == ["minilm"]
     by = of["minilm"]["by_length"]
     assert [by[n]["truncated"] for n in ("40", "80", "160")] == [0.0, 1.0, 1.0]
     assert by["40"]["seen"] == 1.0
     # of four places the first is read; of 80 tokens the second begins a third into the text
     assert 0.25 <= by["80"]["seen"] <= 0.5
     assert by["160"]["seen"] == 0.25
-    chunks = of["minilm, best chunk"]["by_length"]
-    assert [chunks[n]["truncated"] for n in ("40", "80", "160")] == [0.0, 0.0, 0.0]
-    assert chunks["40"]["auc"] == by["40"]["auc"]
-    assert chunks["160"]["ratio"]["value"] > by["160"]["ratio"]["value"]
-    details = {row["model"]: row["details"] for row in short.to_json()["results"]}
-    assert "truncated" not in details["minilm, best chunk"]
-    assert details["minilm, best chunk"]["chunks"]["documents"] == 4 * 3 * 17 + 16
     assert (
         f"minilm: reads {READ} tokens, so of 220 documents that it was given for the questions 136 "
         "are cut"
@@ -224,13 +215,8 @@ def test_queries_that_are_cut_are_counted(made: Path, tmp_path: Path) -> None:
             variant["query"]: variant["queries_truncated"] for variant in row["haystacks"]["arms"]
         }
         assert cut == {"question": 0.0, "expansion_100": 1.0}
-    assert [row["model"] for row in rows] == ["minilm", "minilm, best chunk"]
     assert "minilm · one-hop · 100 terms, 100% of the queries cut" in text_of(result)
     assert any(note.endswith("are cut, and of the queries 1") for note in result.to_json()["notes"])
-
-
-def test_systems_without_a_limit_have_no_chunks(scored: Any) -> None:
-    assert list(measured(scored)) == ["static:minilm", "bm25"]
 
 
 def test_tables_and_page(short: Any, scored: Any) -> None:
@@ -241,8 +227,6 @@ def test_tables_and_page(short: Any, scored: Any) -> None:
     assert [row[0] for row in table[1:]] == [
         "minilm · one-hop",
         "minilm · literal",
-        "minilm, best chunk · one-hop",
-        "minilm, best chunk · literal",
         "chance",
     ]
     assert [cell.endswith("*") for cell in table[1][1:4]] == [False, True, True]
@@ -292,8 +276,8 @@ def test_a_row_a_question(scored: Any) -> None:
         value["value"]
         for row in rows
         for value in row["values"]
-        if (value["measure"], value["query"], value["needle"], value["length"], value["part"])
-        == ("auc", "question", "one_hop", 160, "")
+        if (value["measure"], value["query"], value["needle"], value["length"])
+        == ("auc", "question", "one_hop", 160)
     ]
     mean = measured(scored)["static:minilm"]["by_length"]["160"]["auc"]["value"]
     assert (len(auc), np.mean(auc)) == (4, pytest.approx(mean))

@@ -14,18 +14,19 @@ from retgen.data import open_dataset
 from retgen.errors import DatasetError
 from retgen.evaluation.tasks import task_of
 from retgen.evaluation.tasks.niah import NeedlesInHaystacks
-from retgen.evaluation.tasks.niah.cells import CellKey, SystemCells
 from retgen.evaluation.tasks.niah.compare import HaystackData, OfPairs
 from retgen.evaluation.tasks.niah.haystacks import load_haystacks
-from retgen.evaluation.tasks.niah.sentences import sentences
+from retgen.evaluation.tasks.niah.measures import RATIO, SEEN, TRUNCATED
+from retgen.evaluation.tasks.niah.sections import sentences
 from retgen.evaluation.tasks.task import SystemResult
 from retgen.progress import Progress, no_progress
+from retgen.results.rows import Results
 from retgen.search.base import CandidateSet, System
 from retgen.search.collection import load
 from tests.evaluation.tasks.niah.made import GROUPS, ORDERS, PLACES, write_haystacks
 
 
-def titles(systems: dict[str, SystemCells]) -> list[str]:
+def titles(systems: dict[str, Results]) -> list[str]:
     """Of the tables that a terminal shows."""
     results = [SystemResult(name, None, {"set": cells}) for name, cells in systems.items()]
     sections = list(NeedlesInHaystacks().sections(results))
@@ -149,14 +150,11 @@ def test_what_a_system_reads_by_what_it_tells(
 ) -> None:
     comparison = HaystackData(load(made)).comparison()
     system = System(None, Counting(), lambda: details)
-    (reading,) = comparison.readings("counting", system)
-    assert (reading.name, reading.system) == ("counting", system)
-    scores = system.scorer.score(reading.comparison.sets, no_progress)
-    (cells,) = reading.comparison.measure(scores, 0.0).domains.values()
-    variant = cells.variants[0]
-    reach = [cells.reach[variant, n] for n in (32, 64)]
-    assert [one.truncated for one in reach] == truncated
-    assert [one.seen for one in reach] == seen
+    scores = system.scorer.score(comparison.sets, no_progress)
+    (cells,) = comparison.for_system(system).measure(scores, 0.0).domains.values()
+    for measure, expected in ((TRUNCATED, truncated), (SEEN, seen)):
+        variant = cells.levels("variant", "haystacks")[0]
+        assert [cells.value(measure, length=n, variant=variant) for n in (32, 64)] == expected
     said = "How much of a haystack counting · one-hop reads is not known" in " ".join(
         sentences({"counting": cells})
     )
@@ -168,8 +166,9 @@ def test_of_pairs_there_is_a_ratio_alone(made: Path) -> None:
     scores = [np.array([1.0, 0.0])] * 48 + [np.array([0.0, 0.0])] * 16
     measured = paid.measure(scores, 0.0)
     (cells,) = measured.domains.values()
-    assert {cell.measure for cell in cells.values} == {"ratio"}
-    ratios = [values.tolist() for values in cells.values.values()]
+    assert not cells.select("auc")
+    (block,) = cells.blocks
+    ratios = [block.sums[:, i].tolist() for i in cells.select(RATIO.name)]
     # the second question's literal haystacks, 32 and 64 tokens, tie
     assert ratios == [[1.0, 1.0], [1.0, 1.0], [1.0, 0.5], [1.0, 0.5]]
     assert [len(row["values"]) for row in measured.rows] == [4, 4]
@@ -180,14 +179,12 @@ def test_of_pairs_there_is_a_ratio_alone(made: Path) -> None:
 def test_a_neutral_sentence_is_a_control_of_its_own(made: Path) -> None:
     """By length of the text: needles are longer or shorter than the neutral sentence."""
     comparison = HaystackData(load(made)).comparison()
-    (reading,) = comparison.readings("counting", System(None, Counting()))
-    (cells,) = reading.comparison.measure(
-        Counting().score(reading.comparison.sets, no_progress), 0.0
-    ).domains.values()
+    scores = Counting().score(comparison.sets, no_progress)
+    (cells,) = comparison.for_system(System(None, Counting())).measure(scores, 0.0).domains.values()
     views = titles({"counting": cells})
     title = "Comparative ratio: a haystack above its filler with a neutral sentence"
     assert views.index(title) == 1
-    variant = cells.variants[0]
+    variant = cells.levels("variant", RATIO.name)[0]
     groups = load_haystacks(load(made)).groups
     haystacks = load_haystacks(load(made))
     for number, group in enumerate(groups):
@@ -200,5 +197,6 @@ def test_a_neutral_sentence_is_a_control_of_its_own(made: Path) -> None:
             for i in of
         ]
         expected = sum((a > b) + (a == b) / 2 for a, b in pairs) / len(pairs)
-        values = cells.values[CellKey("ratio, neutral", "question", variant, 32)]
-        assert values[number] == expected
+        at = {"query": "question", "variant": variant, "length": 32}
+        (column,) = cells.select("ratio, neutral", **at)
+        assert cells.blocks[0].sums[number, column] == expected

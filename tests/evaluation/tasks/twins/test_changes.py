@@ -7,14 +7,15 @@ import pytest
 
 from retgen.evaluation.tasks.task import SystemResult
 from retgen.evaluation.tasks.twins import Twins
-from retgen.evaluation.tasks.twins.changes import Changes, changes
-from retgen.evaluation.tasks.twins.page import sentences
-from retgen.statistics.clustered import FEWEST, Estimate
+from retgen.evaluation.tasks.twins.measures import GAP, MEASURES, results_of
+from retgen.results.rows import Results
+from retgen.statistics.clustered import Estimate
 
 COUNT = 12
+NAMED = {one.name: one for one in MEASURES}
 
 
-def made(scores: list[list[float]], noise: float = 0.0, count: int = COUNT) -> Changes:
+def made(scores: list[list[float]], noise: float = 0.0, count: int = COUNT) -> Results:
     """Two queries a triple, literal and entailed; the same scores for each triple."""
     every = [np.array(one) for _ in range(count) for one in scores]
     triples = [i for i in range(count) for _ in scores]
@@ -23,64 +24,37 @@ def made(scores: list[list[float]], noise: float = 0.0, count: int = COUNT) -> C
         "slot_type": [("place", "year")[i % 2] for i in triples],
         "length": [("16", "4")[i % 2] for i in triples],
     }
-    return changes(every, triples, factors, noise)
+    return results_of(every, triples, factors, noise)
 
 
 def test_changes_are_counted_in_gaps() -> None:
     """Base and control lie 4 above the others; a fact moves 1 and 2, words 2 and 0."""
     one = made([[5.0, 4.0, 3.0, 0.0, 0.0], [4.0, 2.0, 4.0, 0.0, 0.0]])
-    assert one.gap.mean() == 4.0
-    values = {m: one.estimate(m).value for m in ("fact", "rewording", "sensitivity")}  # type: ignore[union-attr]
+    assert one.value(GAP) == 4.0
+    values = {m: one.mean(NAMED[m]).value for m in ("fact", "rewording", "sensitivity")}  # type: ignore[union-attr]
     assert values == {"fact": 1.5 / 4, "rewording": 1.0 / 4, "sensitivity": 0.5 / 4}
     # of 12 triples that are alike no more is known than of 12 hits
-    assert one.estimate("base") == Estimate(1.0, pytest.approx(0.712, abs=1e-3), 1.0)
+    assert one.mean(NAMED["base"]) == Estimate(1.0, pytest.approx(0.712, abs=1e-3), 1.0)
     for half in ("control", "last"):
-        assert one.estimate(half) == Estimate(
+        assert one.mean(NAMED[half]) == Estimate(
             0.5, *(pytest.approx(x, abs=1e-3) for x in (0.232, 0.768))
         )
     # a number without bounds that is the same in all triples has no interval
-    assert one.estimate("sensitivity", wording="literal") == Estimate(-0.25)
-    assert one.estimate("sensitivity", wording="paraphrase") is None
+    assert one.mean(NAMED["sensitivity"], wording="literal") == Estimate(-0.25)
+    assert one.mean(NAMED["sensitivity"], wording="paraphrase") is None
 
 
 @pytest.mark.parametrize(("noise", "base", "last"), [(0.0, 1.0, 1.0), (0.01, 0.5, 0.0)])
 def test_a_tie_is_half_and_never_last(noise: float, base: float, last: float) -> None:
     one = made([[5.0, 4.999, 6.0, 0.0]], noise)
-    values = [one.estimate(measure).value for measure in ("base", "last")]  # type: ignore[union-attr]
+    values = [one.mean(NAMED[measure]).value for measure in ("base", "last")]  # type: ignore[union-attr]
     assert values == [base, last]
-
-
-def test_triples_are_drawn_and_not_queries() -> None:
-    """A triple's queries are alike: twice as many of them make the interval no narrower."""
-    rng = np.random.default_rng(1)
-    rows = [np.array([5.0, 5.0 - x, 5.0, 0.0]) for x in rng.normal(1, 1, 40)]
-    factors = {name: ["4"] * 40 for name in ("wording", "slot_type", "length")}
-    once = changes(rows, list(range(40)), factors, 0.0).estimate("fact")
-    doubled = {name: ["4"] * 80 for name in factors}
-    twice = changes(
-        [row for row in rows for _ in range(2)],
-        [i for i in range(40) for _ in range(2)],
-        doubled,
-        0.0,
-    ).estimate("fact")
-    assert once == pytest.approx(twice)
-    assert once is not None
-    assert once.low is not None
-    assert once.high is not None
-    # 2.02 standard errors of the mean on either side, in gaps of 5
-    error = np.std([row[0] - row[1] for row in rows]) / np.sqrt(40) / 5
-    assert (once.high - once.low) / 2 == pytest.approx(2.02 * error, rel=0.1)
-
-
-def test_few_triples_have_no_interval() -> None:
-    one = made([[5.0, 4.0, 5.0, 0.0]], count=FEWEST - 1)
-    assert one.estimate("fact") == Estimate(0.2, None, None)
 
 
 def test_a_system_that_prefers_what_is_not_asked_for_has_no_unit() -> None:
     one = made([[1.0, 0.0, 1.0, 5.0]])
-    assert one.estimate("fact") is None
-    assert one.estimate("base").value == 1.0  # type: ignore[union-attr]
+    assert one.mean(NAMED["fact"]) is None
+    assert one.mean(NAMED["base"]).value == 1.0  # type: ignore[union-attr]
 
 
 def test_tables_and_sentences() -> None:
@@ -116,7 +90,7 @@ def test_tables_and_sentences() -> None:
         ["bm25", "literal", "0.0", "0.0"],
         ["bm25", "entailed", "100.0", "100.0"],
     ]
-    assert sentences(result) == [
+    assert Twins().sentences(result) == [
         "bm25: the right facts in other words score above the same words with a wrong fact in 0% "
         "(literal), 100% (entailed) of queries; chance is 50%."
     ]
