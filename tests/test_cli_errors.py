@@ -42,6 +42,26 @@ def test_errors_have_no_traceback_unless_asked(gen: Gen) -> None:
     assert "Traceback" in gen("run", "nothing.yaml", "-v").stderr
 
 
+STOPPED = """
+import sys
+from retgen.cli import main
+
+class Stop:
+    def find_spec(self, name, path=None, target=None):
+        if name == "retgen.cli.commands":
+            raise KeyboardInterrupt
+
+sys.meta_path.insert(0, Stop())
+main()
+"""
+
+
+def test_an_interruption_while_modules_are_imported() -> None:
+    done = subprocess.run([sys.executable, "-c", STOPPED], capture_output=True, text=True)
+    assert (done.returncode, done.stdout) == (130, "")
+    assert done.stderr == "gen: interrupted before anything was done\n"
+
+
 def test_a_file_that_may_not_be_read(capsys: pytest.CaptureFixture[str]) -> None:
     def read() -> None:
         raise PermissionError(13, "Permission denied", "corpus.jsonl")

@@ -17,8 +17,7 @@ def main() -> None:
     """Entry point of the command `gen`."""
     try:
         interruptible()
-        from retgen.cli.base import app
-        from retgen.cli.commands import NAMES  # noqa: F401  (each adds its commands)
+        from retgen.cli.commands import app
 
         app()
     except KeyboardInterrupt:  # while modules are imported: nothing was begun

@@ -18,11 +18,8 @@ from typing import Annotated, Any, NoReturn, ParamSpec, TypeVar
 import typer
 from typer.core import TyperCommand, TyperGroup
 
-from retgen.cli.interruption import interruptible as interruptible
 from retgen.cli.interruption import leave_terminal
-from retgen.cli.options import complete_model as complete_model
 from retgen.cli.options import expanded
-from retgen.cli.options import given_path as given_path
 from retgen.errors import BudgetReached, DatasetMissing, OutputError, RetgenError, UsageError
 from retgen.progress import Progress, ProgressLines, no_progress
 from retgen.version import __version__
@@ -107,7 +104,6 @@ Json = Annotated[bool, typer.Option("--json", help="Print the result as JSON.")]
 Quiet = Annotated[bool, typer.Option("-q", "--quiet", help="No progress, no summary.")]
 Verbose = Annotated[bool, typer.Option("-v", "--verbose", help="Show tracebacks of errors.")]
 SplitOption = Annotated[str | None, typer.Option(help="Which qrels; default test, else the first.")]
-DeviceOption = Annotated[str | None, typer.Option(help="cpu, cuda, cuda:0, mps.")]
 # rows of tables of options that several commands have
 RECIPE = "RECIPE  A recipe file, or the name of a bundled recipe."
 SETTING = "--set KEY=VALUE  Override a key, e.g. params.k=3. Repeatable."

@@ -5,6 +5,6 @@ from __future__ import annotations
 from retgen.cli import check, diagnose, evaluate, ledger, recipes, review, run, sealed, share, train
 from retgen.cli.base import app
 
-__all__ = ["NAMES", "app"]
+_COMMANDS = (run, recipes, check, review, share, evaluate, diagnose, train, sealed, ledger)
 
-NAMES = (run, recipes, check, review, share, evaluate, diagnose, train, sealed, ledger)
+__all__ = ["app"]

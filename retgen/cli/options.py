@@ -65,6 +65,7 @@ def given_ledger(text: str) -> Path:
 _KINDS: Mapping[str, Mapping[str, Any]] = {
     "N": {"min": 1},
     "NUMBER": {"min": 0},
+    "PORT": {"min": 0, "max": 65535},
     "USD": {"min": 0.0},
     "M": {"autocompletion": complete_model},
     "RECIPE": {"autocompletion": complete_recipe},

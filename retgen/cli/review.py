@@ -3,17 +3,16 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING
 
 import typer
 
 from retgen.cli.base import (
+    DATASET,
     Json,
     Quiet,
     SplitOption,
     command,
-    given_path,
-    interruptible,
     print_result,
     shown_progress,
 )
@@ -30,73 +29,51 @@ if TYPE_CHECKING:
     "gen review outputs/capretrieval --report",
     "gen review outputs/capretrieval --export csv --to judge.csv",
     "gen review ~/beir/scifact --pool bm25,minilm",
+    options=f"""
+        {DATASET}
+        --annotators NAME,...  Annotators; each judges all pairs; default me.
+        --size N               Labels to judge, a random sample; default 200.
+        --pool M,M,...         Retrievers that look for missing labels; default bm25; none: labels
+                               only.
+        --out DIR              Folder; default RUN, else outputs/review_NAME.
+        --host NAME            Address of the page; beyond this machine a token is required.
+        --port PORT            Port of the page; 0: any free one.
+        --no-open              Open no browser.
+        --report               Error rates and agreement; write a page.
+        --export FORMAT        csv, label-studio or qrels.
+        --to FILE              Output of --export.
+        --import FILE          Read verdicts.
+        """,
+    apart={
+        "--report": ("--export --import", "is an action of its own"),
+        "--export": ("--import", "is an action of its own"),
+    },
 )
 def review_command(
-    path: Annotated[
-        Path,
-        typer.Argument(
-            parser=given_path,
-            metavar="PATH",
-            show_default=False,
-            help="A run directory, or any data set in MTEB, BEIR or Hub layout.",
-        ),
-    ],
-    annotators: Annotated[
-        str | None,
-        typer.Option(metavar="NAME,...", help="Annotators; each judges all pairs; default me."),
-    ] = None,
-    size: Annotated[
-        int | None,
-        typer.Option(min=1, metavar="N", help="Labels to judge, a random sample; default 200."),
-    ] = None,
-    pool: Annotated[
-        str | None,
-        typer.Option(
-            metavar="M,M,...",
-            help="Retrievers that look for missing labels; default bm25; none: labels only.",
-        ),
-    ] = None,
+    path: Path,
+    annotators: str | None = None,
+    size: int | None = None,
+    pool: str | None = None,
     split: SplitOption = None,
-    out: Annotated[
-        Path | None,
-        typer.Option(parser=given_path, help="Folder; default RUN, else outputs/review_NAME."),
-    ] = None,
-    host: Annotated[
-        str, typer.Option(help="Address of the page; beyond this machine a token is required.")
-    ] = "127.0.0.1",
-    port: Annotated[
-        int, typer.Option(min=0, max=65535, help="Port of the page; 0: any free one.")
-    ] = 8765,
-    no_open: Annotated[bool, typer.Option("--no-open", help="Open no browser.")] = False,
-    report: Annotated[
-        bool, typer.Option("--report", help="Error rates and agreement; write a page.")
-    ] = False,
-    export: Annotated[
-        str | None,
-        typer.Option(metavar="FORMAT", help="csv, label-studio or qrels."),
-    ] = None,
-    to: Annotated[
-        Path | None, typer.Option(parser=given_path, metavar="FILE", help="Output of --export.")
-    ] = None,
-    import_file: Annotated[
-        Path | None,
-        typer.Option("--import", parser=given_path, metavar="FILE", help="Read verdicts."),
-    ] = None,
+    out: Path | None = None,
+    host: str = "127.0.0.1",
+    port: int = 8765,
+    no_open: bool = False,
+    report: bool = False,
+    export: str | None = None,
+    to: Path | None = None,
+    import_: Path | None = None,
     json: Json = False,
     quiet: Quiet = False,
 ) -> None:
     """Let people judge labels; state the error rate with its bound."""
-    actions = {"--report": report, "--export": export, "--import": import_file}
-    given = [name for name, value in actions.items() if value not in (None, False)]
-    if len(given) > 1:
-        raise UsageError(f"{' and '.join(given)}: do one after the other")
     if to is not None and export is None:
         raise UsageError("--to is about --export")
     from retgen.review import open_review
 
     if report:
         require_modules("statsmodels", "krippendorff")
-    elif not given:
+    elif export is None and import_ is None:
         require_modules("fastapi", "uvicorn")
     with shown_progress(quiet, json) as progress:
         review = open_review(
@@ -116,8 +93,8 @@ def review_command(
 
         written = exchange.export(review, export, to)
         print_result({"written": str(written)}, lambda: f"wrote {written}", json, quiet)
-    elif import_file is not None:
-        _import(review, import_file, json, quiet)
+    elif import_ is not None:
+        _import(review, import_, json, quiet)
     else:
         _serve(review, host, port, not no_open, quiet)
 
@@ -157,7 +134,6 @@ def _serve(review: Review, host: str, port: int, browser: bool, quiet: bool) -> 
     from retgen.review.report import forecast
     from retgen.review.web.serve import serve
 
-    interruptible()
     if not quiet:
         print(forecast(review), flush=True)
     serve(review, host, port, browser)

@@ -39,8 +39,7 @@ for words in json.loads(sys.argv[1]):
 """
 IMPORTED = """
 import sys
-from retgen.cli.base import app
-import retgen.cli
+from retgen.cli import app
 for command in sys.argv[1:]:
     try:
         app(command.split(), standalone_mode=False)

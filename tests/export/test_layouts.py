@@ -384,8 +384,8 @@ def test_ids_that_look_like_dates_stay_texts(dated: Path, tmp_path: Path) -> Non
 @pytest.mark.parametrize(
     ("to", "file", "who"),
     [
-        ("flagembedding", "evaluation/test_qrels.jsonl", "FlagEmbedding"),
-        ("tevatron", "train/test.jsonl", "Tevatron"),
+        ("flagembedding", "evaluation/corpus.jsonl", "FlagEmbedding"),
+        ("tevatron", "corpus.jsonl", "Tevatron"),
     ],
 )
 def test_ids_that_others_would_read_as_times(
@@ -394,6 +394,6 @@ def test_ids_that_others_would_read_as_times(
     with pytest.raises(DatasetError) as error:
         export(dated, to, tmp_path / "out")
     assert str(error.value) == (
-        f"{dated}: a column of {file} would hold nothing but dates, which {who} reads as times: "
-        "give other ids or texts, or export --to parquet"
+        f"{dated}: {file} would hold dates, which {who} reads as times: give other ids or texts, "
+        "or export --to parquet"
     )

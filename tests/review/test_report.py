@@ -230,7 +230,10 @@ def test_the_command_prints_it(judged: Judged, gen: Gen) -> None:
 def test_the_command_refuses(limit_run: Path, gen: Gen) -> None:
     out = "--out", "review"
     for words, message in (
-        (("--report", "--export", "csv"), "gen: --report and --export: do one after the other"),
+        (
+            ("--report", "--export", "csv"),
+            "gen: --report is an action of its own: leave out --export",
+        ),
         (("--to", "x.csv"), "gen: --to is about --export"),
         (("--annotators", "a,a"), "gen: --annotators a,a: a name stands twice"),
     ):

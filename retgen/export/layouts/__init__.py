@@ -98,9 +98,8 @@ class Layout:
         guessed = file_with_times(job.folder) if self.guesses else None
         if guessed is not None:
             raise DatasetError(
-                f"{job.path}: a column of {guessed.relative_to(job.folder)} would hold nothing but "
-                f"dates, which {self.guesses} reads as times: give other ids or texts, or export "
-                "--to parquet"
+                f"{job.path}: {guessed.relative_to(job.folder)} would hold dates, which "
+                f"{self.guesses} reads as times: give other ids or texts, or export --to parquet"
             )
         names = {"{split}": job.splits[0], "{train}": job.training_splits()[0]}
         usage = self.usage
