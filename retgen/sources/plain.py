@@ -37,7 +37,9 @@ def plain_blocks(text: str) -> list[Block]:
             level = 1 if lines[1].strip()[0] == "=" else 2
         elif len(first) > _LONGEST_HEADING or is_boilerplate(first):
             pass
-        elif not indents[0] and first.upper() == first and _is_prose(first):
+        elif len(lines) == 1 and not text[chunk.end() :].strip():
+            pass  # a heading stands over something
+        elif not indents[0] and first.isupper() and _is_prose(first):
             level = int(len(lines) == 1 or indents[1] > 0)
             manual = manual or (level > 0 and len(lines) > 1)
         elif manual and 0 < indents[0] < 5 and len(lines) > 1 and indents[1] > indents[0]:

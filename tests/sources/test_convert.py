@@ -247,4 +247,8 @@ def test_plain_text() -> None:
         ("code", 0, "for (i = 0; i < n; i++) { a[i] += b[i] * c[i]; }"),
     ]
     assert plain_blocks("") == []
+    chinese = (
+        "店门口停着一辆装满西瓜的三轮车。\n\n旁边的石桥上有一只黑猫。\n"  # which has no capitals
+    )
+    assert [one.kind for one in plain_blocks(chinese)] == ["paragraph", "paragraph"]
     assert len(plain_blocks("x" * 1_000_000)) == 1

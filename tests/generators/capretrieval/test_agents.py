@@ -232,23 +232,3 @@ def test_chinese_is_measured_in_characters_and_compared_in_one_script() -> None:
 
 def test_width_does_not_matter() -> None:
     assert fault("keyword", "ＷＩＮＤＭＩＬＬ", "windmill", ENGLISH, "en") is None
-
-
-@pytest.mark.slow
-def test_a_model_is_shown_queries_of_users(ask: Gen, server: Server, tmp_path: Path) -> None:
-    """The same ones for every passage; without a sample the request is as it was."""
-    asked = ["windmill flour", "How often do boats come?", "copper pans for sauces"]
-    (tmp_path / "asked.txt").write_text("\n".join([*asked, asked[0]]))
-    source = write_rows(tmp_path / "kb.jsonl", TEXTS)
-    for name, line in (("plain", ""), ("like", ", like: asked.txt")):
-        write_recipe(tmp_path / f"{name}.yaml", source, f"  queries: {{found: 8{line}}}\n")
-        done = ask("run", f"{name}.yaml", *MODEL, "--out", name)
-        assert done.returncode == 0, done.stderr
-    prompts = [one["messages"][1]["content"] for one in server.requests]
-    plain, like = (
-        [one for one in prompts if ("copy none:" in one) is shown] for shown in (False, True)
-    )
-    assert len(plain) == len(like) == len(prompts) / 2
-    examples = "copy none:\n\n" + "".join(f"- {one}\n" for one in asked) + "\nTitle: "
-    assert all(examples in one for one in like)
-    assert all("Fewer queries are better than poor ones.\n\nTitle: " in one for one in plain)

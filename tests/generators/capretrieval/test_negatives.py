@@ -7,14 +7,12 @@ from pathlib import Path
 import pyarrow.parquet as pq
 import pytest
 
+from retgen import run
 from tests.generators.capretrieval.texts import write_recipe, write_rows
-from tests.with_agents.conftest import Gen
 
 
 @pytest.mark.slow
-def test_no_japanese_negative_holds_the_characters_of_a_chinese_query(
-    ask: Gen, tmp_path: Path
-) -> None:
+def test_no_japanese_negative_holds_the_characters_of_a_chinese_query(tmp_path: Path) -> None:
     """The last text has both of 作業, in 作文 and 卒業; simplified Chinese has another 业."""
     texts = (
         "山上的茶園每年春天採收新茶，老人把茶葉放在竹籃裡，再送到河邊的小店出售。",
@@ -28,9 +26,7 @@ def test_no_japanese_negative_holds_the_characters_of_a_chinese_query(
     )
     source = write_rows(tmp_path / "kb.jsonl", texts)
     params = "  mine: {negatives: 1, margin: 1}\n  splits: {test: 0.3, dev: 0}\n"
-    write_recipe(tmp_path / "kb.yaml", source, params)
-    done = ask("run", "kb.yaml", "--out", "kb")
-    assert done.returncode == 0, done.stderr
+    run(write_recipe(tmp_path / "kb.yaml", source, params), out=tmp_path / "kb")
     rows = pq.read_table(tmp_path / "kb" / "training" / "kw.parquet").to_pylist()
     negatives = {row["anchor"]: row["negatives-id"] for row in rows}
     assert negatives["作業系統"] == ["d7"]

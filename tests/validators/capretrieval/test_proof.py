@@ -106,7 +106,7 @@ CASES: dict[str, tuple[str, Callable[[list[Row]], Any], list[str]]] = {
         moved_keyword,
         [
             "Q: its span holds 'glass blowers', not 'STEEL'",
-            "Q: its text is a query of split test too",
+            "Q: its text is a query of split train too",
             "Q: db6 is relevant there, and lacks 'STEEL'",
         ],
     ),
