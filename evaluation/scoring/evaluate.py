@@ -177,7 +177,7 @@ def _check_options(models: Sequence[str], runs: Sequence[str | Path], options: O
         )
     if options.rerank != Options.rerank and not any(n.startswith("rerank:") for n in names):
         raise UsageError(
-            "--rerank-depth: for re-rankers, and none is named (--model rerank:FIRST+CROSSENCODER)"
+            "Options.rerank: for re-rankers, and none is named (--model rerank:FIRST+CROSSENCODER)"
         )
 
 

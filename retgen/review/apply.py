@@ -134,7 +134,7 @@ def decisions_of(run: Path, about: Mapping[str, Any], path: Path) -> bytes:
     if settled and not rows:
         raise DatasetError(
             f"{path}: none of the {len(settled):,} decisions is on a text and label that {run} "
-            "holds, so this is the review of another data set. Give its own with --verdicts"
+            "holds, so this is the review of another data set: give the run that was reviewed"
         )
     if not rows:
         raise UsageError(

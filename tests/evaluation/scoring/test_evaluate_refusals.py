@@ -113,7 +113,7 @@ def test_options_that_no_model_takes(
 def test_options_for_rankings_of_others_and_for_re_rankers(limit_run: Path, tmp_path: Path) -> None:
     with pytest.raises(UsageError, match="--dims: for embedders, and a TREC run is none"):
         evaluate(limit_run, runs=[tmp_path / "x.trec"], dims=[8])
-    with pytest.raises(UsageError, match="--rerank-depth: for re-rankers, and none is named"):
+    with pytest.raises(UsageError, match=r"Options\.rerank: for re-rankers, and none is named"):
         evaluate(limit_run, models=["bm25"], options=Options(rerank=5))
 
 
