@@ -12,6 +12,7 @@ import pytest
 from retgen import make_sealed, reveal_sealed, run, verify_sealed
 from retgen.errors import RetgenError, RunDirectoryError, SealBroken, UsageError
 from tests.conftest import Gen, read_jsonl
+from tests.generators.niah.rows import table
 from tests.killed import gen_killed_at
 from tests.sealed.conftest import RECIPE, sha256
 
@@ -249,20 +250,17 @@ def test_folders_that_are_none(sealed: Path, tmp_path: Path, gen: Gen) -> None:
 
 
 def test_files_of_a_recipe_are_in_its_reveal(tmp_path: Path) -> None:
-    """A word list of the user's own: committed to, secret until the reveal."""
-    letters = str.maketrans("0123456789abcdef", "bcdfghklmnprstvz")
-    things = [f"{sha256(bytes([i]))[:9].translate(letters).capitalize()}o" for i in range(200)]
-    words = "\n".join(["[Things]", *things, ""])
-    (tmp_path / "mine.txt").write_text(words)
+    """Needles of the user's own: committed to, secret until the reveal."""
+    table(tmp_path / "mine.yaml")
+    needles = (tmp_path / "mine.yaml").read_text()
     (tmp_path / "own.yaml").write_text(
-        "name: own\nfamily: limit\nparams: {pattern: dense, docs: 15, queries: 100, k: 2, "
-        "attributes_per_doc: 16, catalogue: {file: mine.txt, split: all}}\n"
+        "name: own\nfamily: niah\nparams: {table: mine.yaml, lengths: [128], places: 2}\n"
     )
     made = Path(make_sealed(tmp_path / "own.yaml", out=tmp_path / "out").path)
     reveal = json.loads((made / "private/reveal.json").read_text())
-    assert reveal["inputs"] == {"inputs/mine.txt": words}
-    assert things[0] not in (made / "commitment.json").read_text()
-    (tmp_path / "mine.txt").unlink()
+    assert reveal["inputs"] == {"inputs/mine.yaml": needles}
+    assert needles[:20] not in (made / "commitment.json").read_text()
+    (tmp_path / "mine.yaml").unlink()
     reveal_sealed(made)
     done = verify_sealed(made / "commitment.json", made / "reveal.json")
-    assert (done.files, done.path) == (4, None)
+    assert (done.files, done.path) == (7, None)

@@ -326,12 +326,12 @@ def _set(key: str, value: object) -> Callable[[dict[str, Any]], None]:
             "sealed/recipe: no set follows from the reveal: a model is asked (",
         ),
         (
-            _set("recipe/params/catalogue/file", "/etc/hostname"),
+            _set("recipe/review", ["/etc/hostname"]),
             "sealed/recipe: no set follows from the reveal: it names files that the reveal does not "
             "hold",
         ),
         (
-            _set("recipe/params/catalogue/file", "inputs/none.txt"),
+            _set("recipe/review", ["inputs/none.txt"]),
             "sealed/recipe: no set follows from the reveal: ",
         ),
         (

@@ -120,10 +120,10 @@ def test_scores_that_are_strings(folder: Path) -> None:
     text = (folder / "qrels.jsonl").read_text()
     (folder / "qrels.jsonl").write_text(text.replace('"score": 1.0', '"score": "1"', 2))
     assert next((f.rule, f.severity, f.ids, f.message) for f in validate(folder).findings) == (
-        "score-range",
+        "schema",
         "error",
-        ["q0", "d3", "q1", "d10"],
-        '2 of 5 scores are strings, not numbers (that of (q0, d3) is "1", for one)',
+        ["qrels.jsonl:1", "qrels.jsonl:2"],
+        "qrels.jsonl, line 1: score '1' is not a number (1 more of this kind: qrels.jsonl:2)",
     )
 
 

@@ -31,7 +31,7 @@ def kept(tmp_path: Path) -> Path:
 def opened(data: bytes, folder: Path) -> Cache:
     folder.mkdir(exist_ok=True)
     for left in folder.iterdir():
-        left.unlink()
+        left.unlink(missing_ok=True)
     (folder / "model.sqlite").write_bytes(data)
     return Cache(folder, "model")
 
