@@ -69,10 +69,10 @@ class DenseRetriever:
         return self.embedder.details | truncated | {"full_dimension": full}
 
     def rank(self, collection: Collection, depth: int, progress: Progress) -> Iterator[SystemRanks]:
-        dims, cut = self.dims, {"documents": 0, "queries": 0}
-        texts = [query.text for query in collection.queries]
         if announce := getattr(self.embedder, "announce", None):  # of one that costs money
             announce(self._fresh(collection))
+        dims, cut = self.dims, {"documents": 0, "queries": 0}
+        texts = [query.text for query in collection.queries]
         queries = self.encoded(texts, "query", cut, progress)
         parts = collection.blocks(BLOCK)
         blocks = self.documents(parts, collection.documents, cut, progress)
