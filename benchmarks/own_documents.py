@@ -89,7 +89,7 @@ def mining(passages: int, count: int) -> None:
     positives = [[i] for i in range(count)]
     for by in ("bm25", "static:minilm"):
         took, _, ours = measured(
-            lambda by=by: mine(corpus, queries, positives, by=by, count=4, depth=50, margin=0.95)
+            lambda by=by: [*mine(corpus, queries, positives, by=by, count=4, depth=50, margin=0.95)]
         )
         print(f"mine, by {by}: {took:.1f} s, {sum(map(len, ours)):,} negatives")
     model = load_model("static:minilm", "cpu")

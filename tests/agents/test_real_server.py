@@ -38,7 +38,6 @@ pytestmark = pytest.mark.slow  # a server in a process that imports torch
 NEEDED = ("torch", "transformers", "tokenizers", "accelerate", "fastapi", "uvicorn", "openai")
 NAME = "tiny"  # the folder's, as the server is told it
 PRICE = Price(token_in=2, token_out=10)
-CATEGORIES = ["Birds of Prey", "Cocktails", "Vegetables"]
 TEXTS = [
     "Who likes quokkas? A person who likes quokkas, cocktails and vegetables.",
     "Answer with one JSON object and nothing else. Its JSON Schema is:",
@@ -332,29 +331,31 @@ model:
    concurrency: 2}}
 params:
   {{pattern: dense, docs: 10, queries: 10, k: 2, attributes_per_doc: 5,
-   catalogue: {{size: 30, split: all, categories: {json.dumps(CATEGORIES)}}}}}
+   catalogue: {{size: 30, split: all}}}}
 """)
-    before = served.requests()
+    before, rejected = served.requests(), tmp_path / "outputs" / "hopeless" / "rejected.jsonl"
     for run in range(2):  # the second finds all answers in the ledger
         result = gen("run", recipe, "--price", "2,10")
         assert result.returncode == 1, result.stderr
         assert "gen: attributes: 0 of 30 were accepted; rejected were" in result.stderr
         assert "see rejected.jsonl. Ask for fewer, or try another model." in result.stderr
         assert "Traceback" not in result.stdout + result.stderr
-        assert served.requests() == before + 3 * len(CATEGORIES), f"run {run}"
+        asked = {row["record"]["record"] for row in read_jsonl(rejected)}
+        assert len(asked) > 1
+        assert served.requests() == before + 3 * len(asked), f"run {run}"
 
     folder = tmp_path / "outputs" / "hopeless"
     assert not (folder / "manifest.json").exists()
     ledger = Ledger(folder.parent / "ledger.sqlite")
     kept, sums = list(ledger.answers("hopeless")), ledger.spent("hopeless")
     ledger.close()
-    assert (len(kept), sums.calls) == (3 * len(CATEGORIES), 3 * len(CATEGORIES))
+    assert (len(kept), sums.calls) == (3 * len(asked), 3 * len(asked))
     # two and ten dollars a million tokens are 2,000 and 10,000 nano-dollars each
     assert sums.nano_usd == 2000 * sums.tokens_in + 10_000 * sums.tokens_out > 0
 
-    rows = read_jsonl(folder / "rejected.jsonl")
+    rows = read_jsonl(rejected)
     assert {row["rule"] for row in rows} == {"propose_attributes/answer"}
-    assert sorted({row["record"]["record"] for row in rows}) == CATEGORIES
+    assert len(rows) == len(asked)
     chat = open_chat(served.settings(), "none")
     texts = {chat.read(one.answer.raw).text for one in kept}
     histories = [row["record"]["history"] for row in rows]
