@@ -77,9 +77,9 @@ def publish(
     run does not state.
 
     Raises `UsageError` for a destination that cannot be, `DatasetError` for a run that is
-    unfinished, `ChecksFailed` for one that did not pass its checks, changed since, has a failed
-    certificate or a licence that does not allow it, `EndpointFailed` where the network failed: the
-    same again completes it.
+    unfinished, `ChecksFailed` for one that did not pass its checks, changed since, holds personal
+    data or secrets, or has a licence that does not allow it, `EndpointFailed` where the network
+    failed: the same again completes it.
     """
     target = destination(to)
     if private:

@@ -100,7 +100,7 @@ def _write_tables(published: PublishedRun, folder: Path) -> list[dict[str, Any]]
             continue  # a run that is published in spite of that
         wanted = {
             "training": name.endswith(".parquet"),
-            "tables": name.endswith(".jsonl") and not stem.startswith("review_"),
+            "tables": name.endswith(".jsonl"),
             "sources": name.endswith(".jsonl") and f"`{name}`" in named,
         }
         if wanted.get(kind):

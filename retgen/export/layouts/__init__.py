@@ -60,7 +60,7 @@ class Layout:
     numbers only, "" where fractions fit. `usage`: the card's text, with `{split}` and `{train}`
     for the first split to score and to train on. `apart`: where queries without positives are.
     `guesses`: who reads its JSON Lines as
-    `load_dataset` does, which takes a column of nothing but dates for times; "" for nobody.
+    `load_dataset` does, which may take dates for times: one is refused; "" for nobody.
     """
 
     about: ClassVar[str] = ""
