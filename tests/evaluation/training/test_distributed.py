@@ -150,21 +150,12 @@ def test_killed_they_end_with_the_same_weights(
     assert all(torch.equal(ours[name], theirs[name]) for name in ours)
 
 
-@pytest.mark.parametrize(
-    ("model", "settings", "message"),
-    [
-        ("static:minilm", [], "gen: a static embedding trains on one processor: start it without"),
-        ("minilm", ["--set", "batch_size=1"], "gen: no batch has a pair for each of the 2 process"),
-    ],
-)
-def test_what_they_cannot(
-    other: Path, tmp_path: Path, model: str, settings: list[str], message: str
-) -> None:
+def test_what_they_cannot(other: Path, tmp_path: Path) -> None:
     gen = Path(sys.executable).with_name("gen")
-    call = ["--no-python", str(gen), "train", str(other), "--model", model, "--out", "out"]
-    ended = torchrun(*call, *settings, cwd=tmp_path)
+    call = ["--no-python", str(gen), "train", str(other), "--model", "minilm", "--out", "out"]
+    ended = torchrun(*call, "--set", "batch_size=1", cwd=tmp_path)
     assert ended.returncode == 1
-    assert message in ended.stderr
+    assert "gen: no batch has a pair for each of the 2 process" in ended.stderr
     assert "[rank1]" not in ended.stderr  # only rank 0 speaks
 
 
