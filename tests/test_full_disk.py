@@ -215,8 +215,8 @@ def test_while_parquet_is_exported(tmp_path: Path) -> None:
     message = twice(tmp_path, "180k", *words, "small/kb")
     assert re.fullmatch(
         rf"gen: cannot write {tmp_path}/small/\.kb\.[\w-]+\.partial/corpus/"
-        r"corpus-00000-of-00001\.parquet: No space left on device\. What was finished before is kept: free "
-        r"some space and run the same command again\.\n",
+        r"corpus\.parquet: No space left on device\. What was finished before is kept: free some space "
+        r"and run the same command again\.\n",
         message,
     )
     assert [path.name for path in (tmp_path / "saved").iterdir()] == ["kb"]
