@@ -130,7 +130,7 @@ mount -t tmpfs -o size=$1 tmpfs small || exit 90
 shift
 "$@" > first.out 2> first.txt
 echo $? > first.rc
-mount -o remount,size=200m small
+mount -o remount,size=600m small
 "$@" > second.out 2> second.txt
 echo $? > second.rc
 cp -r small saved
