@@ -465,6 +465,16 @@ def open_dataset(path: Path | str, *, checked: bool = True) -> Dataset:
     return Dataset(root, run, tables["corpus"], tables["queries"], qrels, graded)
 
 
+_KINDS: dict[type, tuple[str, ...]] = {  # of what a manifest has under its keys
+    str: ("name", "family", "created"),
+    list: ("languages", "card"),
+    dict: (
+        *("counts", "evidence", "versions", "checks", "models", "licences", "word_lists", "judges"),
+        *("floors", "certificate", "facts", "notes", "tokens"),
+    ),
+}
+
+
 def read_manifest(run: Path) -> dict[str, Any] | None:
     """The manifest of a run, None where it has none. Raises `DatasetError` where it is damaged."""
     path = run / "manifest.json"
@@ -472,10 +482,13 @@ def read_manifest(run: Path) -> dict[str, Any] | None:
         manifest: dict[str, Any] = orjson.loads(path.read_bytes())
         for info in manifest["files"].values():
             FileInfo(**info)
-        dict(manifest["word_lists"]), manifest["versions"]["retgen"]
+        for kind, keys in _KINDS.items():
+            if wrong := [one for one in keys if type(manifest.get(one, kind())) is not kind]:
+                raise TypeError(wrong)
+        manifest["name"], manifest["versions"]["retgen"], manifest["word_lists"]
     except FileNotFoundError:
         return None
-    except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
+    except (ValueError, KeyError, TypeError, AttributeError) as error:
         raise DatasetError(f"{path} is damaged; make the run again with --fresh") from error
     return manifest
 
@@ -483,19 +496,16 @@ def read_manifest(run: Path) -> dict[str, Any] | None:
 def check_files(run: Path, *folders: str) -> None:
     """Raise `DatasetError` for a table in some folders of a finished run that was changed since.
 
-    A manifest that is not there, or cannot be read, says nothing here.
+    A manifest that is not there says nothing here; one that is damaged is refused.
     """
-    try:
-        stated = (read_manifest(run) or {"files": {}})["files"]
-    except DatasetError:
-        return
+    stated = (read_manifest(run) or {"files": {}})["files"]
     for name in stated:
         if not name.startswith(folders) or not name.endswith((".jsonl", ".parquet")):
             continue
         path = run / name
         try:
             same = _info(path, path.stat().st_mtime_ns)._asdict() == stated[name]
-        except OSError:
+        except FileNotFoundError:
             same = False
         if not same:
             raise DatasetError(

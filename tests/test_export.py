@@ -99,8 +99,7 @@ def test_licence_and_languages_are_the_manifest_s(
     with pytest.raises(DatasetError) as error:
         export(run_folder, "mteb", tmp_path / "broken")
     assert str(error.value) == (
-        f"{run_folder / 'manifest.json'} cannot be read; it states the licences: make the run again "
-        "with --fresh"
+        f"{run_folder / 'manifest.json'} is damaged; make the run again with --fresh"
     )
 
 

@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Any
 import orjson
 import xxhash
 
+from retgen.data import read_manifest
 from retgen.write import dump_json, make_folder, write_file
 
 if TYPE_CHECKING:
@@ -59,11 +60,8 @@ def mteb_task_of(collection: Collection) -> MtebTaskName:
 
 def _languages(collection: Collection) -> list[str]:
     if collection.dataset.run is not None:
-        try:
-            manifest = orjson.loads((collection.dataset.run / "manifest.json").read_bytes())
-            return [str(one) for one in manifest["languages"]] or [NO_LANGUAGE]
-        except (OSError, ValueError, KeyError, TypeError):
-            pass
+        manifest = read_manifest(collection.dataset.run) or {}
+        return [str(one) for one in manifest.get("languages") or [NO_LANGUAGE]]
     return [NO_LANGUAGE]
 
 

@@ -11,7 +11,7 @@ from typing import Any
 
 import orjson
 
-from retgen.data import Dataset
+from retgen.data import Dataset, read_manifest
 from retgen.dataset_files import card_header
 from retgen.errors import DatasetError
 from retgen.licences import HUB_LICENCES
@@ -58,18 +58,13 @@ def facts_of(dataset: Dataset, name: str) -> DatasetFacts:
     """The facts of a data set. Raises `DatasetError` for a run whose manifest cannot be read."""
     if dataset.run is None:
         return _facts_from_card(dataset.root, name)
-    path = dataset.run / "manifest.json"
-    if not path.exists():
+    manifest = read_manifest(dataset.run)
+    if manifest is None:
         raise DatasetError(
             f"{dataset.run} is unfinished: it has no manifest.json, which is written last. "
             f"`gen run {dataset.run}/recipe.yaml --out {dataset.run}` ends it"
         )
-    try:
-        return facts_from_manifest(orjson.loads(path.read_bytes()), name)
-    except (OSError, ValueError, TypeError, AttributeError) as error:
-        raise DatasetError(
-            f"{path} cannot be read; it states the licences: make the run again with --fresh"
-        ) from error
+    return facts_from_manifest(manifest, name)
 
 
 def facts_from_manifest(manifest: Mapping[str, Any], name: str) -> DatasetFacts:

@@ -11,6 +11,7 @@ from typing import Any
 
 import orjson
 
+from retgen.data import read_manifest
 from retgen.errors import ChecksFailed, DatasetError, UsageError
 from retgen.markdown import escape_markdown
 from retgen.recipe import Recipe, load_recipe
@@ -174,33 +175,27 @@ def _manifest(run: Path) -> dict[str, Any]:
             if run.exists()
             else f"{run} does not exist. Give the folder of a run"
         )
-    path = run / "manifest.json"
-    try:
-        manifest = orjson.loads(path.read_bytes())
-        if isinstance(manifest["name"], str) and isinstance(manifest["files"], dict):
-            return dict(manifest)
-    except FileNotFoundError as error:
-        failed = [
-            f"\n  {one['rule']}: {one['message']}"
-            for one in _findings(run) or ()
-            if one.get("severity") == "error"
-        ]
-        if failed:
-            raise ChecksFailed(
-                f"{run}: the data did not pass its checks, so the run has no manifest.json, and "
-                "nothing gives the evidence for its labels. Not even --force publishes it:"
-                + "".join(failed[:3])
-                + "\nChange the recipe, and run it again with --fresh. A check that is no proof "
-                "can be switched off there, by its name and with a reason (`validate: {off: {RULE: "
-                "why}}`): the card then says so. Nothing was published"
-            ) from error
-        raise DatasetError(
-            f"{run} has no manifest.json, which is written last: the run is unfinished. "
-            f"`gen run {run}/recipe.yaml --out {run}` ends it. Nothing was published"
-        ) from error
-    except (OSError, ValueError, KeyError, TypeError):
-        pass
-    raise DatasetError(f"{path} is damaged; make the run again with --fresh")
+    manifest = read_manifest(run)
+    if manifest is not None:
+        return manifest
+    failed = [
+        f"\n  {one['rule']}: {one['message']}"
+        for one in _findings(run) or ()
+        if one.get("severity") == "error"
+    ]
+    if failed:
+        raise ChecksFailed(
+            f"{run}: the data did not pass its checks, so the run has no manifest.json, and "
+            "nothing gives the evidence for its labels. Not even --force publishes it:"
+            + "".join(failed[:3])
+            + "\nChange the recipe, and run it again with --fresh. A check that is no proof "
+            "can be switched off there, by its name and with a reason (`validate: {off: {RULE: "
+            "why}}`): the card then says so. Nothing was published"
+        )
+    raise DatasetError(
+        f"{run} has no manifest.json, which is written last: the run is unfinished. "
+        f"`gen run {run}/recipe.yaml --out {run}` ends it. Nothing was published"
+    )
 
 
 def _review_summary(run: Path) -> dict[str, Any] | None:

@@ -17,7 +17,16 @@ import orjson
 import xxhash
 from numpy.typing import NDArray
 
-from retgen.data import HIGHEST_GRADE, Dataset, Qrel, Query, lookup_caution, open_dataset, refuse
+from retgen.data import (
+    HIGHEST_GRADE,
+    Dataset,
+    Qrel,
+    Query,
+    lookup_caution,
+    open_dataset,
+    read_manifest,
+    refuse,
+)
 from retgen.dataset_files import missing_table_hint
 from retgen.errors import DatasetError
 from retgen.messages import did_you_mean
@@ -329,8 +338,4 @@ def manifest_of(dataset: Dataset) -> dict[str, Any]:
     """What a run says of its data set; nothing of others."""
     if dataset.run is None:
         return {}
-    try:
-        manifest = orjson.loads((dataset.run / "manifest.json").read_bytes())
-    except (OSError, ValueError):
-        return {}
-    return manifest if isinstance(manifest, dict) else {}
+    return read_manifest(dataset.run) or {}

@@ -52,7 +52,7 @@ def check_files(run: Path, recipe: Recipe) -> tuple[dict[str, Any] | None, list[
         return None, [Finding("manifest", "error", [], message)]
     try:
         lists = recipe.family.word_lists(recipe.job)
-    except (OSError, RetgenError):  # its sources are gone or damaged, which their hashes tell
+    except (RetgenError, *DAMAGED):  # its sources are gone or damaged, which their hashes tell
         lists = {}
     changed = [
         Finding(
