@@ -221,8 +221,8 @@ def test_runs_and_their_exports(limit_run: Path, tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("name", "content", "message"),
     [
-        ("manifest.json", "[", "manifest.json cannot be read as JSON. "),
-        ("manifest.json", "[]", "manifest.json holds no JSON object. "),
+        ("manifest.json", "[", "manifest.json is damaged; make the run again with --fresh"),
+        ("manifest.json", "[]", "manifest.json is damaged; make the run again with --fresh"),
         ("recipe.yaml", ": [", "recipe.yaml, line 1: is not YAML: "),
         ("recipe.yaml", "a", "recipe.yaml holds no recipe. "),
         (
