@@ -173,8 +173,8 @@ def test_files_that_do_not_fit_together_are_an_error(
     done = in_process("validate", forged(finished("capretrieval"), tmp_path, shorten), cwd=tmp_path)
     assert (done.returncode, done.stderr) == (1, "")
     assert (
-        "  error   sources: recipe.yaml, inputs/ and sources/ do not fit together, so one of them "
-        "is not the run's: "
+        "  error   regenerated: the tables are not made again: recipe.yaml, inputs/ and sources/ do "
+        "not fit together, so one of them is not the run's: "
     ) in done.stdout
 
 
