@@ -28,7 +28,7 @@ from retgen.search.embedders.similarity import Similarity, all_pairs, each_pair,
 from retgen.search.rankings import Rankings
 
 BLOCK = 16_384  # documents read at a time
-_ENCODE, _ENCODE_GPU = {"cpu": 256}, 4_096  # texts encoded at a time
+STEPS, STEP_ELSEWHERE = {"cpu": 256}, 4_096  # texts encoded at a time
 QUERIES = 2_048  # queries compared at a time: scores of a block take 128 MB
 
 
@@ -123,7 +123,7 @@ class DenseRetriever:
     ) -> Tensor:
         """Vectors (texts, dimension) on the device, reported, and kept on disk, step by step."""
         own = getattr(self.embedder, "step", None)  # of one behind an API, or of a cluster
-        step = own or _ENCODE.get(self.embedder.device, _ENCODE_GPU)
+        step = own or STEPS.get(self.embedder.device, STEP_ELSEWHERE)
         stage = self.name if kind == "document" else f"{self.name}: queries"
         parts = []
         for start in range(0, len(texts), step):

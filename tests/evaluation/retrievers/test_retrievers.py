@@ -202,7 +202,7 @@ def test_every_step_is_reported(
 ) -> None:
     """15 documents and 100 queries, 40 texts at a time."""
     # reason: the size of a step is no behaviour
-    monkeypatch.setitem(dense_module._ENCODE, "cpu", 40)
+    monkeypatch.setitem(dense_module.STEPS, "cpu", 40)
     reports: list[tuple[str, int, int]] = []
     result = retriever(name, Options(batch_size=4, dims=(32, 384)))
     ranked = result.rank(load(limit_run), 5, lambda *event: reports.append(event[:3]))
