@@ -482,3 +482,17 @@ def test_tables_that_are_no_run_s_are_read_as_they_are(limit_run: Path, tmp_path
     path = tmp_path / "set" / "corpus.jsonl"
     path.write_bytes(b"".join(path.read_bytes().splitlines(keepends=True)[:-1]))
     assert len(list(open_dataset(tmp_path / "set").documents())) == 14
+
+
+@pytest.mark.parametrize(
+    ("key", "value"), [("counts", "x"), ("evidence", None), ("checks", []), ("languages", "eng")]
+)
+def test_a_damaged_manifest_is_refused_by_whoever_reads_the_run(
+    limit_run: Path, tmp_path: Path, key: str, value: Any
+) -> None:
+    shutil.copytree(limit_run, run := tmp_path / "run")
+    path = run / "manifest.json"
+    path.write_text(json.dumps(json.loads(path.read_text()) | {key: value}))
+    with pytest.raises(DatasetError) as error:
+        open_dataset(run)
+    assert str(error.value) == f"{path} is damaged; make the run again with --fresh"
