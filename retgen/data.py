@@ -132,17 +132,6 @@ class TableFiles:
         """Size on disk."""
         return sum(path.stat().st_size for path in self.files)
 
-    def files_with_bom(self) -> list[Path]:
-        """The text files that begin with a byte order mark, which `rows` reads past."""
-        if self.format == "parquet":
-            return []
-        result = []
-        for path in self.files:
-            with open(path, "rb") as file:
-                if file.read(len(BOM_UTF8)) == BOM_UTF8:
-                    result.append(path)
-        return result
-
     def places(self, rows: Sequence[int]) -> list[RowPlace]:
         """The file and line of rows, which count from 1 and come in order."""
         return places(self.files, rows)

@@ -198,7 +198,6 @@ def manifest_of(
             "errors": result.errors,
             "warnings": result.warnings,
             "switched_off": result.switched_off,
-            "severities": result.severities,
         },
         "card": list(records.card),
         "facts": dict(records.facts),

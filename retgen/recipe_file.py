@@ -30,7 +30,6 @@ from retgen.generators import families, family
 from retgen.generators.params import InputFile
 from retgen.messages import SourceMap, did_you_mean, validation_messages
 from retgen.recipes import bundled
-from retgen.validators.rule import Severity
 from retgen.yaml_text import DEEPEST, parse_yaml, read_yaml
 
 _NAME = re.compile(r"[a-z0-9][a-z0-9_.-]*")
@@ -53,15 +52,12 @@ class Output(_Strict):
 class RuleSettings(_Strict):
     """Thresholds of the rules. A rule is switched off only by name and with a reason.
 
-    Whatever vouches for a run (its proof, its manifest) is neither switched off nor lowered.
+    Whatever vouches for a run (its proof, its manifest) is not switched off.
     """
 
     order_leak_p: float = Field(1e-6, gt=0, lt=1, description="level of the order-leak tests")
     off: dict[str, Annotated[str, Field(min_length=3)]] = Field(
         default_factory=dict, description="rule name -> why it is switched off"
-    )
-    severity: dict[str, Severity] = Field(
-        default_factory=dict, description="rule name -> how grave its findings are"
     )
 
 

@@ -59,7 +59,7 @@ def test_what_a_run_directory_holds(small: Path, tmp_path: Path) -> None:
     assert manifest["counts"] == {"documents": 400, "queries": 100, "qrels": 200, "rejected": 0}
     assert manifest["evidence"] == {"structural": 200, "judged": 0, "human": 0}
     assert manifest["complete"] is True
-    assert manifest["checks"] == {"errors": 0, "warnings": 0, "switched_off": {}, "severities": {}}
+    assert manifest["checks"] == {"errors": 0, "warnings": 0, "switched_off": {}}
     assert sorted(manifest["files"]) == [
         "dataset/README.md",
         "dataset/corpus.jsonl",

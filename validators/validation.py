@@ -35,7 +35,6 @@ class Validation:
     judges: dict[str, Any] = field(default_factory=dict)
     samples: dict[str, Any] = field(default_factory=dict)
     switched_off: dict[str, str] = field(default_factory=dict)
-    severities: dict[str, str] = field(default_factory=dict)
     splits: list[str] = field(default_factory=list)
 
     @property
@@ -59,7 +58,6 @@ class Validation:
             "warnings": self.warnings,
             "findings": [finding.to_json() for finding in self.findings],
             "switched_off": self.switched_off,
-            "severities": self.severities,
             "split": self.splits[0] if self.splits else None,
             "proven_qrels": self.proven,
             "judged_qrels": self.judged,

@@ -26,13 +26,12 @@ from retgen.errors import UsageError
 @command(
     "validate",
     "gen validate outputs/limit_dense",
-    'gen validate ~/beir/scifact --off duplicate-text="as published" --severity empty-text=warning',
+    'gen validate ~/beir/scifact --off duplicate-text="as published"',
     options=f"""
         {DATASET}
-        --off RULE=REASON      Switch a rule off, with a reason. Repeatable. Rules: {{rules}}.
-        --severity RULE=LEVEL  Make a rule an error, a warning or an info. Repeatable.
-        --against PATH         A data set, such as a benchmark, that must share no documents or
-                               queries with this one. Repeatable.
+        --off RULE=REASON  Switch a rule off, with a reason. Repeatable. Rules: {{rules}}.
+        --against PATH     A data set, such as a benchmark, that must share no documents or
+                           queries with this one. Repeatable.
         {WORKERS}
         {ENGINE}
         """,
@@ -41,7 +40,6 @@ def validate_command(
     path: Path,
     split: SplitOption = None,
     off: list[str] | None = None,
-    severity: list[str] | None = None,
     against: list[Path] | None = None,
     workers: int | None = None,
     engine: str = "local",
@@ -58,8 +56,7 @@ def validate_command(
             engine=engine,
             progress=progress,
             split=split,
-            off=_pairs(off, "--off", "REASON"),
-            severity=_pairs(severity, "--severity", "error|warning|info"),
+            off=_reasons(off),
             against=against or (),
         )
     print_result(result, lambda: _findings(path, result), json, quiet)
@@ -67,17 +64,17 @@ def validate_command(
         raise typer.Exit(1)
 
 
-def _pairs(given: list[str] | None, option: str, value: str) -> dict[str, str]:
-    """RULE=VALUE, as often as it was given."""
+def _reasons(given: list[str] | None) -> dict[str, str]:
+    """RULE=REASON, as often as it was given."""
     result = {}
     for text in given or []:
-        rule, equals, stated = text.partition("=")
-        if not (rule.strip() and equals and stated.strip()):
-            why = f', with the reason: {option} {rule.strip() or "RULE"}="kept as it is"'
+        rule, _, reason = text.partition("=")
+        if not (rule.strip() and reason.strip()):
             raise UsageError(
-                f"{option} {text}: write {option} RULE={value}{why if value == 'REASON' else ''}"
+                f"--off {text}: write --off RULE=REASON, with the reason: --off "
+                f'{rule.strip() or "RULE"}="kept as it is"'
             )
-        result[rule.strip()] = stated.strip()
+        result[rule.strip()] = reason.strip()
     return result
 
 
@@ -101,8 +98,6 @@ def _findings(path: Path, result: Any) -> str:
         lines.append(f"  ... and {len(result.findings) - 50} more; --json prints all")
     for rule, reason in result.switched_off.items():
         lines.append(f"  off     {rule}: {reason}")
-    for rule, level in result.severities.items():
-        lines.append(f"  level   {rule}: {level}, as asked for")
     if result.proven:
         lines.append(f"  proven: {result.proven:,} qrels, {result.proof}")
     if result.human:

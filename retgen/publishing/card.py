@@ -154,9 +154,6 @@ def _limits(run: PublishedRun) -> Iterator[tuple[str, str]]:
     checks = run.manifest.get("checks") or {}
     for rule, reason in (checks.get("switched_off") or {}).items():
         yield "Switched off.", f"The check {rule} did not run: {str(reason).rstrip('.')}."
-    for rule, severity in (checks.get("severities") or {}).items():
-        what = "an error" if severity == "error" else f"a {severity}"
-        yield "Weighed otherwise.", f"What the check {rule} finds is {what} here."
     for one in run.findings or ():
         if one.get("severity") == "warning":
             yield "A warning of the checks.", f"{one['rule']}: {one['message']}."

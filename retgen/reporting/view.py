@@ -331,12 +331,8 @@ def _findings(report: Report) -> Section:
                 f", and {number(left)} more in report.json" if left else ""
             )
             folded.append(Fold(title, [TableView(["finding", "ids"], rest, 2)]))
-    for key, title, what in (
-        ("switched_off", "Switched off by the recipe", "reason"),
-        ("severities", "Severities that the recipe gives", "severity"),
-    ):
-        if pairs := [[*pair] for pair in report.part(key).items()]:
-            tables.append(TableView(["rule", what], pairs, 2, title=title))
+    if off := [[*pair] for pair in report.part("switched_off").items()]:
+        tables.append(TableView(["rule", "reason"], off, 2, title="Switched off by the recipe"))
     text = [] if rules else ["Every rule passed; nothing was found."]
     return Section("Findings", text, tables, folded=folded)
 

@@ -1,23 +1,20 @@
-"""Which rules there are, and what is done with findings: switched off, regraded, folded.
+"""Which rules there are, and what is done with findings: switched off, folded.
 
-A rule is switched off, or given another severity, by name: in a recipe, or beside it for one call.
-What proves the labels of a run, or ties its files to its manifest, takes neither.
+A rule is switched off by name, in a recipe or beside it for one call; not one that proves the
+labels of a run, or ties its files to its manifest.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
-
-from pydantic import ValidationError
 
 from retgen.data import TableFiles
 from retgen.errors import RecipeError, RetgenError, UsageError
 from retgen.generators import families, family
 from retgen.messages import did_you_mean
 from retgen.recipe import Recipe
-from retgen.recipe_file import RuleSettings
 from retgen.rows import Problem, RowPlace
 from retgen.validators.rule import SEVERITIES, Finding, RuleListing
 from retgen.validators.rules import listed
@@ -28,7 +25,6 @@ _ENGINE = (
         "error",
         "rows that are not JSON or not a document, query or qrel (ids are `table:row`)",
     ),
-    RuleListing("byte-order-mark", "warning", "files that begin with U+FEFF, which is read past"),
     RuleListing(
         "overlap",
         "warning",
@@ -96,69 +92,49 @@ def table(docs: Path) -> Iterator[tuple[str, str, str]]:
 _NAMED = 5  # records or rows that a folded finding names; all are in its ids
 
 
-# --- switched off, or of another severity -------------------------------------------------------
+# --- switched off --------------------------------------------------------------------------------
 
 
 def check_rule_names(recipe: Recipe) -> None:
-    """A recipe names rules that exist and may be changed; raises `RecipeError`."""
-    _check(recipe, recipe.file.rules, "validate.", RecipeError)
+    """A recipe switches off rules that exist, and may be; raises `RecipeError`."""
+    _check(recipe, recipe.file.rules.off, "validate.off", RecipeError)
 
 
-def rulings(
-    recipe: Recipe | None, off: Mapping[str, str], severity: Mapping[str, str]
-) -> RuleSettings:
-    """The recipe's settings with what this call adds to them. Raises `UsageError`.
+def rules_off(recipe: Recipe | None, off: Mapping[str, str]) -> dict[str, str]:
+    """The rules that a recipe and this call switch off, with the reasons. Raises `UsageError`.
 
     Raises `RecipeError` for a recipe.yaml that was changed after its run, to what it may not say.
     """
-    try:
-        added = RuleSettings.model_validate({"off": off, "severity": severity})
-    except ValidationError as error:
-        first = error.errors(include_url=False)[0]
-        key, name = first["loc"]
-        raise UsageError(f"--{key} {name}={first['input']}: {first['msg']}") from error
-    _check(recipe, added, "--", UsageError)
+    _check(recipe, off, "--off", UsageError)
     if recipe is None:
-        return added
+        return dict(off)
     check_rule_names(recipe)
-    both = {
-        "off": recipe.file.rules.off | added.off,
-        "severity": recipe.file.rules.severity | added.severity,
-    }
-    return recipe.file.rules.model_copy(update=both)
+    return recipe.file.rules.off | dict(off)
 
 
 def _check(
-    recipe: Recipe | None, settings: RuleSettings, where: str, kind: type[RetgenError]
+    recipe: Recipe | None, off: Mapping[str, str], where: str, kind: type[RetgenError]
 ) -> None:
-    """Raise an error of this kind for a rule that the settings may not name."""
-    if not settings.off and not settings.severity:
+    """Raise an error of this kind for a rule that cannot be switched off."""
+    if not off:
         return
     names, proof = rule_names(recipe)
-    for key, given in (("off", settings.off), ("severity", settings.severity)):
-        for name, value in given.items():
-            if name.partition("/")[0] in proof:
-                if (key, value) == ("severity", "error"):
-                    continue
-                raise kind(
-                    f"{where}{key}: {name} vouches for this data set, so it can be neither "
-                    f"switched off nor lowered. That holds for {', '.join(sorted(proof))}"
-                )
-            if name not in names:
-                raise kind(
-                    f"{where}{key}: there is no rule {name!r}"
-                    f"{did_you_mean(name, sorted(names)) or '.'} Rules: {', '.join(sorted(names))}"
-                )
+    for name in off:
+        if name.partition("/")[0] in proof:
+            raise kind(
+                f"{where}: {name} vouches for this data set, so it cannot be switched off. That "
+                f"holds for {', '.join(sorted(proof))}"
+            )
+        if name not in names:
+            raise kind(
+                f"{where}: there is no rule {name!r}{did_you_mean(name, sorted(names)) or '.'} "
+                f"Rules: {', '.join(sorted(names))}"
+            )
 
 
-def apply_severities(findings: Iterable[Finding], settings: RuleSettings) -> list[Finding]:
-    """What is left of the findings, errors first, equal ones folded."""
-    kept = []
-    for finding in findings:
-        name = finding.rule.partition("/")[0]
-        if name not in settings.off:
-            level = settings.severity.get(finding.rule, settings.severity.get(name))
-            kept.append(finding._replace(severity=level) if level else finding)
+def kept_findings(findings: Iterable[Finding], off: Container[str]) -> list[Finding]:
+    """The findings of rules that are not switched off, errors first, equal ones folded."""
+    kept = [finding for finding in findings if finding.rule.partition("/")[0] not in off]
     return sorted(fold_findings(kept), key=lambda finding: SEVERITIES.index(finding.severity))
 
 
@@ -224,17 +200,3 @@ def rows_at_fault(
         others = [place.name() if place.number else "" for place in members[1:]]
         more = _more(others) if others else ""
         yield Finding("schema", "error", ids, f"{members[0]}: {reason}{more}")
-
-
-def byte_order_marks(root: Path, tables: Iterable[TableFiles]) -> Iterator[Finding]:
-    """Files that begin with a byte order mark, which is read past."""
-    for table in tables:
-        for path in table.files_with_bom():
-            name = path.relative_to(root).as_posix()
-            yield Finding(
-                "byte-order-mark",
-                "warning",
-                [name],
-                f"{name} begins with a byte order mark (U+FEFF), which many readers take for "
-                "text: write it without. Here it was read past",
-            )

@@ -20,7 +20,7 @@ from retgen.manifest import PROOF
 from retgen.progress import Progress, no_progress, usable_cores
 from retgen.qrels import QrelMatrix, certificate
 from retgen.recipe import Recipe, load_recipe
-from retgen.validation.findings import apply_severities, byte_order_marks, rows_at_fault, rulings
+from retgen.validation.findings import kept_findings, rows_at_fault, rules_off
 from retgen.validation.finished import DAMAGED, UNFIT, check_files, check_finished
 from retgen.validation.reviewed import combine, tables_before
 from retgen.validation.scan import Scanner, scan
@@ -46,20 +46,18 @@ def validate(
     progress: Progress = no_progress,
     split: str | None = None,
     off: Mapping[str, str] | None = None,
-    severity: Mapping[str, str] | None = None,
     against: Sequence[Path | str] = (),
 ) -> Validation:
     """Check a run directory, or any data set in MTEB, BEIR or Hub layout.
 
     `workers`: processes, default all cores; `engine`: as `gen run --engine`. `split`: which qrels,
-    default test, else the first. `off`: rules to switch off, each with the reason; `severity`:
-    rules and what their findings are to be, "error", "warning" or "info"; both come on top of what
-    a run's recipe says. `against`: other data sets, whose documents and queries this one should not
-    hold.
+    default test, else the first. `off`: rules to switch off beside those of a run's recipe,
+    each with the reason. `against`: other data sets, whose documents and queries this one should
+    not hold.
 
     Of a finished run, the hashes and figures of its manifest are checked as well, and that the
     recipe makes the same tables again. Raises `DatasetError` where there is no data set
-    to check, `UsageError` for rules that are unknown or cannot be changed.
+    to check, `UsageError` for rules that are unknown or cannot be switched off.
     """
     if engine != "local" and Path(path).exists():
         path = Path(path).resolve()  # workers stand elsewhere
@@ -68,7 +66,7 @@ def validate(
     work = engine_named(engine, workers or usable_cores())
     run = dataset.run
     recipe = load_recipe(run / "recipe.yaml", finished=True).at(run) if run else None
-    settings = rulings(recipe, off or {}, severity or {})
+    switched_off = rules_off(recipe, off or {})
     # beside a large data set there is room; the system's folder for such files may be in memory
     beside = run if run and os.access(run, os.W_OK) else None
     with scratch_folder(_SCRATCH if beside else f"retgen{_SCRATCH}", beside) as scratch:
@@ -90,10 +88,10 @@ def validate(
         result.findings += changed
         for name, other in benchmarks.items():
             result.findings += overlap(dataset, other, name, str(scratch))
-        result.findings = apply_severities(result.findings, settings)
+        result.findings = kept_findings(result.findings, switched_off)
         if not result.ok:  # something is wrong, so nothing is called proven
             result.proven = result.judged = result.human = 0
-        result.switched_off, result.severities = dict(settings.off), dict(settings.severity)
+        result.switched_off = switched_off
         return result
 
 
@@ -125,11 +123,9 @@ def _validate(scanner: Scanner, engine: Engine, progress: Progress) -> Validatio
     dataset, recipe = scanner.dataset, scanner.recipe
     settings, judgements, rules = scanner.settings, scanner.judgements, scanner.rules
     split, root = judgements.split, dataset.root
-    tables = dataset.corpus, dataset.queries, dataset.qrels[split]
-    findings = [*byte_order_marks(root, tables)]
-    findings += rows_at_fault(
-        root, dataset.queries, judgements.query_problems, len(judgements.queries)
-    )
+    findings = [
+        *rows_at_fault(root, dataset.queries, judgements.query_problems, len(judgements.queries))
+    ]
     for name, bad in {split: judgements.qrel_problems, **judgements.other_problems}.items():
         findings += rows_at_fault(root, dataset.qrels[name], bad)
     documents, problems = scan(scanner, engine, progress)
@@ -153,7 +149,7 @@ def _validate(scanner: Scanner, engine: Engine, progress: Progress) -> Validatio
     # of candidate sets the rest of the corpus is not judged, so no query asks for a set of it
     asked = bool(matrix.nnz) and own is None
     stated = certificate(matrix, documents_total=total).to_json() if asked else {}
-    findings = apply_severities(findings, settings)
+    findings = kept_findings(findings, settings.off)
     ok = not any(finding.severity == "error" for finding in findings)
     statistics = _statistics(judgements, documents, terms, matrix)
     for rule in rules:
@@ -172,7 +168,6 @@ def _validate(scanner: Scanner, engine: Engine, progress: Progress) -> Validatio
         judged=labels if evidence == "judged" else 0,
         judges=dict(recipe.family.judges(recipe.job)) if recipe else {},
         switched_off=dict(settings.off),
-        severities=dict(settings.severity),
         splits=[split, *(name for name in dataset.qrels if name != split)],
     )
 

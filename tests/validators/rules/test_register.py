@@ -1,4 +1,4 @@
-"""A rule is one file: list, help, findings, `--off` and `--severity` need no other edit."""
+"""A rule is one file: list, help, findings, `--off` need no other edit."""
 
 from __future__ import annotations
 
@@ -73,8 +73,8 @@ def test_a_rule_is_one_new_file(tmp_path: Path) -> None:
         ("validate", "--help"),
         ("validate", folder, "--off", "shoutin=as found"),
         validate,
-        (*validate, "--off", "no-question=as found", "--severity", "shouting=error"),
-        (*validate, "--off", "shouting=as found", "--severity", "no-question=info"),
+        (*validate, "--off", "no-question=as found"),
+        (*validate, "--off", "shouting=as found"),
     )
     rows = project.python(TABLE).splitlines()
     assert "`shouting`|warning|documents in capitals only" in rows
@@ -92,11 +92,7 @@ def test_a_rule_is_one_new_file(tmp_path: Path) -> None:
     ]
     shouts = ["shouting", "warning", ["d4"], "document d4 shouts"]
     asks = ["no-question", "error", ["q0"], "query q0 asks nothing"]
-    assert findings == [
-        [asks, shouts],
-        [["shouting", "error", *shouts[2:]]],
-        [["no-question", "info", *asks[2:]]],
-    ]
+    assert findings == [[asks, shouts], [shouts], [asks]]
 
 
 def test_names_in_the_order_of_their_findings() -> None:
