@@ -5,6 +5,7 @@ A third party adds one by an entry point in the group `retgen.families`.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import cache
 from typing import Any
 
@@ -35,16 +36,18 @@ _GROUP = "retgen.families"
 
 
 @cache
+def _loaders() -> dict[str, Callable[[], Any]]:
+    # a family is a package; the modules beside them are what families share
+    return plugins.loaders(__name__, __path__, _GROUP, packages=True)
+
+
 def families() -> tuple[str, ...]:
     """Names of all families, bundled and installed, sorted."""
-    # a family is a package; the modules beside them are what families share
-    return plugins.plugin_names(__path__, _GROUP, packages=True)
+    return tuple(_loaders())
 
 
 @cache
 def family(name: str) -> Family[Any]:
     """The family of that name. Raises KeyError for a name that is not in `families()`."""
-    if name not in families():
-        raise KeyError(name)
-    result: Family[Any] = plugins.load_plugin(__name__, __path__, Family, _GROUP, name)()
+    result: Family[Any] = plugins.load(_loaders()[name], Family)()
     return result

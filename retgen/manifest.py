@@ -4,15 +4,17 @@ from __future__ import annotations
 
 import platform
 import shutil
-from collections.abc import Mapping
+from collections.abc import Mapping, Sized
 from contextlib import AbstractContextManager
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+import orjson
 
 from retgen.agents.models import model_description
+from retgen.agents.report import Rejection, Rejections
 from retgen.data import read_manifest
 from retgen.errors import OutputError, RunDirectoryError
 from retgen.generators.records import Records
@@ -130,6 +132,13 @@ def clear_run(folder: Path, recipe: Recipe) -> None:
             shutil.rmtree(path)
         else:
             path.unlink(missing_ok=True)
+
+
+def rejected_by_agents(run: Path, of_tables: Sized) -> Rejections:
+    """What the agents of a run rejected; in rejected.jsonl, what its tables left out follows."""
+    lines = (run / REJECTED).read_bytes().splitlines()
+    count = max(0, len(lines) - len(of_tables))
+    return Rejections(Rejection(**orjson.loads(line)) for line in lines[:count])
 
 
 def check_space(folder: Path, needed: int) -> None:

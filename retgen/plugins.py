@@ -30,7 +30,7 @@ def _all(path: tuple[str, ...]) -> Any:
     return entry_points()
 
 
-def _loaders(
+def loaders(
     package: str, path: Iterable[str], group: str, *, packages: bool = False
 ) -> dict[str, Callable[[], Any]]:
     """How each part is loaded, by name: a module of the package's `path`, or an entry point.
@@ -44,21 +44,9 @@ def _loaders(
     return dict(sorted(result.items()))
 
 
-def plugin_names(path: Iterable[str], group: str, *, packages: bool = False) -> tuple[str, ...]:
-    """Names of the modules of a package's `path` and of the entry points of `group`, sorted.
-
-    `packages`: only of its packages.
-    """
-    return tuple(_loaders("", path, group, packages=packages))
-
-
-def load_plugin(package: str, path: Iterable[str], base: type[Any], group: str, name: str) -> Any:
-    """The subclass of `base` that a module of the package, or an entry point, exports.
-
-    Raises KeyError for a name that is not among `plugin_names`, TypeError for none or several
-    classes.
-    """
-    loaded = _loaders(package, path, group)[name]()
+def load(loader: Callable[[], Any], base: type[Any]) -> Any:
+    """The subclass of `base` that a part exports. Raises TypeError for none or several."""
+    loaded = loader()
     result = _classes(loaded, base)
     if len(result) != 1:
         raise TypeError(
@@ -71,9 +59,8 @@ def load_all(
     package: str, path: Iterable[str], base: type[Any], group: str, *, packages: bool = False
 ) -> dict[str, Any]:
     """All of them, by name."""
-    path = list(path)
-    listed = plugin_names(path, group, packages=packages)
-    return {name: load_plugin(package, path, base, group, name) for name in listed}
+    found = loaders(package, path, group, packages=packages)
+    return {name: load(one, base) for name, one in found.items()}
 
 
 def classes(
@@ -85,8 +72,8 @@ def classes(
     that defines none.
     """
     result: dict[type[Any], None] = {}
-    for load in _loaders(package, path, group).values():
-        loaded = load()
+    for loader in loaders(package, path, group).values():
+        loaded = loader()
         if not (own := _classes(loaded, base)):
             raise TypeError(f"{loaded.__name__} must define a {base.__name__}")
         result.update(dict.fromkeys(own))

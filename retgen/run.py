@@ -14,8 +14,6 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Self
 
-import orjson
-
 from retgen.agents.models import DEFAULT_OPTIONS, ModelOptions
 from retgen.agents.report import CallReport, Rejection, Rejections, write_rejections
 from retgen.data import read_manifest
@@ -30,6 +28,7 @@ from retgen.manifest import (
     manifest_of,
     open_or_resume,
     recipe_files,
+    rejected_by_agents,
     run_lock,
 )
 from retgen.plan import plan, plan_from
@@ -116,9 +115,8 @@ def run_upon(
         for path in sorted((parent / SOURCES).glob("*")):
             make_folder(folder / SOURCES)
             write_file(folder / SOURCES / path.name, path.read_bytes())
-        rows = [orjson.loads(line) for line in (parent / REJECTED).read_bytes().splitlines()]
         own = load_recipe(parent / "recipe.yaml", finished=True).at(parent).records().rejected
-        refused = Rejections(Rejection(**row) for row in rows[: len(rows) - len(own)])
+        refused = rejected_by_agents(parent, own)
         local = Local(workers or usable_cores())
         return _make(recipe.at(folder), folder, local, DEFAULT_OPTIONS, progress, refused=refused)
 

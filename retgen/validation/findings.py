@@ -16,77 +16,37 @@ from retgen.generators import families, family
 from retgen.messages import did_you_mean
 from retgen.recipe import Recipe
 from retgen.rows import Problem, RowPlace
-from retgen.validators.rule import SEVERITIES, Finding, RuleListing
+from retgen.validators.rule import SEVERITIES, Finding
 from retgen.validators.rules import listed
 
-_ENGINE = (
-    RuleListing(
-        "schema",
-        "error",
-        "rows that are not JSON or not a document, query or qrel (ids are `table:row`)",
-    ),
-    RuleListing(
-        "overlap",
-        "warning",
-        "with `--against`: documents and queries that another data set holds too, or nearly (ids "
-        "are those of the data set under test)",
-    ),
-)
-# beside the rules of the family's proof: what a run's labels and files rest on
-_VOUCH = (
-    RuleListing(
-        "manifest",
-        "error",
-        "a file that is not the one in the manifest; a figure or text of the manifest that recipe "
-        "and tables do not give",
-    ),
-    RuleListing("word-lists", "error", "word lists that have changed since the run"),
-    RuleListing(
-        "regenerated",
-        "error",
-        "rows of a table, of `rejected.jsonl` or of what offline agents said that the recipe does "
-        "not make, or that cannot be made again; a warning for another version of retgen, other "
-        "word lists, or a model of the Hub that cannot be had",
-    ),
-    RuleListing(
-        "review",
-        "error",
-        "decisions of people that are on other labels or texts than the recipe makes; a warning "
-        "where people disagree with the proof",
-    ),
-    RuleListing(
-        "sources",
-        "error",
-        "a file of `sources/` that was lost or changed, or does not fit the recipe: without it a "
-        "proof cannot be repeated",
-    ),
-)
+# beside the classes: what the engine itself finds in any data set, and what vouches for a run
+# beside its family's proof; docs/rules.md says what each finds
+_ENGINE = ("schema", "overlap")
+_VOUCH = frozenset(("manifest", "word-lists", "regenerated", "review", "sources"))
 
 
 def generic_rules() -> list[str]:
     """Rules over any data set, in the order of their findings."""
-    return [one.name for one in (*_ENGINE, *listed())]
+    return [*_ENGINE, *(one.name for one in listed())]
 
 
 def rule_names(recipe: Recipe | None) -> tuple[frozenset[str], frozenset[str]]:
     """(all rules by name, those of them that vouch for a run)."""
-    generic = frozenset(generic_rules())
-    if recipe is None:
-        return generic, frozenset()
-    vouch = frozenset(one.name for one in _VOUCH) | recipe.family.proofs
-    return generic | vouch, vouch
+    vouch = _VOUCH | recipe.family.proofs if recipe else frozenset()
+    return vouch.union(generic_rules()), vouch
 
 
 def table(docs: Path) -> Iterator[tuple[str, str, str]]:
-    """(names, severity, what is found) of all rules; families are explained in pages of `docs`."""
-    for row in (*_ENGINE, *listed()):
+    """(names, severity, what is found) of the rules that are classes, and of families' proofs.
+
+    Families are explained in pages of `docs`.
+    """
+    for row in listed():
         yield f"`{row.name}`", row.severity, row.finds
     for name in families():
         page = f"[{name}]({name}.md)" if (docs / f"{name}.md").exists() else name
         proofs = ", ".join(f"`{rule}`" for rule in sorted(family(name).proofs))
         yield proofs, "error", f"the structural proof of the family {page}"
-    for row in _VOUCH:
-        yield f"`{row.name}`", row.severity, row.finds
 
 
 _NAMED = 5  # records or rows that a folded finding names; all are in its ids

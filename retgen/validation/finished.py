@@ -5,7 +5,6 @@ What agents said is taken from `sources/`; where all of them are offline, they a
 
 from __future__ import annotations
 
-import io
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 from itertools import chain, zip_longest
@@ -14,12 +13,13 @@ from typing import Any
 
 import orjson
 
-from retgen.agents.report import CallReport, Rejection, Rejections, rejection_line
+from retgen.agents.models import ModelOptions
+from retgen.agents.report import CallReport, Rejections
 from retgen.data import read_manifest
-from retgen.errors import DatasetError, EndpointFailed, RetgenError
-from retgen.generate import BLOCK, generate_with_agents, lines_by_table, lines_of, table_files
+from retgen.errors import DatasetError, EndpointFailed, OutputError, RetgenError
+from retgen.generate import BLOCK, generate_with_agents, write_dataset
 from retgen.generators.records import Records
-from retgen.manifest import FORMAT_VERSION, manifest_of, recipe_files
+from retgen.manifest import FORMAT_VERSION, manifest_of, recipe_files, rejected_by_agents
 from retgen.messages import differences
 from retgen.progress import Progress
 from retgen.recipe import SOURCES, Recipe
@@ -88,13 +88,13 @@ def check_finished(
     if other := _of_another_version(manifest):
         return [other]
     again: list[Finding] = []
-    sources = _present(run, SOURCES)
+    made = scratch / "again"
     rejected = None if recipe.needs_sources else Rejections()
     if rejected is None and not recipe.live and recipe.family.repeatable(recipe.job):
         try:
-            again, rejected, sources = _repeat_agents(
-                run, recipe, scratch / "again", engine, progress
-            )
+            rejected = generate_with_agents(
+                recipe, made, ModelOptions(), engine=engine, progress=progress
+            ).rejected
         except (RetgenError, *DAMAGED) as error:
             # a model of the Hub may be out of reach here
             level: Severity = "warning" if isinstance(error, EndpointFailed) else "error"
@@ -106,22 +106,19 @@ def check_finished(
         if lists := _changed_lists(manifest["word_lists"], records.word_lists):
             why = f"the list of {' and '.join(lists)} has changed since"
             return [_not_again(f"{why}, and with it the rows it gives", "warning")]
-        again += _compare_tables(run, recipe, records, engine, progress)
-    except (RetgenError, *DAMAGED) as error:
-        return [*again, _not_again(f"{UNFIT}: {error!r}", "error")]
-    try:
         if rejected is None:  # what agents rejected, only their models know
-            lines = (run / "rejected.jsonl").read_bytes().splitlines()
-            of_agents = lines[: max(0, len(lines) - len(records.rejected))]
-            rejected = Rejections(Rejection(**orjson.loads(line)) for line in of_agents)
+            rejected = rejected_by_agents(run, records.rejected)
         rejected.extend(records.rejected)
         records = replace(records, rejected=rejected)
-        again += _compare_lines(run, "rejected.jsonl", map(rejection_line, rejected))
-    except DAMAGED as error:
-        again.append(_differs("rejected.jsonl", f"cannot be read: {error}"))
-    tables = (one.name for some in table_files(recipe, records) for one in some)
+        files, _ = write_dataset(recipe, records, made, engine, progress)
+    except OutputError:
+        raise
+    except (RetgenError, *DAMAGED) as error:
+        return [*again, _not_again(f"{UNFIT}: {error!r}", "error")]
+    again += chain.from_iterable(_compare(run, made, name) for name in files)
     cards = ["dataset/README.md", *(["training/README.md"] if records.training else [])]
-    names = {*tables, *sources, *cards, "rejected.jsonl", *recipe_files(recipe, run)}
+    names = {*files, *cards, *recipe_files(recipe, run)}
+    names.update(() if (made / SOURCES).is_dir() else _present(run, SOURCES))
     for name in sorted(manifest["files"].keys() ^ names):
         what = "is missing in the manifest: the recipe makes this file"
         if name not in names:
@@ -195,30 +192,16 @@ def _of_file(name: str, what: str, severity: Severity = "error") -> Finding:
 # --- rows ---------------------------------------------------------------------------------------
 
 
-def _compare_tables(
-    run: Path, recipe: Recipe, records: Records, engine: Engine, progress: Progress
-) -> Iterator[Finding]:
-    """One finding a file whose rows are not those of the records."""
-    corpus, others = table_files(recipe, records)
-    made = lines_by_table(recipe, corpus, engine)
-    tables = chain(made, ((one, lines_of(one)) for one in others))
-    for number, (table, blocks) in enumerate(tables, start=1):
-        if (run / table.name).is_file():  # else that is a finding of its own
-            lines = chain.from_iterable(io.BytesIO(one) for one in blocks)
-            yield from _compare_lines(run, table.name, lines)
-        for _ in blocks:  # those of the next file come after them
-            pass
-        progress("again", number, len(corpus) + len(others))
-
-
-def _compare_lines(run: Path, name: str, right: Iterable[bytes]) -> Iterator[Finding]:
-    """A finding of the first row of a file that is not the line of JSON there, if any is not."""
-    wanted = map(_columns, map(orjson.loads, right)) if name.endswith(".parquet") else right
+def _compare(run: Path, made: Path, name: str) -> Iterator[Finding]:
+    """A finding of the first row of a run's file that is not the one made again, if any is not."""
+    if not (run / name).is_file() or file_info(run / name) == file_info(made / name):
+        return  # one that is missing is a finding of its own
     try:
-        for number, (stated, made) in enumerate(zip_longest(_rows(run / name), wanted), start=1):
-            if stated != made:
-                what = f"is not what the recipe makes: row {number:,} {_difference(stated, made)}"
-                rows = [_parsed(line) for line in (stated, made) if line is not None]
+        pairs = zip_longest(_rows(run / name), _rows(made / name))
+        for number, (stated, right) in enumerate(pairs, start=1):
+            if stated != right:
+                what = f"is not what the recipe makes: row {number:,} {_difference(stated, right)}"
+                rows = [_parsed(line) for line in (stated, right) if line is not None]
                 yield _differs(name, what, (row for row in rows if isinstance(row, dict)))
                 return
     except (OSError, ValueError) as error:  # Arrow's errors are both
@@ -262,26 +245,6 @@ def _parsed(line: bytes) -> Any:
 def _differs(name: str, what: str, rows: Iterable[Mapping[str, Any]] = ()) -> Finding:
     ids = [row[key] for row in rows for key in _IDS if type(row.get(key)) is str]
     return Finding("regenerated", "error", list(dict.fromkeys([name, *ids])), f"{name} {what}")
-
-
-def _repeat_agents(
-    run: Path, recipe: Recipe, folder: Path, engine: Engine, progress: Progress
-) -> tuple[list[Finding], Rejections, list[str]]:
-    """Have the offline agents work in an empty folder.
-
-    Returns what differs from what they left in the run, their rejected records, and the names of
-    their files.
-    """
-    from retgen.agents.models import ModelOptions
-
-    report = generate_with_agents(recipe, folder, ModelOptions(), engine=engine, progress=progress)
-    findings: list[Finding] = []
-    names = [f"{SOURCES}/{path.name}" for path in sorted((folder / SOURCES).glob("*"))]
-    for name in names:
-        if (run / name).is_file():
-            with open(folder / name, "rb") as right:
-                findings += _compare_lines(run, name, right)
-    return findings, report.rejected, names
 
 
 # --- figures ------------------------------------------------------------------------------------
