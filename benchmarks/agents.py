@@ -64,16 +64,14 @@ def main() -> None:
 
 def measured(who: str, flight: int, calls: int, warm_up: int) -> dict[str, float]:
     """One case in a process of its own, against a server of its own."""
-    with serving() as (url, server):
+    with serving() as url:
         command = [sys.executable, __file__, who, url, *map(str, (flight, calls, warm_up))]
         done = subprocess.run(command, check=True, stdout=subprocess.PIPE)
-        case = json.loads(done.stdout.splitlines()[-1])
-        answered = int(server.communicate()[0])
-    assert answered >= calls + warm_up, answered
+    case = json.loads(done.stdout.splitlines()[-1])
     return {
         "cpu_ms": 1e3 * case["cpu"] / calls,
         "rate": calls / case["wall"],
-        "ledger": case.get("ledger", 0) / answered,
+        "ledger": case.get("ledger", 0) / (calls + warm_up),
     }
 
 
@@ -182,85 +180,51 @@ def thing(number: int) -> str:
 
 
 @contextmanager
-def serving() -> Iterator[tuple[str, subprocess.Popen[bytes]]]:
-    """The server in its process; it ends when its input does, and says what it did."""
+def serving() -> Iterator[str]:
+    """The address of a server in a process of its own."""
     command = [sys.executable, __file__, "serve"]
     pipe = subprocess.PIPE
     with subprocess.Popen(command, stdin=pipe, stdout=pipe) as server:
         try:
             assert server.stdout is not None
-            yield f"http://127.0.0.1:{int(server.stdout.readline())}/v1", server
+            yield f"http://127.0.0.1:{int(server.stdout.readline())}/v1"
         finally:
             server.kill()
 
 
-class Fixed(asyncio.Protocol):
-    """Reads a request's length and no more of it, and answers every one alike."""
-
-    answered = 0
-    answer = b""
-
-    def __init__(self) -> None:
-        self._read, self._wanted = bytearray(), 0
-        self._transport: Any = None
-
-    def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        self._transport = transport
-
-    def data_received(self, data: bytes) -> None:
-        read = self._read
-        read += data
-        while True:
-            if not self._wanted:
-                head = read.find(b"\r\n\r\n")
-                if head < 0:
-                    return
-                fields = bytes(read[:head]).lower()
-                length = fields.split(b"\r\ncontent-length:", 1)[1].split(b"\r\n", 1)[0]
-                self._wanted = head + 4 + int(length)
-            if len(read) < self._wanted:
-                return
-            del read[: self._wanted]
-            self._wanted = 0
-            Fixed.answered += 1
-            self._transport.write(Fixed.answer)
-
-
-def serve() -> None:
-    """Print a port, answer until the input ends, print what was done."""
-    import uvloop
+async def serve() -> None:
+    """Print a port, and answer every request alike until the input ends."""
+    from aiohttp import web
 
     message = {"role": "assistant", "content": json.dumps({"description": ANSWER * 3})}
-    body = json.dumps(
-        {
-            "id": "chatcmpl-0123456789abcdef",
-            "object": "chat.completion",
-            "created": 1_760_000_000,
-            "model": "fixed",
-            "choices": [
-                {"index": 0, "message": message, "logprobs": None, "finish_reason": "stop"}
-            ],
-            "usage": {"prompt_tokens": 300, "completion_tokens": 60, "total_tokens": 360},
-            "system_fingerprint": "fp_0",
-        }
-    ).encode()
-    head = f"HTTP/1.1 200 OK\r\ncontent-type: application/json\r\ncontent-length: {len(body)}"
-    Fixed.answer = head.encode() + b"\r\n\r\n" + body
+    body = {
+        "id": "chatcmpl-0123456789abcdef",
+        "object": "chat.completion",
+        "created": 1_760_000_000,
+        "model": "fixed",
+        "choices": [{"index": 0, "message": message, "logprobs": None, "finish_reason": "stop"}],
+        "usage": {"prompt_tokens": 300, "completion_tokens": 60, "total_tokens": 360},
+        "system_fingerprint": "fp_0",
+    }
+    data = json.dumps(body).encode()
 
-    async def run() -> None:
-        loop = asyncio.get_running_loop()
-        server = await loop.create_server(Fixed, "127.0.0.1", 0, backlog=1024)
-        print(server.sockets[0].getsockname()[1], flush=True)
-        await asyncio.to_thread(sys.stdin.read)
-        print(Fixed.answered, flush=True)
+    async def answer(request: web.BaseRequest) -> web.Response:
+        await request.read()
+        return web.Response(body=data, content_type="application/json")
 
-    uvloop.run(run())
+    runner = web.ServerRunner(web.Server(answer))
+    await runner.setup()
+    await web.TCPSite(runner, "127.0.0.1", 0).start()
+    print(runner.addresses[0][1], flush=True)
+    await asyncio.to_thread(sys.stdin.read)
 
 
 if __name__ == "__main__":
     match sys.argv[1:]:
         case ["serve"]:
-            serve()
+            import uvloop
+
+            uvloop.run(serve())
         case ["openai", url, *numbers]:
             asyncio.run(bare(url, *map(int, numbers)))
         case ["retgen", url, *numbers]:
