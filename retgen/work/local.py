@@ -14,6 +14,7 @@ from collections import deque
 from collections.abc import Generator, Iterable, Iterator
 from concurrent.futures import ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
+from functools import cache
 from itertools import islice
 from multiprocessing.connection import Connection, wait
 from pathlib import Path
@@ -168,14 +169,15 @@ def _end_with(watched: Connection) -> None:
 _MOST = 31 << 20  # bytes; of larger blocks glibc learns nothing (its limit is 32 MiB)
 
 
+@cache
 def keep_freed_memory() -> None:
     """Have the C library keep freed blocks that arrays of a few MB would ask for again.
 
     glibc gives every freed block above a size back to the system, which costs a page fault for
-    each of its 4 KB next time; that size grows to the largest block freed so far. Here one that
-    nobody wrote to, so it costs nothing. Elsewhere this does nothing.
+    each of its 4 KB next time; that size grows to the largest block freed so far, in this process
+    for good. Elsewhere this does nothing.
     """
-    bytearray(_MOST)
+    bytes(_MOST)  # calloc: nobody writes to its pages, so it costs nothing
 
 
 def return_freed_memory() -> None:
