@@ -36,11 +36,6 @@ _GROUP = "retgen.families"
 
 
 @cache
-def _loaders() -> dict[str, Callable[[], Any]]:
-    # a family is a package; the modules beside them are what families share
-    return plugins.loaders(__name__, __path__, _GROUP, packages=True)
-
-
 def families() -> tuple[str, ...]:
     """Names of all families, bundled and installed, sorted."""
     return tuple(_loaders())
@@ -51,3 +46,8 @@ def family(name: str) -> Family[Any]:
     """The family of that name. Raises KeyError for a name that is not in `families()`."""
     result: Family[Any] = plugins.load(_loaders()[name], Family)()
     return result
+
+
+def _loaders() -> dict[str, Callable[[], Any]]:
+    # a family is a package; the modules beside them are what families share
+    return plugins.loaders(__name__, __path__, _GROUP, packages=True)
