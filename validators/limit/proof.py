@@ -83,7 +83,7 @@ class LimitProof(TermRule):
         self.start()
 
     def start(self) -> None:
-        self.state = _ProofState(self.vocabulary)
+        self.state = _ProofState(np.zeros(self.vocabulary, np.int64))
 
     # --- documents --------------------------------------------------------------------------
 
@@ -107,7 +107,7 @@ class LimitProof(TermRule):
             ends = np.cumsum(counts, dtype=np.int64)
             counts = np.diff(kept[np.append(0, ends)]).astype(np.uint32)
             terms = terms[valid]
-        words = np.array([text.count(" ") + 1 for text in batch.texts]) if regular else None
+        words = [text.count(" ") + 1 for text in batch.texts] if regular else None
         self.spool(batch, counts, terms.astype(np.uint32), distinct=regular, words=words)
 
     def _is_regular(self, batch: Batch, columns: Sequence[int]) -> bool:
