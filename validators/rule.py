@@ -185,13 +185,11 @@ class RuleContext(NamedTuple):
     """What rules are made from.
 
     `leaks`: the severity of relevant documents that are given away; retgen has no excuse for its
-    own. `p`: the level of the tests of order, ids, columns and places. `covered`: rules that the
-    proof of the run's family replaces.
+    own. `covered`: rules that the proof of the run's family replaces.
     """
 
     judgements: Judgements
     leaks: Severity = "warning"
-    p: float = 1e-6
     covered: frozenset[str] = frozenset()
 
 
@@ -320,18 +318,19 @@ class JudgedRule(CorpusRule):
 
 
 class LeakRule(JudgedRule):
-    """Whether relevant documents are given away, against chance. `p`: the level of the tests."""
+    """Whether relevant documents are given away, against chance.
+
+    `p`: the level of its tests, which the recipe may set (`order_leak_p`).
+    """
 
     severity: Severity = "warning"
     unless = "in a run error"
+    p = 1e-6
 
-    def __init__(
-        self, judgements: Judgements, severity: Severity = "warning", p: float = 1e-6
-    ) -> None:
+    def __init__(self, judgements: Judgements, severity: Severity = "warning") -> None:
         self.severity = severity
-        self.p = p
         super().__init__(judgements)
 
     @classmethod
     def from_context(cls, context: RuleContext) -> Self:
-        return cls(context.judgements, context.leaks, context.p)
+        return cls(context.judgements, context.leaks)

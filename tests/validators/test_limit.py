@@ -222,24 +222,6 @@ CASES: dict[str, tuple[Callable[[Made], Any], list[str]]] = {
             "distractor is -1"
         ],
     ),
-    "no column": (
-        lambda m: m.r0["metadata"].update(column=-1),
-        [
-            "coordinates r0: the metadata of document r0 gives matrix column -1 to a relevant "
-            "document"
-        ],
-    ),
-    "a column of another type": (
-        lambda m: m.r0["metadata"].update(column="x"),
-        [
-            "coordinates r0: the metadata of document r0 gives matrix column -2 to a relevant "
-            "document"
-        ],
-    ),
-    "a row of another type": (
-        lambda m: m.q0["metadata"].update(row=[1]),
-        ["coordinates q0: the metadata of query q0 gives matrix row -1, which does not exist"],
-    ),
     "an id that tells": (
         lambda m: m.d0.update(_id="no1"),
         ["document no1: its id is not 'd' and digits, so it may reveal something"],
@@ -331,7 +313,6 @@ CASES: dict[str, tuple[Callable[[Made], Any], list[str]]] = {
             " is relevant (1 more of this kind: q1 and r0)",
             "qrels q1 r2 r3: qrels says that document r2 is relevant to query q1, but its text does "
             "not hold what the query asks for (1 more of this kind: q1 and r3)",
-            "coordinates q1 q0: the metadata of query q1 gives matrix row 64, which is that of q0 too",
             "twin-queries q0 q1: queries q0 and q1 have the same relevant documents",
         ],
     ),
@@ -356,15 +337,6 @@ def test_the_good_set_is_good(good: Path, made: Made, tmp_path: Path) -> None:
     assert (validation.ok, validation.proven, validation.findings) == (True, 200, [])
     assert check(tmp_path, made.tables) == []
     assert [len(rows) for rows in made.tables.values()] == [400, 100, 200]
-
-
-def test_rows_that_are_all_the_same(made: Made, tmp_path: Path) -> None:
-    for query in made.queries:
-        query["metadata"]["row"] = 0
-    [(rule, ids, message)] = check(tmp_path, made.tables)
-    assert rule == "limit-proof/coordinates"
-    assert len(ids) == 100  # the first has the row to itself, in pairs with 99 others
-    assert "(98 more of this kind: " in message
 
 
 def test_distractors_that_are_equal_but_for_the_name(made: Made, tmp_path: Path) -> None:
