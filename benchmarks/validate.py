@@ -120,6 +120,7 @@ def proof(documents: int) -> None:
 
 def near_duplicates(documents: int, least: int, most: int) -> None:
     """Texts a second until all groups of near-duplicates are known, ours and datasketch's."""
+    from retgen.validators.rule import hash_words
     from retgen.validators.similar import groups
     from retgen.validators.wordsets import WordSets
 
@@ -129,7 +130,7 @@ def near_duplicates(documents: int, least: int, most: int) -> None:
 
     with tempfile.TemporaryDirectory(dir=".") as folder:
         spool = WordSets()
-        cpu = sum(measured(lambda some=some: spool.add(some))[1] for some in cut())
+        cpu = sum(measured(lambda some=some: spool.add(*hash_words(some)))[1] for some in cut())
         _, more, (labels, exact) = measured(lambda: groups(spool.sets(folder)))
     cpu += more
     result = documents - len(np.unique(labels))

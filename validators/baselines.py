@@ -13,25 +13,23 @@ from __future__ import annotations
 
 import heapq
 import pickle
-import zlib
 from abc import abstractmethod
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import InitVar, dataclass, field
-from itertools import chain, pairwise
-from typing import Any, NamedTuple, Self
+from dataclasses import dataclass, field
+from itertools import pairwise
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from retgen.tokenizer import STOPWORDS, length, tokens
 from retgen.validators.containment import Containment
-from retgen.validators.rule import Batch, CorpusRule, Finding, Judgements, RuleState
+from retgen.validators.rule import Batch, CorpusRule, Finding, Judgements, RuleState, hash_words
 from retgen.work import Engine, Local
 
 CUTOFFS = (2, 10, 20, 100)
 HIGH = 0.5  # recall of a random order from which on a cutoff shows nothing
-_SPARSE = 1 << 16  # terms; of a larger vocabulary a part holds few, and those are kept
 GROUP = 16 << 20  # bytes of terms that are scored at a time
 
 
@@ -66,34 +64,10 @@ def unpack_ids(packed: NDArray[np.uint8], ends: NDArray[np.uint32]) -> list[str]
 class TermSpool(RuleState):
     """Document frequencies so far, and the terms of the documents."""
 
-    vocabulary: InitVar[int]
-    frequencies: NDArray[np.int64] = field(init=False)  # (vocabulary,)
+    frequencies: NDArray[np.int64]  # (vocabulary,)
     documents: int = 0
-    words: NDArray[np.int64] = field(default_factory=lambda: np.zeros(0, np.int64))
+    words: Counter[int] = field(default_factory=Counter)  # of a text -> texts
     batches: list[SpooledBatch] = field(default_factory=list)
-
-    def __post_init__(self, vocabulary: int) -> None:
-        self.frequencies = np.zeros(vocabulary, np.int64)
-
-    def __getstate__(self) -> dict[str, Any]:
-        state = dict(vars(self))
-        if len(self.frequencies) > _SPARSE:
-            seen = np.flatnonzero(self.frequencies)
-            state["frequencies"] = len(self.frequencies), seen, self.frequencies[seen]
-        return state
-
-    def __setstate__(self, state: dict[str, Any]) -> None:
-        vars(self).update(state)
-        if isinstance(kept := state["frequencies"], tuple):
-            vocabulary, seen, counts = kept
-            self.frequencies = np.zeros(vocabulary, np.int64)
-            self.frequencies[seen] = counts
-
-    def merge(self, later: Self, offset: int) -> None:
-        size = max(len(self.words), len(later.words))
-        for state in (self, later):
-            state.words = np.pad(state.words, (0, size - len(state.words)))
-        super().merge(later, offset)
 
 
 class TermRule(CorpusRule):
@@ -103,7 +77,7 @@ class TermRule(CorpusRule):
     state: TermSpool
 
     def start(self) -> None:
-        self.state = TermSpool(self.vocabulary)
+        self.state = TermSpool(np.zeros(self.vocabulary, np.int64))
 
     def spool(
         self,
@@ -112,7 +86,7 @@ class TermRule(CorpusRule):
         terms: NDArray[np.uint32] | NDArray[np.uint16],
         *,
         distinct: bool = False,
-        words: NDArray[np.int64] | None = None,
+        words: Iterable[int] | None = None,
     ) -> None:
         """Keep the terms of a batch: `counts` (documents,), `terms` (sum of counts,).
 
@@ -126,9 +100,7 @@ class TermRule(CorpusRule):
         else:
             np.add.at(state.frequencies, once, 1)
         state.documents += len(batch)
-        if words is None:
-            words = np.array([length(text) for text in batch.texts])
-        state.words = _add_histograms(state.words, np.bincount(words))
+        state.words.update(map(length, batch.texts) if words is None else words)
         lengths = np.fromiter(map(len, batch.texts), np.uint32, len(batch))
         if self.vocabulary <= 1 << 16:
             terms = terms.astype(np.uint16)  # half the size on disk
@@ -156,14 +128,6 @@ class TermRule(CorpusRule):
         return ()
 
 
-class _Hashed(dict[str, int]):
-    """Word -> 20 bits of its hash, worked out once."""
-
-    def __missing__(self, word: str) -> int:
-        term = self[word] = zlib.crc32(word.encode()) % WordTerms.vocabulary
-        return term
-
-
 class WordTerms(TermRule):
     """The words of any text, hashed to 20 bits: a clash only adds two document frequencies."""
 
@@ -172,22 +136,19 @@ class WordTerms(TermRule):
 
     def __init__(self, judgements: Judgements) -> None:
         self.judgements = judgements
-        self._known = _Hashed()
         self.start()
 
     def scan(self, batch: Batch) -> None:
-        rows = batch.words()
-        counts = np.fromiter(map(len, rows), np.uint32, len(rows))
-        if len(self._known) > self.vocabulary:
-            self._known.clear()  # so that memory does not grow with the corpus
-        terms = map(self._known.__getitem__, chain.from_iterable(rows))
-        self.spool(batch, counts, np.fromiter(terms, np.uint32, int(counts.sum())))
+        hashes, counts = batch.word_hashes()
+        terms = (hashes % np.uint64(self.vocabulary)).astype(np.uint32)
+        self.spool(batch, counts.astype(np.uint32), terms)
 
     def query_terms(self) -> list[NDArray[np.int64]]:
         return [
-            np.array(
-                sorted({self._known[w] for w in tokens(query.text) if w not in STOPWORDS}), np.int64
-            )
+            np.unique(
+                hash_words([[word for word in tokens(query.text) if word not in STOPWORDS]])[0]
+                % np.uint64(self.vocabulary)
+            ).astype(np.int64)
             for query in self.judgements.queries
             if query.query_id in self.judgements.positives
         ]
@@ -369,10 +330,3 @@ def _merge_top(top: _Top, values: NDArray[np.float64], ids: list[str], depth: in
         candidates = candidates[values[candidates] >= bar]
     new = [(float(values[i]), ids[i]) for i in candidates]
     return heapq.nlargest(depth, [*top, *new])
-
-
-def _add_histograms(a: NDArray[np.int64], b: NDArray[np.int64]) -> NDArray[np.int64]:
-    total = np.zeros(max(len(a), len(b)), np.int64)
-    total[: len(a)] += a
-    total[: len(b)] += b
-    return total

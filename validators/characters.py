@@ -56,6 +56,11 @@ def broken_characters(text: str) -> str | None:
     return None
 
 
+def is_blank(text: str) -> bool:
+    """Whether a text has nothing to read: spaces, controls and what has no width at most."""
+    return all(unicodedata.category(one)[0] in "ZC" for one in text)
+
+
 def _western(text: str) -> bool:
     """Whether all is ASCII and letters that no decoder leaves behind: none of the rest applies."""
     try:

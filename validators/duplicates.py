@@ -7,19 +7,14 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
-import xxhash
 from numpy.typing import NDArray
 
 from retgen.rows import text_hash
 from retgen.validators.rule import Batch, CorpusRule, Finding, RuleState, Severity
 
 
-def _hashes(keys: Sequence[str]) -> NDArray[np.uint64]:
-    return np.fromiter(map(xxhash.xxh3_64_intdigest, encode_texts(keys)), np.uint64, len(keys))
-
-
 def hashes_of(keys: Iterable[str]) -> NDArray[np.uint64]:
-    """(n,) a hash of each, where there are too many to hold."""
+    """(n,) a hash of each."""
     return np.fromiter(map(text_hash, keys), np.uint64)
 
 
@@ -28,14 +23,6 @@ def repeated(keys: Iterable[str]) -> NDArray[np.bool_]:
     hashes = hashes_of(keys)
     ordered = np.sort(hashes)
     return np.isin(hashes, ordered[1:][ordered[1:] == ordered[:-1]])
-
-
-def encode_texts(texts: Sequence[str]) -> list[bytes]:
-    """The bytes of texts, half surrogate pairs among them."""
-    try:
-        return list(map(str.encode, texts))
-    except UnicodeEncodeError:  # half a surrogate pair
-        return [text.encode("utf-8", "surrogatepass") for text in texts]
 
 
 class _Kept(dict[int, str]):
@@ -124,7 +111,7 @@ class Duplicates(CorpusRule):
         self.state: _Hashes = _Hashes()
 
     def scan(self, batch: Batch) -> None:
-        self.state.add(_hashes(self.key(batch)))
+        self.state.add(hashes_of(self.key(batch)))
 
     def suspicious(self) -> bool:
         self._suspects = frozenset(self.state.repeated_hashes().tolist())

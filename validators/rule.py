@@ -11,14 +11,19 @@ from abc import ABC, abstractmethod
 from collections import Counter
 from collections.abc import Container, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, fields
+from itertools import chain
 from typing import Any, ClassVar, Literal, NamedTuple, Self
 
+import numpy as np
+from numpy.typing import NDArray
+
 from retgen.data import Dataset, Document, Qrel, Query
-from retgen.rows import Problem
+from retgen.rows import Problem, text_hash
 from retgen.tokenizer import tokens
 
 Severity = Literal["error", "warning", "info"]
 SEVERITIES: tuple[Severity, ...] = ("error", "warning", "info")
+_KNOWN, _LONG = 1 << 19, 64  # words whose hashes are kept, and characters of such a word
 
 
 class Finding(NamedTuple):
@@ -38,6 +43,28 @@ class Finding(NamedTuple):
         return {key: value for key, value in self._asdict().items() if key != "folded" or value}
 
 
+class _WordHashes(dict[str, int]):
+    """Word -> its hash, worked out once while there is room; a long word is not kept."""
+
+    def __missing__(self, word: str) -> int:
+        result = text_hash(word)
+        if len(word) <= _LONG:
+            if len(self) >= _KNOWN:
+                self.clear()  # so that memory does not grow with the corpus
+            self[word] = result
+        return result
+
+
+_word_hashes = _WordHashes()
+
+
+def hash_words(texts: Sequence[Sequence[str]]) -> tuple[NDArray[np.uint64], NDArray[np.int64]]:
+    """(sum of counts,) hashes of the words of all texts in order, (n,) words of each text."""
+    counts = np.fromiter(map(len, texts), np.int64, len(texts))
+    words = map(_word_hashes.__getitem__, chain.from_iterable(texts))
+    return np.fromiter(words, np.uint64, int(counts.sum())), counts
+
+
 @dataclass(slots=True)
 class Batch:
     """Some consecutive documents as columns, which rules leave as they are.
@@ -54,6 +81,9 @@ class Batch:
     metadata: list[Any] = field(default_factory=list)
     extra: list[dict[str, Any] | None] = field(default_factory=list)
     _words: list[list[str]] | None = field(default=None, init=False, repr=False)
+    _hashes: tuple[NDArray[np.uint64], NDArray[np.int64]] | None = field(
+        default=None, init=False, repr=False
+    )
 
     def __len__(self) -> int:
         return len(self.ids)
@@ -72,6 +102,12 @@ class Batch:
             both = zip(self.titles, self.texts, strict=True)
             self._words = [tokens(f"{title} {text}" if title else text) for title, text in both]
         return self._words
+
+    def word_hashes(self) -> tuple[NDArray[np.uint64], NDArray[np.int64]]:
+        """Their hashes in order, and how many each document has: see `hash_words`."""
+        if self._hashes is None:
+            self._hashes = hash_words(self.words())
+        return self._hashes
 
 
 @dataclass
@@ -149,13 +185,11 @@ class RuleContext(NamedTuple):
     """What rules are made from.
 
     `leaks`: the severity of relevant documents that are given away; retgen has no excuse for its
-    own. `p`: the level of the tests of order, ids, columns and places. `covered`: rules that the
-    proof of the run's family replaces.
+    own. `covered`: rules that the proof of the run's family replaces.
     """
 
     judgements: Judgements
     leaks: Severity = "warning"
-    p: float = 1e-6
     covered: frozenset[str] = frozenset()
 
 
@@ -284,18 +318,19 @@ class JudgedRule(CorpusRule):
 
 
 class LeakRule(JudgedRule):
-    """Whether relevant documents are given away, against chance. `p`: the level of the tests."""
+    """Whether relevant documents are given away, against chance.
+
+    `p`: the level of its tests, which the recipe may set (`order_leak_p`).
+    """
 
     severity: Severity = "warning"
     unless = "in a run error"
+    p = 1e-6
 
-    def __init__(
-        self, judgements: Judgements, severity: Severity = "warning", p: float = 1e-6
-    ) -> None:
+    def __init__(self, judgements: Judgements, severity: Severity = "warning") -> None:
         self.severity = severity
-        self.p = p
         super().__init__(judgements)
 
     @classmethod
     def from_context(cls, context: RuleContext) -> Self:
-        return cls(context.judgements, context.leaks, context.p)
+        return cls(context.judgements, context.leaks)

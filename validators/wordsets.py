@@ -5,16 +5,15 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from itertools import chain
+from itertools import starmap
 
 import numpy as np
-import xxhash
 from numpy.typing import NDArray
 
 from retgen.data import Query
 from retgen.on_disk import joined
 from retgen.tokenizer import STOPWORDS, is_unspaced, stems, tokens
-from retgen.validators.rule import RuleState
+from retgen.validators.rule import RuleState, hash_words
 
 Ints = NDArray[np.int64]
 
@@ -23,7 +22,6 @@ WORD_BITS = 52  # bits of a word's hash: two words of a pair of texts meet once 
 # texts of a step, which stays in the processor's cache; a sort takes along the numbers of 4096
 _ROWS, _WORDS = 1024, 1 << 16
 _ODD, _OTHER = np.uint64(0x9E3779B97F4A7C15), np.uint64(0xD6E8FEB86659FD93)
-_LONG = 1024  # bytes of a word that are hashed eight by eight
 _HIGH, _LOW = np.uint64(32), np.uint64(29)
 
 
@@ -61,10 +59,12 @@ class WordSets(RuleState):
     sizes: list[NDArray[np.int64]] = field(default_factory=list)
     orders: list[NDArray[np.uint64]] = field(default_factory=list)
 
-    def add(self, texts: Sequence[Sequence[str]]) -> None:
-        """Take in the words of some texts."""
-        for some in _steps(texts):
-            words, sizes, order = _distinct(some)
+    def add(self, hashes: NDArray[np.uint64], counts: Ints) -> None:
+        """Take in the words of some texts: see `hash_words`."""
+        ends = np.concatenate([[0], np.cumsum(counts)])
+        for low in range(0, len(counts), _ROWS):
+            some = counts[low : low + _ROWS]
+            words, sizes, order = _distinct(hashes[ends[low] : ends[low + len(some)]], some)
             self.words.append(words)
             self.sizes.append(sizes)
             self.orders.append(order)
@@ -81,17 +81,15 @@ class WordSets(RuleState):
 
 def word_sets(texts: Iterable[Sequence[str]]) -> Sets:
     """The sets of texts, whose words are held for a step only."""
-    return _sets(_distinct(some)[:2] for some in _steps(texts))
+    return _sets(_distinct(*some)[:2] for some in _steps(texts))
 
 
 def word_runs(texts: Iterable[Sequence[str]], length: int, sampled: int) -> Sets:
     """Hashes of the runs of so many words that texts hold: of `sampled` one, by its hash."""
 
-    def runs(some: Sequence[Sequence[str]]) -> tuple[Ints, Ints]:
-        lengths = np.fromiter(map(len, some), np.int64, len(some))
-        words = _hashes(some, int(lengths.sum()))
+    def runs(words: NDArray[np.uint64], lengths: Ints) -> tuple[Ints, Ints]:
         count = max(0, len(words) - length + 1)
-        owner = np.repeat(np.arange(len(some)), lengths)
+        owner = np.repeat(np.arange(len(lengths)), lengths)
         keys = np.zeros(count, np.uint64)
         for at in range(length):
             keys = keys * _ODD + words[at : at + count]
@@ -100,21 +98,22 @@ def word_runs(texts: Iterable[Sequence[str]], length: int, sampled: int) -> Sets
         taken = np.flatnonzero(within & (keys % np.uint64(sampled) == 0))
         whole = np.stack([owner[taken], (keys[taken] >> np.uint64(1)).view(np.int64)], 1)
         pairs = np.unique(whole, axis=0)
-        return pairs[:, 1], np.bincount(pairs[:, 0], minlength=len(some))
+        return pairs[:, 1], np.bincount(pairs[:, 0], minlength=len(lengths))
 
-    return _sets(map(runs, _steps(texts)))
+    return _sets(starmap(runs, _steps(texts)))
 
 
-def _steps(texts: Iterable[Sequence[str]]) -> Iterator[list[Sequence[str]]]:
+def _steps(texts: Iterable[Sequence[str]]) -> Iterator[tuple[NDArray[np.uint64], Ints]]:
+    """The hashes of some texts at a time: see `hash_words`."""
     step, held = list[Sequence[str]](), 0
     for one in texts:
         step.append(one)
         held += len(one)
         if len(step) == _ROWS or held >= _WORDS:
-            yield step
+            yield hash_words(step)
             step, held = [], 0
     if step:
-        yield step
+        yield hash_words(step)
 
 
 def _sets(parts: Iterable[tuple[Ints, Ints]]) -> Sets:
@@ -130,20 +129,16 @@ def _sets(parts: Iterable[tuple[Ints, Ints]]) -> Sets:
     return Sets(every, np.concatenate(sizes).cumsum())
 
 
-def _distinct(
-    texts: Sequence[Sequence[str]],
-) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.uint64]]:
+def _distinct(hashes: NDArray[np.uint64], lengths: Ints) -> tuple[Ints, Ints, NDArray[np.uint64]]:
     """(sum of sizes,) hashes ascending and distinct in each text, (n,) sizes, (n,) orders."""
-    lengths = np.fromiter(map(len, texts), np.int64, len(texts))
     starts = np.cumsum(lengths) - lengths
     filled = np.flatnonzero(lengths)
-    keys = _hashes(texts, int(lengths.sum()))
-    order = np.zeros(len(texts), np.uint64)
-    sizes = np.zeros(len(texts), np.int64)
+    keys = hashes >> np.uint64(64 - WORD_BITS)
+    order = np.zeros(len(lengths), np.uint64)
+    sizes = np.zeros(len(lengths), np.int64)
     if len(filled):
-        order[filled] = np.add.reduceat(_order_hash(keys, starts, lengths), starts[filled])
-        keys >>= np.uint64(64 - WORD_BITS)
-        keys |= np.repeat(np.arange(len(texts), dtype=np.uint64) << np.uint64(WORD_BITS), lengths)
+        order[filled] = np.add.reduceat(_order_hash(hashes, starts, lengths), starts[filled])
+        keys |= np.repeat(np.arange(len(lengths), dtype=np.uint64) << np.uint64(WORD_BITS), lengths)
         keys.sort()
         fresh = np.ones(len(keys), bool)
         np.not_equal(keys[1:], keys[:-1], out=fresh[1:])
@@ -151,36 +146,6 @@ def _distinct(
         keys = keys[fresh]
         keys &= np.uint64((1 << WORD_BITS) - 1)
     return keys.view(np.int64), sizes, order
-
-
-def _hashes(texts: Sequence[Sequence[str]], count: int) -> NDArray[np.uint64]:
-    """(count,) a hash of each word, computed of all words at once, eight bytes in a step.
-
-    A hash is one of the whole word and its length; up to eight bytes no two words share one.
-    """
-    if not count:
-        return np.empty(0, np.uint64)
-    joined = "\n".join(chain.from_iterable(texts)).encode("utf-8", "surrogatepass")
-    data = np.frombuffer(joined + b"\n" + bytes(8), np.uint8)
-    ends = np.flatnonzero(data == 10)  # no word holds white space
-    starts = np.empty_like(ends)
-    starts[0] = 0
-    np.add(ends[:-1], 1, out=starts[1:])
-    eight: NDArray[np.uint64] = np.ndarray(len(data) - 7, "<u8", data, strides=(1,))
-    hashes = (ends - starts).astype(np.uint64) * _OTHER
-    first = 0
-    left = np.arange(count)
-    while len(left) and first < _LONG:
-        rest = ends[left] - starts[left] - first  # bytes of these words from here on
-        piece = eight[starts[left] + first]
-        piece <<= (8 * np.maximum(8 - rest, 0)).view(np.uint64)
-        hashes[left] = _mix(hashes[left] ^ piece)
-        first += 8
-        left = left[rest > 8]
-    for i in left.tolist():  # a step for every eight bytes of a long word would take too long
-        rest_of_word = data[starts[i] + first : ends[i]].tobytes()
-        hashes[i] ^= np.uint64(xxhash.xxh3_64_intdigest(rest_of_word))
-    return hashes
 
 
 def _order_hash(

@@ -19,14 +19,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 from retgen.agents.report import Rejection
-from retgen.errors import RecipeError
-from retgen.generators.family import CallEstimate, Family, Plan
-from retgen.generators.niah.agents import (
-    AGENTS,
-    JUDGE_NEEDLE,
-    WRITE_NEEDLES,
-    write_groups,
-)
+from retgen.generators.family import Family, Plan
 from retgen.generators.niah.books import (
     GROUPS,
     Material,
@@ -36,7 +29,6 @@ from retgen.generators.niah.books import (
     write_sources,
 )
 from retgen.generators.niah.counting import load_counter
-from retgen.generators.niah.groups import NeedleGroup
 from retgen.generators.niah.haystacks import HaystackBuilder
 from retgen.generators.niah.params import NiahParams
 from retgen.generators.niah.tables import HaystackTables
@@ -54,7 +46,6 @@ __all__ = ["Niah"]
 _ROW, _QUERY, _QREL = 330, 650, 60  # bytes, for plans
 _EXPANDED = 6500  # bytes of a query's expansions
 _AROUND = 160  # characters around a needle that an example shows
-AGENT_NAMES = frozenset(agent.name for agent in AGENTS)
 
 
 class Niah(Family[NiahParams]):
@@ -64,7 +55,6 @@ class Niah(Family[NiahParams]):
     params = NiahParams
     covers = proof.COVERS
     proofs = proof.RULES
-    agents = AGENTS
     why_no_limit = (
         "groups, lengths and places fix the haystacks of a niah recipe; set these instead, for "
         "example --set params.lengths=[128,512]"
@@ -89,21 +79,12 @@ class Niah(Family[NiahParams]):
 
     def plan(self, job: Job[NiahParams]) -> Plan:
         params = job.params
-        if params.written is not None and not AGENT_NAMES & job.live:
-            raise RecipeError(
-                "params.written: that is a model's work: name one, as in --model "
-                "openai:gpt-5-mini, or leave written out"
-            )
         material = gather_material(params, job.seed)
         haystacks = _haystacks(job, material)
         haystacks.check()
         tables = HaystackTables(haystacks, job.seed)
         queries, documents = len(material.groups), haystacks.count
         needles = tables.needles
-        if params.written is not None:  # as many as are asked for; the table stands for them
-            asked = len(params.written.categories) * params.written.each
-            documents, needles = (n // queries * asked for n in (documents, needles))
-            queries = asked
         characters = sum(len(one.text) + 1 for one in material.sentences)
         a_token = characters / max(1, haystacks.tokens)
         each = documents // len(params.lengths)
@@ -121,23 +102,14 @@ class Niah(Family[NiahParams]):
             bytes=round(sum(each * (length * a_token + _ROW) for length in params.lengths))
             + queries * (_QUERY + expanded)
             + 2 * needles * _QREL,
-            call_estimates=_estimates(params, queries, job.live),
-            about=params.written is not None,
             notes=tuple(filter(None, [*notes, refusals(material.refused)])),
         )
-
-    def required_agents(self, job: Job[NiahParams]) -> frozenset[str]:
-        return AGENT_NAMES if job.params.written is not None else frozenset()
 
     def prepares(self, job: Job[NiahParams]) -> bool:
         return True  # the books are read
 
     async def generate_with_agents(self, job: Job[NiahParams], context: Context) -> None:
-        params = job.params
-        written = list[NeedleGroup]()
-        if params.written is not None:
-            written = await write_groups(params.written, job.seed, context)
-        material = gather_material(params, job.seed, written)
+        material = gather_material(job.params, job.seed)
         context.report.rejected.extend(
             Rejection(one.rule, f"{one.where}: {one.reason}", {"id": one.id})
             for one in material.refused
@@ -149,7 +121,7 @@ class Niah(Family[NiahParams]):
         return books is None or isinstance(books.path, Path)  # no folder, which may change
 
     def generate(self, job: Job[NiahParams]) -> Records:
-        material = read_material(job.source_folder(), job.params, job.seed)
+        material = read_material(job.source_folder(), job.seed)
         haystacks = _haystacks(job, material)
         tables = HaystackTables(haystacks, job.seed, material.expansions)
         return Records(
@@ -178,18 +150,6 @@ def _haystacks(job: Job[NiahParams], material: Material) -> HaystackBuilder:
     return HaystackBuilder(
         job.params, job.seed, material.groups, material.cast, material.sentences, counter
     )
-
-
-def _estimates(params: NiahParams, groups: int, live: frozenset[str]) -> dict[str, CallEstimate]:
-    """What the models are asked."""
-    if params.written is None:
-        return {}
-    categories, each = len(params.written.categories), params.written.each
-    result = {
-        WRITE_NEEDLES.name: CallEstimate(categories, (1.0, 2.0), 2500, 330 * each),
-        JUDGE_NEEDLE.name: CallEstimate(groups, (0.6, 1.1), 2000, 200),
-    }
-    return {name: one for name, one in result.items() if name in live}
 
 
 _CARD = (

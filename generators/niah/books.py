@@ -153,16 +153,9 @@ class Material(NamedTuple):
     expansions: Mapping[str, Sequence[str]]
 
 
-def gather_material(
-    params: NiahParams,
-    seed: int,
-    written: Sequence[NeedleGroup] = (),
-) -> Material:
-    """Read table and books, check them, and give out names.
-
-    `written`: groups in place of the table's.
-    """
-    groups = list(written) or read_groups(params)
+def gather_material(params: NiahParams, seed: int) -> Material:
+    """Read table and books, check them, and give out names."""
+    groups = read_groups(params)
     check_groups(groups, params.table)
     leaks = LeakFilter(groups)
     books, refused = read_books(params)
@@ -172,7 +165,7 @@ def gather_material(
         for text in sentences(book.text)
     ]
     available = names_left(people().names, found)
-    known = {} if written or params.table is not None else expansions()
+    known = {} if params.table is not None else expansions()
     expanded = {group.id: known[group.id] for group in groups if group.id in known}
     return Material(
         groups, cast(groups, available, seed, other_names(params)), found, refused, expanded
@@ -212,7 +205,7 @@ def write_sources(material: Material, folder: Path) -> None:
     write_rows(folder / SENTENCES, (one._asdict() for one in material.sentences))
 
 
-def read_material(folder: Path, params: NiahParams, seed: int) -> Material:
+def read_material(folder: Path, seed: int) -> Material:
     """The material of a run."""
     rows, found = (
         read_rows(folder / GROUPS),

@@ -44,24 +44,6 @@ def _books(value: Any) -> Any:
 Length = Annotated[int, Field(ge=16, le=10_000_000)]
 
 
-class WrittenNeedles(Params):
-    """Groups that a model writes, in place of a table; another judges them.
-
-    `categories`: what the hop goes over, in words; `each`: groups of a category.
-    """
-
-    categories: Annotated[tuple[str, ...], Distinct] = Field(
-        (
-            "a landmark or building, and the city or country that it is in",
-            "a diet, belief or allergy, and what somebody cannot eat or drink because of it",
-            "a work by its title, and the author who wrote it",
-            "a tool, garment or workplace, and the profession that it belongs to",
-        ),
-        min_length=1,
-    )
-    each: int = Field(6, ge=1, le=20)
-
-
 class NiahParams(Params):
     """Needles in haystacks of exact lengths."""
 
@@ -69,7 +51,6 @@ class NiahParams(Params):
         "test", description="rows of the table: for testing, for training, or both"
     )
     table: InputFile | None = Field(None, description="needles of your own; default: bundled")
-    written: WrittenNeedles | None = Field(None, description="needles that a model writes instead")
     lengths: Annotated[tuple[Length, ...], Distinct] = Field(
         (128, 256, 512, 1024, 2048, 4096, 8192),
         min_length=1,
@@ -97,8 +78,6 @@ class NiahParams(Params):
 
     @model_validator(mode="after")
     def _check_order(self) -> NiahParams:
-        if self.written is not None and self.table is not None:
-            raise ValueError("table and written are two ways to say which needles; leave one out")
         if list(self.lengths) != sorted(self.lengths):
             raise ValueError("lengths must ascend")
         return self

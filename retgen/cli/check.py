@@ -103,7 +103,7 @@ def _findings(path: Path, result: Any) -> str:
     if result.human:
         lines.append(f"  human: {result.human:,} qrels, settled by people in a review")
     if result.origin and "origin" not in result.switched_off:
-        from retgen.validators.origin import in_words
+        from retgen.validators.rules.origin import in_words
 
         lines.append(f"  origin: {in_words(result.origin)}")
     verdict = "ok" if result.ok else "not ok"

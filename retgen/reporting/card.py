@@ -23,7 +23,7 @@ from retgen.plan import NOT_STATED
 from retgen.recipe import Recipe
 from retgen.reporting import evidence
 from retgen.validators.languages import code_of
-from retgen.validators.origin import in_words, is_separable
+from retgen.validators.rules.origin import in_words, is_separable
 from retgen.validators.validation import Validation
 from retgen.write import FileInfo
 

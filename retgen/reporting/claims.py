@@ -10,7 +10,7 @@ from retgen.highlights import query_examples
 from retgen.reporting import evidence
 from retgen.results.numbers import count_text, number, score
 from retgen.results.page import Tile, Verdict
-from retgen.validators.origin import is_separable
+from retgen.validators.rules.origin import is_separable
 
 
 class Report:

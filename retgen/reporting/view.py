@@ -27,7 +27,7 @@ from retgen.results.panel import Panel, columns_by
 from retgen.results.pictures import Bars, Level, Line, Lines, Matrix, Picture, bins
 from retgen.results.tables import Place, TableView
 from retgen.validators.baselines import solves
-from retgen.validators.origin import in_words
+from retgen.validators.rules.origin import in_words
 from retgen.write import size_text
 from retgen.yaml_text import to_yaml
 

@@ -19,7 +19,14 @@ from retgen.rows import Problem
 from retgen.search.collection import which_split
 from retgen.validators.baselines import WordTerms
 from retgen.validators.notes import extra, texts_by_column
-from retgen.validators.rule import Batch, CorpusRule, Judgements, RuleContext, RuleState
+from retgen.validators.rule import (
+    Batch,
+    CorpusRule,
+    Judgements,
+    LeakRule,
+    RuleContext,
+    RuleState,
+)
 from retgen.validators.rules import corpus_rules
 from retgen.validators.validation import Samples
 from retgen.work import Engine
@@ -93,7 +100,6 @@ class Scanner:
             self.judgements,
             # what retgen wrote itself has no excuse for an order
             "error" if recipe and recipe.family.from_user(recipe.job) != "queries" else "warning",
-            self.settings.order_leak_p,
             recipe.family.covers if recipe else frozenset(),
         )
 
@@ -109,6 +115,8 @@ class Scanner:
             rules += self.recipe.family.checks(self.recipe.job, self.judgements)
         for rule in rules:
             rule.scratch = self.scratch
+            if isinstance(rule, LeakRule):
+                rule.p = self.settings.order_leak_p
         return rules
 
     def __reduce__(self) -> tuple[Any, ...]:

@@ -187,8 +187,7 @@ def _statistics(
     judgements: Judgements, documents: int, terms: TermRule, matrix: QrelMatrix
 ) -> dict[str, Any]:
     words = terms.state.words
-    total = int(words.sum())
-    seen = np.flatnonzero(words)
+    total = words.total()
     return {
         "documents": documents,
         "queries": len(judgements.queries),
@@ -196,10 +195,10 @@ def _statistics(
         "positives": matrix.nnz,
         "relevant_documents": matrix.documents,
         "words_per_document": {
-            "min": int(seen[0]) if total else 0,
-            "mean": round(float(words @ np.arange(len(words))) / total, 2) if total else 0.0,
-            "max": int(seen[-1]) if total else 0,
-            "histogram": {str(n): int(words[n]) for n in seen[:2000].tolist()},
+            "min": min(words, default=0),
+            "mean": round(sum(n * count for n, count in words.items()) / max(total, 1), 2),
+            "max": max(words, default=0),
+            "histogram": {str(n): words[n] for n in sorted(words)[:2000]},
         },
         "relevant_per_query": count_spread(matrix.row_sums),
         "queries_per_relevant_document": count_spread(matrix.column_sums),

@@ -86,7 +86,6 @@ def pieces(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> N
     """Once as it is, once cut so finely that every boundary is crossed many times."""
     if request.param == "small pieces":
         monkeypatch.setattr(baselines, "GROUP", 1)
-        monkeypatch.setattr(containment, "CELLS", 200)
         monkeypatch.setattr(containment, "PAIRS", 7)
 
 
@@ -114,34 +113,6 @@ def test_processes_change_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
         ("recall@20", 0.05),
         ("recall@100", 0.25),
     ]
-
-
-@pytest.mark.slow
-def test_many_queries_of_common_words_are_looked_up_once(tmp_path: Path) -> None:
-    """10,000 queries of two of 150 words that every second document holds: 600 documents.
-
-    Pairs of a document and a query that it holds: 12 million, far more than are held at a time.
-    """
-    draw = random.Random(3)
-    common = [f"c{i}" for i in range(150)]
-    texts = [" ".join(draw.sample(common, 75)) for _ in range(600)]
-    asked = [Query(f"q{i}", " ".join(draw.sample(common, 2))) for i in range(10_000)]
-    judgements = Judgements(asked, [Qrel(query.query_id, "d0", 1) for query in asked])
-    rule = spooled(texts, judgements)
-    top = query_blind_rankings(rule.state, rule.query_terms(), 1)[
-        "documents with most whole queries"
-    ]
-    sets = [set(text.split()) for text in texts]
-    queries = [set(query.text.split()) for query in asked]
-    counts = [sum(query <= held for query in queries) for held in sets]
-    assert top == [max((count, f"d{i}") for i, count in enumerate(counts))[1]]
-
-
-def test_a_batch_cuts_its_words_once() -> None:
-    batch = batches(["One two", "three"])[0]
-    batch.titles[1] = "A title"
-    assert batch.words() == [["one", "two"], ["a", "title", "three"]]
-    assert batch.words() is batch.words()
 
 
 @pytest.mark.parametrize("seed", range(6))

@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-import inspect
 import json
 import random
-import string
 from collections.abc import Callable
 
 import pytest
 from rouge_score.rouge_scorer import RougeScorer
-from rouge_score.tokenizers import DefaultTokenizer
 
 from retgen.data import open_dataset
 from retgen.errors import DatasetError
@@ -94,12 +91,6 @@ def test_contained_against_a_look_at_every_pair(words: list[str]) -> None:
     assert 20 < len(expected) < 150
 
 
-def test_a_thousand_copies_name_the_first() -> None:
-    copies, around = [EIGHT] * 1000, ["something else", *[f"x {EIGHT} y"] * 1000]
-    assert contained(copies, around) == [(place, 1) for place in range(1000)]
-    assert contained(around, copies) == [(place, 0) for place in range(1, 1001)]
-
-
 def test_drops_name_the_test_set_and_its_text() -> None:
     texts = {
         "p1": "A photo of two dogs running on a wet beach at dawn",
@@ -159,15 +150,6 @@ def test_a_test_set_without_text(
     assert str(caught.value) == (
         f"mteb:Nothing: the test set has no text ({counts}, none with a word), so nothing can be "
         "compared with it. Give a data set whose rows have texts, not ids alone."
-    )
-
-
-def test_a_test_set_is_read_with_its_titles(dataset: Write) -> None:
-    folder = dataset({"d1": "On mats.", "d2": "Dogs."}, {"q1": "mats"}, [("q1", "d1", 1)])
-    corpus = folder / "corpus.jsonl"
-    corpus.write_text(corpus.read_text().replace('"title": ""', '"title": "Cats"', 1))
-    assert read_test_set("own", open_dataset(folder)) == HeldOut(
-        "own", {"d1": "Cats\nOn mats.", "d2": "Dogs."}, {"q1": "mats"}
     )
 
 
@@ -257,50 +239,6 @@ def best(texts: list[str], others: list[str], scorer: RougeScorer, least: float)
     return pairs
 
 
-def test_f1_is_that_of_rouge_score_to_the_last_bit() -> None:
-    draw = random.Random(1)
-    pairs = [(english(draw), english(draw)) for _ in range(400)]
-    pairs += [
-        tuple("".join(draw.choices(string.printable, k=size)) for size in (60, 90))
-        for _ in range(100)
-    ]
-    for a, b in pairs:
-        expected = f1(a, b)
-        assert alike([a], [b], 0.001) == ([(0, 0, expected)] if expected else [])
-
-
-@pytest.mark.slow
-def test_f1_of_real_english_is_that_of_rouge_score() -> None:
-    """What the standard library says of itself: first paragraphs of docstrings."""
-    texts = [
-        inspect.getdoc(one) or ""
-        for module in (json, random, string, inspect)
-        for one in vars(module).values()
-        if inspect.isroutine(one) or inspect.isclass(one)
-    ]
-    texts = [text for text in dict.fromkeys(texts) if text and text.isascii()]
-    assert len(texts) > 80
-    tokenizer = DefaultTokenizer(use_stemmer=False)
-    assert [sequence(text) for text in texts] == [tokenizer.tokenize(text) for text in texts]
-    assert alike(texts, texts[::2], 0.5) == best(texts, texts[::2], REFERENCE, 0.5)
-
-
-@pytest.mark.parametrize(
-    ("text", "tokens"),
-    [
-        ("A man's snake_case, 2nd DRAFT", ["a", "man", "s", "snake", "case", "2nd", "draft"]),
-        ("一只cat在跑", ["一", "只", "cat", "在", "跑"]),
-        ("Café Ⅳ＿ＡＢ", ["café", "iv", "ab"]),
-        ("हिन्दी भाषा", ["हिन्दी", "भाषा"]),
-        ("ภาษาไทย", ["ภ", "า", "ษ", "า", "ไ", "ท", "ย"]),
-        ("שלום 👍", ["שלום"]),
-        ("!? …", []),
-    ],
-)
-def test_tokens_of_every_script(text: str, tokens: list[str]) -> None:
-    assert sequence(text) == tokens
-
-
 def test_an_empty_text_is_like_nothing() -> None:
     assert overlapping(["", "!?", "a b"], ["", "…", "b a c d"]) == {}
     assert overlapping([], ["a"]) == overlapping(["a"], []) == overlapping([], []) == {}
@@ -324,29 +262,6 @@ def test_the_pairs_are_those_of_all_pairs(
     monkeypatch.setattr(decontamination, "ROWS", 7)
     monkeypatch.setattr(decontamination, "COLUMNS", 5)  # many steps
     assert alike(texts, others, threshold) == expected
-
-
-@pytest.mark.slow
-def test_long_texts_and_any_number_of_parities(monkeypatch: pytest.MonkeyPatch) -> None:
-    draw = random.Random(3)
-    vocabulary = [f"w{i}" for i in range(2000)]
-    texts, others = [], []
-    for _ in range(40):
-        words = draw.choices(vocabulary, k=draw.choice([3, 30, 300, 600]))
-        others.append(" ".join(words))
-        kept = [word for word in words if draw.random() < 0.6]
-        texts.append(" ".join(kept + draw.choices(vocabulary, k=len(words) // 5)))
-    pairs = [(i, i, f1(*both)) for i, both in enumerate(zip(texts, others, strict=True))]
-    expected = [pair for pair in pairs if pair[2] > 0.6]
-    assert 10 < len(expected) < 40
-    for bits in (1, 8, 64):
-        monkeypatch.setattr(decontamination, "BITS_A_TOKEN", bits)
-        assert alike(texts, others) == expected
-
-
-def test_more_distinct_tokens_than_a_plane_has() -> None:
-    many = " ".join(f"w{i}" for i in range(60_000))  # among the code points are half surrogates
-    assert alike([many], ["w1", many]) == [(0, 1, 1.0)]
 
 
 def test_of_equally_similar_others_the_first_is_named() -> None:

@@ -222,24 +222,6 @@ CASES: dict[str, tuple[Callable[[Made], Any], list[str]]] = {
             "distractor is -1"
         ],
     ),
-    "no column": (
-        lambda m: m.r0["metadata"].update(column=-1),
-        [
-            "coordinates r0: the metadata of document r0 gives matrix column -1 to a relevant "
-            "document"
-        ],
-    ),
-    "a column of another type": (
-        lambda m: m.r0["metadata"].update(column="x"),
-        [
-            "coordinates r0: the metadata of document r0 gives matrix column -2 to a relevant "
-            "document"
-        ],
-    ),
-    "a row of another type": (
-        lambda m: m.q0["metadata"].update(row=[1]),
-        ["coordinates q0: the metadata of query q0 gives matrix row -1, which does not exist"],
-    ),
     "an id that tells": (
         lambda m: m.d0.update(_id="no1"),
         ["document no1: its id is not 'd' and digits, so it may reveal something"],
@@ -331,7 +313,6 @@ CASES: dict[str, tuple[Callable[[Made], Any], list[str]]] = {
             " is relevant (1 more of this kind: q1 and r0)",
             "qrels q1 r2 r3: qrels says that document r2 is relevant to query q1, but its text does "
             "not hold what the query asks for (1 more of this kind: q1 and r3)",
-            "coordinates q1 q0: the metadata of query q1 gives matrix row 64, which is that of q0 too",
             "twin-queries q0 q1: queries q0 and q1 have the same relevant documents",
         ],
     ),
@@ -356,21 +337,6 @@ def test_the_good_set_is_good(good: Path, made: Made, tmp_path: Path) -> None:
     assert (validation.ok, validation.proven, validation.findings) == (True, 200, [])
     assert check(tmp_path, made.tables) == []
     assert [len(rows) for rows in made.tables.values()] == [400, 100, 200]
-
-
-def test_rows_that_are_all_the_same(made: Made, tmp_path: Path) -> None:
-    for query in made.queries:
-        query["metadata"]["row"] = 0
-    [(rule, ids, message)] = check(tmp_path, made.tables)
-    assert rule == "limit-proof/coordinates"
-    assert len(ids) == 100  # the first has the row to itself, in pairs with 99 others
-    assert "(98 more of this kind: " in message
-
-
-def test_positives_in_front(made: Made, tmp_path: Path) -> None:
-    made.corpus.sort(key=lambda d: d["metadata"]["column"] < 0)
-    [(rule, ids, _)] = check(tmp_path, made.tables)
-    assert (rule, set(ids)) == ("order-leak", {q["corpus-id"] for q in made.qrels})
 
 
 def test_distractors_that_are_equal_but_for_the_name(made: Made, tmp_path: Path) -> None:
@@ -398,59 +364,7 @@ def test_asked_attributes_at_one_end(made: Made, tmp_path: Path, first: bool, wh
     )
 
 
-def test_a_column_that_names_the_query(made: Made, tmp_path: Path) -> None:
-    documents = {document["_id"]: document for document in made.corpus}
-    named = {qrel["corpus-id"]: qrel["query-id"] for qrel in made.qrels}
-    for doc_id, query_id in named.items():
-        documents[doc_id]["note"] = query_id
-    [(rule, ids, message)] = check(tmp_path, made.tables)
-    queries = set(named.values())
-    assert (rule, set(ids)) == ("answer-leak", named.keys() | queries)
-    assert message.startswith(
-        f"{len(queries)} of 100 queries share a value of their column _id with the column note of "
-    )
-
-
 # --- files ---------------------------------------------------------------------------------------
-
-
-def test_a_file_that_the_manifest_does_not_know(good: Path, tmp_path: Path) -> None:
-    shutil.copytree(good, tmp_path / "run")
-    (tmp_path / "run" / "dataset" / "qrels.dev.jsonl").write_text("")
-    assert [(f.rule, f.ids) for f in validate(tmp_path / "run").findings] == [
-        ("manifest", ["dataset/qrels.dev.jsonl"])
-    ]
-
-
-def test_a_line_that_is_not_json(good: Path, tmp_path: Path) -> None:
-    shutil.copytree(good, tmp_path / "run")
-    path = tmp_path / "run" / "dataset" / "corpus.jsonl"
-    lines = path.read_text().splitlines()
-    lines[6] = lines[6][:-5]
-    path.write_text("\n".join(lines) + "\n")
-    findings = validate(tmp_path / "run").findings
-    assert (
-        "schema",
-        ["corpus.jsonl:7"],
-        "corpus.jsonl, line 7: is not JSON: unexpected end of data",
-    ) in [(f.rule, f.ids, f.message) for f in findings]
-
-
-def test_every_change_is_seen_by_the_manifest(
-    good: Path, tmp_path: Path, gen: Callable[..., Any]
-) -> None:
-    shutil.copytree(good, tmp_path / "run")
-    path = tmp_path / "run" / "dataset" / "README.md"
-    path.write_text(path.read_text() + "\n")
-    validation = validate(tmp_path / "run")
-    assert [(f.rule, f.ids, f.message) for f in validation.findings] == [
-        (
-            "manifest",
-            ["dataset/README.md"],
-            "dataset/README.md is not the file that the manifest describes",
-        ),
-    ]
-    assert gen("validate", "run").returncode == 1
 
 
 def test_few_attributes_agree_by_chance(tmp_path: Path) -> None:

@@ -9,7 +9,6 @@ import subprocess
 from collections import Counter
 from collections.abc import Callable
 from dataclasses import replace
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -20,7 +19,7 @@ from retgen.validators import similar
 from retgen.validators.duplicates import normalise_text
 from retgen.validators.rule import Judgements
 from retgen.validators.rules.near import NearDuplicateQueries
-from retgen.validators.wordsets import WordSets, query_sets, word_sets
+from retgen.validators.wordsets import query_sets, word_sets
 from tests.conftest import Write
 
 Texts = list[list[str]]
@@ -75,13 +74,6 @@ def test_all_pairs_are_found(seed: int, monkeypatch: pytest.MonkeyPatch) -> None
     assert (labels.tolist(), exact) == (expected, False)
     pairs, exact = similar.matches(word_sets(made), 250)
     assert (pairs[:, 0].tolist(), exact) == (with_others, False)
-
-
-def test_the_threshold_is_exact() -> None:
-    nine = [f"x{i}" for i in range(9)]
-    at, below = [*nine[:8], "a", "b"], [*nine[:7], "c", "d"]
-    labels, _ = similar.groups(word_sets([nine[:8], at, nine, below]))
-    assert labels.tolist() == [0, 0, 0, 3]  # 8 of 10, 8 of 9; 7 of 11
 
 
 def even(draw: random.Random) -> list[str]:
@@ -152,22 +144,6 @@ def test_nothing_to_compare() -> None:
         assert similar.matches(word_sets(made), 0)[0].shape == (0, 2)
 
 
-def test_parts_merge_to_the_whole(tmp_path: Path) -> None:
-    made = texts(3)
-    whole, parts = WordSets(), [WordSets() for _ in range(3)]
-    whole.add(made)
-    for part, low in zip(parts, (0, 1, 450), strict=True):
-        part.add(made[low : {0: 1, 1: 450, 450: 600}[low]])
-    parts[0].merge(parts[1], 1)
-    parts[0].merge(parts[2], 450)
-    one, other = whole.sets(), parts[0].sets()
-    assert np.array_equal(one.words, other.words)
-    assert np.array_equal(one.starts, other.starts)
-    assert np.array_equal(whole.order(), parts[0].order())
-    assert np.array_equal(whole.sets(str(tmp_path)).words, one.words)
-    assert one.starts[-1] == sum(len(set(words)) for words in made)
-
-
 LIST = " ".join(f"thing{i}" for i in range(30))
 
 
@@ -183,15 +159,6 @@ def test_distractors_that_are_equal_but_for_the_name(dataset: Write) -> None:
             "300 of 350 documents share at least 80% of their words with another, in 1 group: "
             "d0 and d1 and 298 more",
         )
-    ]
-
-
-def test_case_and_punctuation_have_a_rule_of_their_own(dataset: Write) -> None:
-    corpus = {"a": "One two, three.", "b": "one TWO three", "c": "Something else", "d": ""}
-    findings = validate(dataset(corpus, {"q": "else"}, [("q", "c", 1)])).findings
-    assert [(f.rule, f.ids) for f in findings] == [
-        ("empty-text", ["d"]),
-        ("normalised-duplicate", ["a", "b"]),
     ]
 
 

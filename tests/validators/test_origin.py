@@ -13,14 +13,12 @@ import numpy as np
 import pytest
 
 from retgen import run, validate
-from retgen.validators import origin as separable
-from retgen.validators.origin import (
+from retgen.validators.rules.origin import (
     ComparedPair,
+    clustered_area,
     in_words,
     is_separable,
     measure,
-    query_groups,
-    weighted_auc,
 )
 from tests.validators.sets import findings_of, write_set
 
@@ -101,55 +99,37 @@ def test_documents_that_all_queries_share() -> None:
     texts = {f"d{i}": " ".join(random.choice(WORDS, 40)) for i in range(300)}
     drawn = [random.choice(300, 2, replace=False) for _ in range(600)]
     pairs = [ComparedPair(f"q{i}", f"d{a}", f"d{b}") for i, (a, b) in enumerate(drawn)]
-    assert len(set(query_groups(pairs).tolist())) == 600
     result = measure(pairs, texts)
     assert result["low"] <= 0.5 <= result["high"]
 
 
-def test_queries_that_share_a_document_are_one_group() -> None:
-    pairs = [ComparedPair(f"q{i}", f"p{i // 3}", f"n{i}") for i in range(30)]
-    assert query_groups(pairs).tolist() == [i // 3 for i in range(30)]
-
-
-def test_nothing_is_seen_in_training(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Whatever the model learns from, it is never asked about."""
-    seen: list[tuple[set[int], set[int]]] = []
-    real = separable.linear_classifier
-
-    class Watched:
-        def __init__(self) -> None:
-            self.model = real()
-
-        def fit(self, features: Any, labels: Any, weights: Any) -> Watched:
-            self.trained = set(features[:, -1].toarray().ravel().tolist())
-            self.model.fit(features, labels, weights)
-            return self
-
-        def decision_function(self, features: Any) -> Any:
-            seen.append((self.trained, set(features[:, -1].toarray().ravel().tolist())))
-            return self.model.decision_function(features)
-
-    monkeypatch.setattr(separable, "linear_classifier", Watched)
-    # a length of its own tells each document
-    texts = {
-        f"{side}{i}": "word " * (2 * i + (side == "n") + 1) for i in range(80) for side in "pn"
-    }
-    measure([ComparedPair(f"q{i}", f"p{i}", f"n{(i + 1) % 80}") for i in range(80)], texts)
-    assert len(seen) == 5
-    assert all(not trained & asked for trained, asked in seen)
-    assert len(set.union(*(asked for _, asked in seen))) == 160
-
-
-def test_the_area_is_that_of_scikit_learn() -> None:
+def test_the_area_and_its_error() -> None:
+    """The area is scikit-learn's, the error that of sets drawn again."""
     from sklearn.metrics import roc_auc_score
 
     random = np.random.Generator(np.random.Philox(4))
-    scores = random.integers(0, 20, 500) / 10  # many ties
-    labels = random.integers(0, 2, 500)
-    weights = random.integers(0, 4, (3, 500)).astype(np.float64)
-    areas = weighted_auc(scores, labels, weights)
-    for area, weight in zip(areas, weights, strict=True):
-        assert area == pytest.approx(roc_auc_score(labels, scores, sample_weight=weight), abs=1e-12)
+    areas, errors = [], []
+    for _ in range(200):
+        shift = np.repeat(random.normal(size=40), 5)  # groups of five that have something in common
+        scores = np.round(random.normal(size=(200, 2)) + np.stack([0.5 + shift, -shift], 1), 1)
+        area, error = clustered_area(scores, np.repeat(np.arange(40), 5))
+        labels = np.repeat([1, 0], 200)
+        assert area == pytest.approx(roc_auc_score(labels, scores.T.ravel()), abs=1e-12)
+        areas.append(area)
+        errors.append(error)
+    assert 0.9 < np.mean(errors) / np.std(areas) < 1.1
+
+
+@pytest.mark.slow
+def test_the_main_job_imports_no_learner(tmp_path: Path) -> None:
+    code = (
+        "import sys, retgen; retgen.run('limit_small', out=sys.argv[1]); "
+        "print([m for m in ('sklearn', 'scipy', 'ftfy', 'py3langid', 'phonenumbers', 'stdnum', "
+        "'detect_secrets') if m in sys.modules])"
+    )
+    command = [sys.executable, "-c", code, str(tmp_path / "run")]
+    done = subprocess.run(command, capture_output=True, text=True, check=True)
+    assert done.stdout == "[]\n"
 
 
 def judged(folder: Path, spoil: Spoil = _denied, count: int = 120) -> Path:
@@ -211,47 +191,6 @@ def test_too_few_pairs_tell_nothing(tmp_path: Path) -> None:
         validation.to_json()["origin"],
         findings_of(validation, "origin"),
     ) == ({}, None, [])
-
-
-@pytest.mark.slow
-def test_the_same_figures_on_any_number_of_workers(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    import retgen.data
-    import retgen.validation.scan
-    import retgen.work.local
-
-    folder = judged(tmp_path)
-    alone = validate(folder, workers=1)
-    monkeypatch.setattr(retgen.work.local, "START", 0.0)
-    monkeypatch.setattr(retgen.validation.scan, "MOST", 7)
-    monkeypatch.setattr(retgen.data.TableFiles.chunks, "__defaults__", (20_000,))
-    together = validate(folder, workers=2)
-    assert together.to_json() == alone.to_json()
-    assert validate(folder, workers=1).origin == alone.origin
-
-
-@pytest.mark.slow
-def test_the_main_job_imports_no_learner(tmp_path: Path) -> None:
-    code = (
-        "import sys, retgen; retgen.run('limit_small', out=sys.argv[1]); "
-        "print([m for m in ('sklearn', 'scipy', 'ftfy', 'py3langid', 'phonenumbers', 'stdnum', "
-        "'detect_secrets') if m in sys.modules])"
-    )
-    command = [sys.executable, "-c", code, str(tmp_path / "run")]
-    done = subprocess.run(command, capture_output=True, text=True, check=True)
-    assert done.stdout == "[]\n"
-
-
-def test_what_is_said() -> None:
-    result = {"auc": 0.6, "low": 0.45, "high": 0.7, "pairs": 1200, "words": []}
-    end = (
-        " from their hard negatives without the query: AUC {:.3f} (95% interval {:.3f} to 0.700, "
-        "1,200 pairs) from words and length alone, where 0.5 is chance"
-    )
-    assert in_words(result) == "positives may be told" + end.format(0.6, 0.45)
-    assert in_words(result | {"low": 0.55}) == "positives can be told" + end.format(0.6, 0.55)
-    assert in_words(result | {"auc": 0.54}) == "positives are hardly told" + end.format(0.54, 0.45)
 
 
 @pytest.mark.slow

@@ -13,8 +13,6 @@ from tests.agents.server import Say
 from tests.generators.capretrieval.mind import mind as passage_mind
 from tests.generators.capretrieval.texts import TEXTS, write_recipe, write_rows
 from tests.generators.multiconir.stories import stories
-from tests.generators.niah.test_agents import RECIPE as NIAH
-from tests.generators.niah.test_agents import mind as needle_mind
 from tests.generators.world.mind import mind as world_mind
 from tests.with_agents.conftest import recipe_of
 
@@ -59,7 +57,6 @@ FAMILIES = {
         lambda folder: write_recipe(folder / "kb.yaml", write_rows(folder / "kb.jsonl", TEXTS)),
         passage_mind,
     ),
-    "niah": Family(_text(NIAH), needle_mind),
     "multiconir": Family(lambda folder: ships(folder, 3), ladder_mind),
     "world": Family(_text(WORLD), world_mind),
 }

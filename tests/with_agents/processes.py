@@ -12,7 +12,7 @@ from pathlib import Path
 _CONTEXT = multiprocessing.get_context("forkserver")
 _CONTEXT.set_forkserver_preload(
     "retgen.cli retgen.run retgen.validation retgen.agents.session retgen.generators.limit "
-    "retgen.generators.capretrieval retgen.generators.multiconir retgen.generators.niah "
+    "retgen.generators.capretrieval retgen.generators.multiconir "
     "retgen.generators.world openai uvloop trio httpcore2 faker numpy.random".split()
 )
 

@@ -122,36 +122,8 @@ def check_matrix(
     spec: LimitSpec,
     judgements: Judgements,
     rebuilt: Mapping[str, set[str]],
-    columns: Mapping[str, int],
 ) -> Iterator[Finding]:
-    """Coordinates, sums, distinct rows and shared documents.
-
-    `columns`: matrix column of each document with an asked attribute, from its metadata.
-    """
-    relevant = judgements.relevant_documents
-    owner: dict[int, str] = {}
-    for doc_id in sorted(relevant & columns.keys()):
-        column = columns[doc_id]
-        other = owner.setdefault(column, doc_id)
-        said = f"the metadata of document {doc_id} gives matrix column {column}"
-        if other != doc_id:
-            yield error("coordinates", [doc_id, other], f"{said}, which is that of {other} too")
-        elif column < 0:
-            yield error("coordinates", [doc_id], f"{said} to a relevant document")
-        elif column >= len(relevant):
-            message = f"{said}, but there are {len(relevant)}"
-            yield error("coordinates", [doc_id], message)
-    rows: dict[int, str] = {}
-    for query in judgements.queries:
-        row = query.facts.get("row")
-        row = row if type(row) is int else -1
-        other = rows.setdefault(row, query.query_id)
-        said = f"the metadata of query {query.query_id} gives matrix row {row}"
-        if other != query.query_id:
-            ids = [query.query_id, other]
-            yield error("coordinates", ids, f"{said}, which is that of {other} too")
-        elif not 0 <= row < spec.queries:
-            yield error("coordinates", [query.query_id], f"{said}, which does not exist")
+    """Sums, distinct rows and shared documents."""
     yield from _check_sums(spec, judgements)
     if spec.factorial is None:
         twins: dict[frozenset[str], str] = {}

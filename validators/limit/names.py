@@ -7,7 +7,7 @@ import importlib
 from collections.abc import Iterator
 from functools import cached_property
 
-from retgen.tokenizer import stems
+from retgen.tokenizer import stems, tokens
 from retgen.validators.limit.proof import LimitProof
 from retgen.validators.limit.texts import LimitSpec, error
 from retgen.validators.rule import Batch, CorpusRule, DocumentNotes, Finding
@@ -28,7 +28,8 @@ class PersonNames(CorpusRule):
 
     def __init__(self, proof: LimitProof, spec: LimitSpec) -> None:
         self.proof, self.spec = proof, spec
-        self.of_attributes = {stem for parts in proof.stemmed.values() for _, stem in parts}
+        words = {word for attribute in spec.attributes for word in tokens(attribute)}
+        self.of_attributes = frozenset(stems(sorted(words)))
         # what is wrong with words at each place, "" for nothing
         self.known = _Faults(self, "first_names"), _Faults(self, "last_names")
         self.start()

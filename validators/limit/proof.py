@@ -16,7 +16,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from retgen.tokenizer import STOPWORDS, stems, tokens
 from retgen.validators.baselines import TermRule, TermSpool
 from retgen.validators.limit.matrix import (
     check_factorial,
@@ -32,7 +31,6 @@ from retgen.validators.limit.texts import (
     error,
     read_document,
     read_queries,
-    stems_by_attribute,
 )
 from retgen.validators.rule import Batch, Finding, Judgements
 
@@ -43,14 +41,14 @@ _P = 1e-6  # below, chance is no explanation
 class _ProofState(TermSpool):
     """What the documents were found to say.
 
-    `holders`: documents with a queried attribute -> (those attributes, column in the metadata).
+    `holders`: documents with a queried attribute -> those attributes.
     `hashes`: of each document's set of attributes, eight bytes a document. `rank`, `variance`: how
     far the places of asked attributes are from the middle, in all, and the variance that chance
     gives that.
     """
 
     broken: list[tuple[str, str]] = field(default_factory=list)  # (document, what is wrong)
-    holders: dict[str, tuple[tuple[int, ...], int]] = field(default_factory=dict)
+    holders: dict[str, tuple[int, ...]] = field(default_factory=dict)
     hashes: list[NDArray[np.uint64]] = field(default_factory=list)
     rank: float = 0.0
     variance: float = 0.0
@@ -71,19 +69,15 @@ class LimitProof(TermRule):
         self.queried = np.zeros(self.vocabulary + 1, bool)
         for question in self.questions.values():
             self.queried[list(question.attributes)] = True
-        self.stemmed = stems_by_attribute(spec.attributes)
         self.mixed = _attribute_hashes(self.vocabulary)
-        self.spread: list[tuple[str, str]] = []
         self.twins: dict[frozenset[str], list[str]] = {}
         self._repeated: frozenset[int] = frozenset()  # hashes that stand more than once
-        # (query, attributes, their words)
-        self._risky: list[tuple[str, set[str], frozenset[str]]] = []
         self._reader = DocumentReader(spec.attributes, spec.attributes_per_doc)
         self._read: tuple[Batch, DocumentTerms] | None = None
         self.start()
 
     def start(self) -> None:
-        self.state = _ProofState(self.vocabulary)
+        self.state = _ProofState(np.zeros(self.vocabulary, np.int64))
 
     # --- documents --------------------------------------------------------------------------
 
@@ -95,22 +89,21 @@ class LimitProof(TermRule):
 
     def scan(self, batch: Batch) -> None:
         _, terms, counts, _ = self.read(batch)
-        columns = [_column(one) for one in batch.metadata]
-        regular = self._is_regular(batch, columns)
+        regular = self._is_regular(batch)
         if not regular:
             for row in zip(batch.ids, batch.titles, batch.texts, batch.metadata, strict=True):
                 self.state.broken += [(row[0], fault) for fault in self._faults(*row)]
-        self._look_at_lists(batch, terms, counts.astype(np.int64), columns)
+        self._look_at_lists(batch, terms, counts.astype(np.int64))
         valid = terms >= 0
         if not regular and not valid.all():
             kept = np.concatenate([[0], np.cumsum(valid)])
             ends = np.cumsum(counts, dtype=np.int64)
             counts = np.diff(kept[np.append(0, ends)]).astype(np.uint32)
             terms = terms[valid]
-        words = np.array([text.count(" ") + 1 for text in batch.texts]) if regular else None
+        words = [text.count(" ") + 1 for text in batch.texts] if regular else None
         self.spool(batch, counts, terms.astype(np.uint32), distinct=regular, words=words)
 
-    def _is_regular(self, batch: Batch, columns: Sequence[int]) -> bool:
+    def _is_regular(self, batch: Batch) -> bool:
         """Whether nothing is wrong with any document: `_faults` would find nothing."""
         names, terms, counts, spelled = self.read(batch)
         size, relevant = self.spec.attributes_per_doc, self.judgements.relevant_documents
@@ -121,7 +114,8 @@ class LimitProof(TermRule):
         ordered = np.sort(terms.reshape(len(batch), -1), axis=1)
         if (ordered[:, 1:] == ordered[:, :-1]).any():
             return False
-        if not all(n == -1 or i in relevant for i, n in zip(batch.ids, columns, strict=True)):
+        columns = [one.get("column") for one in batch.metadata] if spelled else []
+        if not all(n == -1 or i in relevant for i, n in zip(batch.ids, columns, strict=False)):
             return False
         return spelled and max(map(len, batch.metadata)) <= 2
 
@@ -154,7 +148,7 @@ class LimitProof(TermRule):
             yield "the attribute ids in its metadata are not those of its words"
         if title:
             yield f"its title is {title!r}, not empty"
-        column = _column(metadata)
+        column = facts.get("column")
         if column != -1 and doc_id not in self.judgements.relevant_documents:
             yield (
                 f"its metadata gives matrix column {column}, but no query names it: that of a "
@@ -162,11 +156,7 @@ class LimitProof(TermRule):
             )
 
     def _look_at_lists(
-        self,
-        batch: Batch,
-        terms: NDArray[np.int64],
-        counts: NDArray[np.int64],
-        columns: Sequence[int],
+        self, batch: Batch, terms: NDArray[np.int64], counts: NDArray[np.int64]
     ) -> None:
         """Note who holds what is asked for, where it stands, and a hash of each set."""
         state, starts = self.state, np.cumsum(counts) - counts
@@ -181,7 +171,7 @@ class LimitProof(TermRule):
         for owner, term in zip(owners.tolist(), terms[flat].tolist(), strict=True):
             asked[owner].append(term)
         for owner, held in asked.items():
-            state.holders[batch.ids[owner]] = tuple(held), columns[owner]
+            state.holders[batch.ids[owner]] = tuple(held)
         number = np.bincount(owners, minlength=len(counts))
         places = np.bincount(owners, weights=flat - starts[owners], minlength=len(counts))
         # the sum of ranks of a sample without replacement (Wilcoxon)
@@ -191,28 +181,10 @@ class LimitProof(TermRule):
     # --- a second look ----------------------------------------------------------------------
 
     def suspicious(self) -> bool:
-        """Where an asked attribute's words all stand in other attributes too, or sets are equal."""
-        words = {
-            attribute: frozenset(stem for word, stem in parts if word not in STOPWORDS)
-            for attribute, parts in self.stemmed.items()
-        }
-        owners: dict[str, set[str]] = defaultdict(set)
-        for attribute, parts in words.items():
-            for part in parts:
-                owners[part].add(attribute)
-        by_id = {i: a for a, i in self.spec.attributes.items()}
-        self._risky = []
-        for query_id, question in self.questions.items():
-            asked = {by_id[term] for term in question.attributes}
-            risky = [a for a in asked if all(owners[part] - {a} for part in words[a])]
-            if self.spec.factorial:  # any single attribute may decide there
-                self._risky += [(query_id, {a}, words[a]) for a in risky if words[a]]
-            elif risky:
-                needed = frozenset().union(*(words[a] for a in asked))
-                self._risky += [(query_id, asked, needed)] if needed else []
+        """Where two documents may hold the same attributes."""
         ordered = np.sort(np.concatenate([np.empty(0, np.uint64), *self.state.hashes]))
         self._repeated = frozenset(ordered[1:][ordered[1:] == ordered[:-1]].tolist())
-        return bool(self._risky or self._repeated)
+        return bool(self._repeated)
 
     def confirm(self, batch: Batch) -> None:
         known = self.spec.attributes
@@ -221,11 +193,6 @@ class LimitProof(TermRule):
             terms = np.array([known.get(attribute, -1) for attribute in listed], np.int64)
             if int(self.mixed[terms].sum()) in self._repeated:
                 self.twins.setdefault(frozenset(listed), []).append(doc_id)
-            if self._risky:
-                here = frozenset(stems([word for a in listed for word in tokens(a)]))
-                for query_id, attributes, needed in self._risky:
-                    if needed <= here and not attributes.issubset(listed):
-                        self.spread.append((query_id, doc_id))
 
     # --- the verdict ------------------------------------------------------------------------
 
@@ -244,7 +211,7 @@ class LimitProof(TermRule):
             if count != wanted:
                 yield error("counts", [], f"{count} {what}, the recipe says {wanted}")
         holders: dict[int, set[str]] = defaultdict(set)
-        for doc_id, (terms, _) in state.holders.items():
+        for doc_id, terms in state.holders.items():
             for term in terms:
                 holders[term].add(doc_id)
         rebuilt = rebuild(self.questions, holders)
@@ -252,18 +219,7 @@ class LimitProof(TermRule):
         if spec.hard_negatives:
             yield from check_hard_negatives(spec, judgements, self.questions, holders)
         yield from check_factorial(spec, judgements, self.questions, holders)
-        columns = {doc_id: column for doc_id, (_, column) in state.holders.items()}
-        yield from check_matrix(spec, judgements, rebuilt, columns)
-        what, not_that = ("", "is not relevant")
-        if spec.factorial:
-            what, not_that = "an attribute of ", "not that one"
-        for query_id, doc_id in self.spread:
-            yield error(
-                "spread-words",
-                [query_id, doc_id],
-                f"document {doc_id} holds all words of {what}query {query_id} spread over several "
-                f"attributes but {not_that}: drop one of those attributes from the list",
-            )
+        yield from check_matrix(spec, judgements, rebuilt)
         yield from self._equal_lists()
         yield from self._places()
         if spec.balanced:
@@ -341,12 +297,6 @@ def _all_numbered(ids: Sequence[str]) -> bool:
         and joined.count("d") == len(ids)  # nowhere but in front
         and joined.replace("d", "").isdigit()
     )
-
-
-def _column(metadata: Any) -> int:
-    """The matrix column that metadata give: -1 where they give none, -2 where it is no number."""
-    column = metadata.get("column", -1) if isinstance(metadata, dict) else -1
-    return column if type(column) is int else -2
 
 
 def _attribute_hashes(vocabulary: int) -> NDArray[np.uint64]:

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from retgen.tokenizer import content_stems, stems, tokens
+from retgen.tokenizer import content_stems
 from retgen.validators.rule import Batch, Finding, Judgements
 
 _MIDDLE, _TAIL = " likes ", "."  # of a document: NAME likes A, B and C.
@@ -103,14 +103,6 @@ def split_half(attributes: Sequence[str], seed: int, split: str) -> set[str]:
     order = sorted(attributes, key=lambda a: hashlib.sha256(f"{seed}\n{a}".encode()).digest())
     middle = (len(order) + 1) // 2
     return set(order[:middle] if split == "test" else order[middle:])
-
-
-def stems_by_attribute(attributes: Iterable[str]) -> dict[str, list[tuple[str, str]]]:
-    """Attribute -> (word, its stem) of each of its words, in order."""
-    cut = {attribute: tokens(attribute) for attribute in attributes}
-    words = list(dict.fromkeys(chain.from_iterable(cut.values())))
-    stem = dict(zip(words, stems(words), strict=True))
-    return {attribute: [(word, stem[word]) for word in parts] for attribute, parts in cut.items()}
 
 
 # --- documents ------------------------------------------------------------------------------------

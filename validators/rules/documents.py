@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from retgen.validators.characters import broken_characters
+from retgen.validators.characters import broken_characters, is_blank
 from retgen.validators.duplicates import Duplicates, contents, normalised_contents
 from retgen.validators.rule import Batch, CorpusRule, DocumentNotes, Finding
 
@@ -66,11 +66,9 @@ class EmptyText(CorpusRule):
         self.state: DocumentNotes = DocumentNotes()
 
     def scan(self, batch: Batch) -> None:
-        if all(batch.texts) and not any(map(str.isspace, batch.texts)):
-            return
-        for index, text in enumerate(batch.texts):
-            if not text or text.isspace():
-                self.state.documents.append((batch.ids[index], ""))
+        for doc_id, text in zip(batch.ids, batch.texts, strict=True):
+            if not text[:1].isalnum() and is_blank(text):
+                self.state.documents.append((doc_id, ""))
 
     def findings(self) -> Iterator[Finding]:
         for doc_id, _ in self.state.documents:

@@ -73,7 +73,7 @@ class _Columns(RuleState):
 
 
 class AnswerLeak(LeakRule):
-    """Neither ids nor columns say which document is relevant. `p`: the level of the tests."""
+    """Neither ids nor columns say which document is relevant."""
 
     name = "answer-leak"
     finds = (
@@ -83,9 +83,7 @@ class AnswerLeak(LeakRule):
     )
     order = 160
 
-    def __init__(
-        self, judgements: Judgements, severity: Severity = "warning", p: float = 1e-6
-    ) -> None:
+    def __init__(self, judgements: Judgements, severity: Severity = "warning") -> None:
         positives = judgements.positives
         own = {query.query_id: query.text for query in judgements.queries}
         # column -> query id -> what it holds that the query's text does not say
@@ -102,7 +100,7 @@ class AnswerLeak(LeakRule):
         self.noted[_TEXT] = {query.query_id: {query.text} for query in answered}
         self.sought = {t for held in self.noted.values() for texts in held.values() for t in texts}
         self.lengths = frozenset(map(len, self.sought))
-        super().__init__(judgements, severity, p)
+        super().__init__(judgements, severity)
 
     def start(self) -> None:
         self.state: _Columns = _Columns()

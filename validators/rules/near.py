@@ -47,7 +47,7 @@ class NearDuplicates(CorpusRule):
         self.state: WordSets = WordSets()
 
     def scan(self, batch: Batch) -> None:
-        self.state.add(batch.words())
+        self.state.add(*batch.word_hashes())
 
     def suspicious(self) -> bool:
         labels, self.exact = groups(self.state.sets(self.scratch))
@@ -142,9 +142,9 @@ def overlap(own: Dataset, other: Dataset, name: str, scratch: str) -> Iterator[F
             listed.append(document.doc_id)
             batch.append(document)
             if len(batch) == _BATCH:
-                spool.add(batch.words())
+                spool.add(*batch.word_hashes())
                 batch = Batch(0)
-        spool.add(batch.words())
+        spool.add(*batch.word_hashes())
     yield from _overlap(name, "documents", ids, spool.sets(scratch), spool.order())
     queries = own.queries.read()[0], other.queries.read()[0]
     ids = [q.query_id for q in queries[0]], [q.query_id for q in queries[1]]

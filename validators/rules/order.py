@@ -12,7 +12,7 @@ long ones byte by byte. That is the order of numbers, and that of trec_eval for 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Self
@@ -26,7 +26,6 @@ from retgen.validators.rule import Batch, Finding, Judgements, LeakRule, RuleSta
 
 _LONG = 200  # bytes of an id that order it
 _FILE, _IDS = "their file", "ids"  # orders, as messages name them
-_Places = dict[str, float]
 
 
 @dataclass
@@ -49,7 +48,7 @@ def _itself(query: Query) -> str:
 
 
 class OrderLeak(LeakRule):
-    """Relevant documents stand where chance would put them. `p`: the level of both tests.
+    """Relevant documents stand where chance would put them.
 
     `unit`: queries of one unit stand for one observation, since they share their documents.
     `given`: documents and their ids are as somebody gave them, who may have ordered them by what
@@ -68,7 +67,6 @@ class OrderLeak(LeakRule):
         self,
         judgements: Judgements,
         severity: Severity = "warning",
-        p: float = 1e-6,
         unit: Callable[[Query], str] = _itself,
         given: bool = False,
     ) -> None:
@@ -77,7 +75,7 @@ class OrderLeak(LeakRule):
         keys = _keys(ids)
         order = np.argsort(keys, kind="stable")
         self.keys, self.relevant = keys[order], [ids[i] for i in order.tolist()]
-        super().__init__(judgements, severity, p)
+        super().__init__(judgements, severity)
 
     def start(self) -> None:
         self.state: _Positions = _Positions(below=np.zeros(len(self.relevant) + 1, np.int64))
@@ -97,88 +95,79 @@ class OrderLeak(LeakRule):
         if len(positions) < 2:
             return
         below = zip(self.relevant, np.cumsum(self.state.below).tolist(), strict=False)
-        orders: dict[str, _Places] = {
-            _FILE: {doc_id: float(place) for doc_id, place in positions.items()},
-            _IDS: {doc_id: float(place) for doc_id, place in below if doc_id in positions},
-        }
-        if orders[_IDS] == orders[_FILE]:
+        orders = {_FILE: positions, _IDS: {one: place for one, place in below if one in positions}}
+        if orders[_IDS] == positions:
             del orders[_IDS]
-        yield from self._positions(orders)
-        yield from self._agreement(orders)
+        for name, places in orders.items():
+            yield from self._positions(name, places)
+        for name, places in orders.items():
+            if finding := self._agreement(name, places):
+                yield finding
+                return  # the other order mostly says the same again
 
-    def _positions(self, orders: dict[str, _Places]) -> Iterator[Finding]:
+    def _positions(self, name: str, places: Mapping[str, int]) -> Iterator[Finding]:
         """Relevant documents are spread evenly over the corpus, and over the order of ids."""
         ids = sorted(self.state.positions, key=self.state.positions.__getitem__)
-        for name, placed in orders.items():
-            places = (np.array(self._one_each(placed, ids)) + 0.5) / self.state.count
-            p = ks_p_value(places)
-            if p >= self.p:
-                continue
-            where, message = "", "a ranking by position finds them; shuffle the corpus"
-            if name == _IDS:
-                where = " in the order of ids"
-                message = (
-                    "a ranking that breaks ties by id finds them; give documents ids at random"
-                )
-            if self._given:
-                message = "that is the order of the source, by which nobody should rank"
-            yield self.finding(
-                ids,
-                f"the {len(ids)} relevant documents do not stand where chance would put them among "
-                f"{self.state.count}{where} (median at {np.median(places):.1%}, p = {p:.1g}): "
-                f"{message}",
-                severity="warning" if self._given else None,
-            )
-
-    def _one_each(self, places: _Places, ids: Sequence[str]) -> list[float]:
-        """The place of a relevant document of every unit, whose documents stand together."""
         if self.unit is _itself:
-            return [places[doc_id] for doc_id in ids]
-        result: dict[str, float] = {}
-        for query_id, unit in self._asked:
-            for doc_id in self.judgements.positives[query_id]:
-                if doc_id in places:
-                    result.setdefault(unit, places[doc_id])
-        return list(result.values())
+            chosen = ids
+        else:  # one of every unit, whose documents stand together
+            of_unit: dict[str, str] = {}
+            for query in self._asked:
+                for doc_id in self.judgements.positives[query.query_id]:
+                    if doc_id in places:
+                        of_unit.setdefault(self.unit(query), doc_id)
+            chosen = list(of_unit.values())
+        shares = (np.array([places[doc_id] for doc_id in chosen]) + 0.5) / self.state.count
+        p = ks_p_value(shares)
+        if p >= self.p:
+            return
+        where, message = "", "a ranking by position finds them; shuffle the corpus"
+        if name == _IDS:
+            where = " in the order of ids"
+            message = "a ranking that breaks ties by id finds them; give documents ids at random"
+        if self._given:
+            message = "that is the order of the source, by which nobody should rank"
+        yield self.finding(
+            ids,
+            f"the {len(ids)} relevant documents do not stand where chance would put them among "
+            f"{self.state.count}{where} (median at {np.median(shares):.1%}, p = {p:.1g}): {message}",
+            severity="warning" if self._given else None,
+        )
 
     @cached_property
-    def _asked(self) -> list[tuple[str, str]]:
-        """Each query with positives, and its unit."""
-        positives, queries = self.judgements.positives, self.judgements.queries
-        return [(one.query_id, self.unit(one)) for one in queries if one.query_id in positives]
+    def _asked(self) -> list[Query]:
+        """The queries with positives."""
+        positives = self.judgements.positives
+        return [query for query in self.judgements.queries if query.query_id in positives]
 
-    def _agreement(self, orders: dict[str, _Places]) -> Iterator[Finding]:
+    def _agreement(self, name: str, places: Mapping[str, int]) -> Finding | None:
         """Queries run through their documents in no order, neither of files nor of ids."""
-        ids = [query_id for query_id, _ in self._asked]
-        ranks = {
-            _FILE: dict(zip(ids, range(len(ids)), strict=True)),
-            _IDS: {ids[i]: rank for rank, i in enumerate(np.argsort(_keys(ids)).tolist())},
-        }
-        for name, places in orders.items():
-            for by, rank in ranks.items():
-                # of each unit's queries: (rank, mean place of the relevant documents, id)
-                units: dict[str, list[tuple[float, float, str]]] = {}
-                for query_id, unit in self._asked:
-                    documents = self.judgements.positives[query_id]
-                    if known := [places[d] for d in documents if d in places]:
-                        seen = rank[query_id], sum(known) / len(known), query_id
-                        units.setdefault(unit, []).append(seen)
-                if len(units) < 3:
-                    return
-                means = np.array([_means(seen) for seen in units.values()])
-                rho = spearman(means[:, 0], means[:, 1])
-                p = math.erfc(abs(rho) * math.sqrt(len(units) - 1) / math.sqrt(2))
-                if p >= self.p:
-                    continue
-                kind = "queries" if self.unit is _itself else "groups of queries"
-                asked = [query_id for seen in units.values() for *_, query_id in seen]
-                yield self.finding(
-                    asked,
-                    f"queries in the order of {by} have their relevant documents in the order of "
-                    f"{name} (Spearman {rho:.2f} over {len(units)} {kind}, p = {p:.1g}): shuffle "
-                    "both tables, and give queries and documents ids at random",
-                )
-                return  # the other orders mostly say the same again
+        ids = [query.query_id for query in self._asked]
+        order = range(len(ids)) if name == _FILE else np.argsort(_keys(ids), kind="stable").tolist()
+        units: dict[
+            str, list[tuple[float, float]]
+        ] = {}  # a query's rank, its documents' mean place
+        asked = []
+        for rank, number in enumerate(order):
+            known = [places[d] for d in self.judgements.positives[ids[number]] if d in places]
+            if known:
+                unit = self.unit(self._asked[number])
+                units.setdefault(unit, []).append((rank, sum(known) / len(known)))
+                asked.append(ids[number])
+        if len(units) < 3:
+            return None
+        means = np.array([np.mean(seen, axis=0) for seen in units.values()])
+        rho = spearman(means[:, 0], means[:, 1])
+        p = math.erfc(abs(rho) * math.sqrt(len(units) - 1) / math.sqrt(2))
+        if p >= self.p:
+            return None
+        kind = "queries" if self.unit is _itself else "groups of queries"
+        return self.finding(
+            asked,
+            f"queries in the order of {name} have their relevant documents in the order of {name} "
+            f"(Spearman {rho:.2f} over {len(units)} {kind}, p = {p:.1g}): shuffle both tables, and "
+            "give queries and documents ids at random",
+        )
 
 
 def _keys(ids: Sequence[str]) -> NDArray[np.bytes_]:
@@ -186,8 +175,3 @@ def _keys(ids: Sequence[str]) -> NDArray[np.bytes_]:
     encoded = (one.encode("utf-8", "surrogatepass") for one in ids)
     keys = [len(one).to_bytes(4, "big") + one[:_LONG] for one in encoded]
     return np.array(keys or [b""])[: len(ids)]
-
-
-def _means(seen: Sequence[tuple[float, float, str]]) -> tuple[float, float]:
-    """The mean of both places: most units have one query, for which arrays would be slow."""
-    return sum(one[0] for one in seen) / len(seen), sum(one[1] for one in seen) / len(seen)

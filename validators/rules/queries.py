@@ -6,7 +6,7 @@ from collections import Counter, defaultdict
 from collections.abc import Iterator
 from itertools import compress
 
-from retgen.validators.characters import broken_characters
+from retgen.validators.characters import broken_characters, is_blank
 from retgen.validators.duplicates import normalise_text, repeated
 from retgen.validators.rule import Finding, QueryRule, RuleListing
 
@@ -70,7 +70,7 @@ class QueryTexts(QueryRule):
 
     def findings(self) -> Iterator[Finding]:
         for query_id, text, *_ in self.judgements.queries:
-            if not text.strip():
+            if is_blank(text):
                 yield self.finding([query_id], f"query {query_id} has no text")
             elif reason := broken_characters(text):
                 message = f"query {query_id} {reason}"
