@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import shlex
 import shutil
-import time
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -29,13 +28,7 @@ from retgen.evaluation.retrievers import (
 from retgen.evaluation.retrievers.llm import Chat
 from retgen.evaluation.scoring.analyses import Analyses, Analysis
 from retgen.evaluation.scoring.baselines import baselines
-from retgen.evaluation.scoring.measures import (
-    Measures,
-    default_names,
-    judged_names,
-    measure_of_mteb,
-)
-from retgen.evaluation.scoring.mteb_files import mteb_task_of, write_mteb
+from retgen.evaluation.scoring.measures import Measures, default_names, judged_names
 from retgen.evaluation.scoring.page import write_pages
 from retgen.evaluation.scoring.result import DENSITIES, DatasetScores, Evaluation
 from retgen.evaluation.scoring.scores import Score, at_largest, write_score
@@ -247,17 +240,11 @@ def _score(
     judged = [] if collection.complete else judged_names(measures.names)
     beside = Measures(judged) if judged else None
     units = units_of(collection)
-    main = Measures(
-        [name] if (name := measure_of_mteb(mteb_task_of(collection).main_score)) else []
-    )
-    depths = (measures.depth(collection.documents), main.depth(collection.documents))
+    depth = max(measures.depth(collection.documents), analysis.depth())
     scores: list[Score] = []
     notes: list[str] = []
     coded = False
-    began = time.perf_counter()
-    for ranked in _systems(
-        call, collection, of_task, names, folder, max(*depths, analysis.depth()), notes
-    ):
+    for ranked in _systems(call, collection, of_task, names, folder, depth, notes):
         values = measures.per_query(collection, ranked.rankings)
         coverage = {}
         if beside:
@@ -268,17 +255,12 @@ def _score(
         score = Score(
             ranked.model, ranked.dim, measures.names, values, spans, coverage, ranked.details
         )
-        seconds = time.perf_counter() - began
         coded = write_score(folder, collection, score, ranked.rankings) or coded
-        at = main if main.names else measures  # of a score without a counterpart, the first asked
-        own = float(at.per_query(collection, ranked.rankings)[:, 0].mean())
-        write_mteb(folder, collection, score, own, call.options.settings(), seconds)
         analysis.add(score, ranked)
         scores.append(score)
         if unranked := int((ranked.rankings.documents < 0).all(axis=1).sum()):
             of = f"{unranked:,} of {len(collection.queries):,} queries"
             notes.append(f"{score.label}: ranks no document for {of}, which count as 0")
-        began = time.perf_counter()
     if coded:
         notes.append("ids with white space are percent-encoded in runs/*.trec")
     graph = densities(relevance_matrix(collection))

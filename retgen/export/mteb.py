@@ -15,7 +15,6 @@ import orjson
 from retgen.data import Dataset, open_dataset
 from retgen.errors import UsageError
 from retgen.evaluation.scoring.measures import measure_of_mteb, mteb_score
-from retgen.evaluation.scoring.mteb_files import task_name
 from retgen.export.facts import NO_LANGUAGE, DatasetFacts
 from retgen.messages import did_you_mean
 from retgen.recipe import load_recipe
@@ -38,6 +37,14 @@ _ALSO = "description eval_langs license dialect prompt main_score adapted_from i
 _MEASURES = {"ndcg": "nDCG", "map": "MAP", "mrr": "MRR"}
 _DEEPEST = 1000  # MTEB ranks no further
 _REPOSITORY = re.compile(r"[\w.-]+/[\w.-]+")
+
+
+def task_name(name: str) -> str:
+    """The name of a data set's task: words run together, capitals kept, Retrieval at its end."""
+    words = [word for word in re.split(r"[^0-9A-Za-z]+", name) if word]
+    joined = "".join(word[0].upper() + word[1:] for word in words)
+    prefix = "Set" if not joined or joined[0].isdigit() else ""
+    return prefix + joined + ("" if joined.endswith("Retrieval") else "Retrieval")
 
 
 def write_mteb(

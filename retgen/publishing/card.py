@@ -16,7 +16,6 @@ from retgen.export.facts import evaluation_of, licence_header
 from retgen.markdown import escape_markdown, front_matter, markdown_table
 from retgen.plan import NOT_STATED
 from retgen.publishing.published_run import PublishedRun, refusal_note
-from retgen.reporting import evidence
 from retgen.reporting.card import content_id
 from retgen.review.report import findings
 from retgen.validators.languages import code_of
@@ -57,11 +56,11 @@ def card(
         lines += ["## Review", ""]
         lines += [f"- {escape_markdown(one)}" for one in findings(run.review)]
         lines += ["", "[review.json](review.json) has all figures, without names.", ""]
+    if checks := [*_checks(run)]:
+        lines += ["## Checks", ""]
+        lines += [f"- **{escape_markdown(what)}** {escape_markdown(why)}" for what, why in checks]
+        lines += [""]
     lines += [
-        "## What a score here does not show",
-        "",
-        *(f"- **{escape_markdown(what)}** {escape_markdown(why)}" for what, why in _limits(run)),
-        "",
         "## How it was made",
         "",
         "By [recipe.yaml](recipe.yaml): `gen run recipe.yaml` makes it again, with the sources "
@@ -146,11 +145,8 @@ def _body(run: PublishedRun, folder: Path) -> tuple[str, str]:
     return first, f"{mark.lstrip()}{others}"
 
 
-def _limits(run: PublishedRun) -> Iterator[tuple[str, str]]:
-    """What a score does not show, and what checks did not look at or warned of, with the reason."""
-    if not run.manifest.get("complete"):
-        yield "Unjudged pairs.", "A pair without a qrel is unjudged, not irrelevant."
-    yield evidence.what_it_is_not(run.own)
+def _checks(run: PublishedRun) -> Iterator[tuple[str, str]]:
+    """What checks did not look at or warned of, with the reason."""
     checks = run.manifest.get("checks") or {}
     for rule, reason in (checks.get("switched_off") or {}).items():
         yield "Switched off.", f"The check {rule} did not run: {str(reason).rstrip('.')}."

@@ -64,11 +64,6 @@ class PublishedRun:
         return load_recipe(self.path / "recipe.yaml", finished=True)
 
     @property
-    def own(self) -> str:
-        """What of the data is somebody's own, as `Family.from_user` says."""
-        return self.recipe.family.from_user(self.recipe.job)
-
-    @property
     def checks(self) -> Mapping[str, Any]:
         """What the checks of the run came to."""
         return self.manifest.get("checks") or {}

@@ -7,23 +7,22 @@ from __future__ import annotations
 
 import hashlib
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 import orjson
 
 from retgen.data import GRADED
 from retgen.errors import UsageError
-from retgen.generators.family import Family
 from retgen.generators.records import Records
 from retgen.licences import licence_fault
-from retgen.manifest import models_and_prompts
-from retgen.markdown import code_spans, escape_markdown, front_matter, markdown_table
+from retgen.manifest import manifest_of
+from retgen.markdown import escape_markdown, front_matter, markdown_table
 from retgen.plan import NOT_STATED
 from retgen.recipe import Recipe
-from retgen.reporting import evidence
+from retgen.reporting.report import statements
+from retgen.reporting.view import card_text
 from retgen.validators.languages import code_of
-from retgen.validators.rules.origin import in_words, is_separable
 from retgen.validators.validation import Validation
 from retgen.write import FileInfo
 
@@ -61,118 +60,10 @@ def dataset_card(
     files: Mapping[str, FileInfo],
 ) -> str:
     """The card of a finished data set. `files` by their paths below the run, dataset/ included."""
-    family = recipe.family
     listed = {f.removeprefix("dataset/"): info.sha256 for f, info in files.items()}
-    head = _header(recipe, records, listed)
-    counts = result.statistics
-    title = escape_markdown(recipe.name.replace("_", " "))
-    lines = [
-        f"# {title}",
-        "",
-        f"{evidence.what_it_is(family.from_user(recipe.job))}: "
-        f"{escape_markdown(family.about(recipe.job))}. "
-        f"{evidence.corpus_counts(counts['documents'], records.source_documents)}, "
-        f"{_queries_and_qrels(counts, list(records.qrels), family.from_user(recipe.job))}"
-        + (" (every other pair is known to be not relevant)." if records.complete else "."),
-        "",
-        *(line for paragraph in records.card for line in (code_spans(paragraph), "")),
-        *_facts(records.facts),
-        "## Labels",
-        "",
-        *_labels(recipe, result, counts["qrels"]),
-        "",
-        *_agents(recipe),
-        *_what_for(family, result.baselines),
-        *([] if family.traces_labels else _shortcut(result.baselines)),
-        *_origin(result.origin),
-        *([] if family.tests else _certificate(result.certificate)),
-        "## Licence and sources",
-        "",
-        *(f"- {escape_markdown(f'{what}: {one}')}" for what, one in records.licences.items()),
-        f"- method: {escape_markdown(family.paper)}",
-        "",
-    ]
-    return head + "\n".join(lines)
-
-
-def _what_for(family: Family[Any], baselines: Mapping[str, Any]) -> list[str]:
-    """What a score says, where that is no ranking of the whole corpus; else the baselines."""
-    if family.tests and not family.candidate_sets:
-        return ["## What a score is of", "", code_spans(family.tests), ""]
-    return [
-        "## Query-blind baselines",
-        "",
-        f"{'Scores' if family.candidate_sets else 'Recall'} of rankings that never read the query. "
-        + (
-            "The documents are real ones, as they are: a model has to score above this."
-            if family.traces_labels
-            else "A set that these solve tests nothing."
-        ),
-        "",
-        _baseline_table(baselines),
-    ]
-
-
-def _facts(facts: Mapping[str, str]) -> list[str]:
-    return [markdown_table([*facts], [[*facts.values()]], len(facts))] if facts else []
-
-
-def _queries_and_qrels(counts: Mapping[str, Any], splits: Sequence[str], own: str) -> str:
-    """How many there are, and of which splits."""
-    queries, qrels = f"{counts['queries']:,} queries", f"{counts['qrels']:,} qrels"
-    if len(splits) < 2:
-        return f"{queries}, {qrels}"
-    if own != "documents":
-        return f"{queries} of all splits, {qrels} of split test"
-    return f"{queries} ({', '.join(splits)}; each has qrels), {qrels} of split test"
-
-
-def _labels(recipe: Recipe, result: Validation, qrels: int) -> list[str]:
-    """The evidence for the labels: proof, judge, review."""
-    family = recipe.family
-    if not result.judged:
-        if family.traces_labels:
-            shown, more = "traced to their text", f" {evidence.NOT_SHOWN.capitalize()}."
-        else:
-            shown, more = "proven", ""
-        return [
-            f"{result.proven:,} of {qrels:,} qrels are {shown}: a check that shares no code "
-            f"with the generator read the finished documents back; of each: {family.proof}.{more}",
-            *_review_labels(result, qrels),
-        ]
-    lines = [
-        f"{result.judged:,} of {qrels:,} qrels are judged: {escape_markdown(family.label_source)}."
-        + (
-            f" Proven without a model: {escape_markdown(family.structure)}."
-            if family.structure
-            else ""
-        )
-    ]
-    for one in evidence.judge_lines(result.judges, models_and_prompts(recipe)[0]):
-        lines += ["", f"- {escape_markdown(one)}"]
-    return [*lines, *_review_labels(result, qrels)]
-
-
-def _review_labels(result: Validation, qrels: int) -> list[str]:
-    """The evidence that a review adds."""
-    lines = []
-    if result.human:
-        lines += ["", f"Human: {evidence.human_labels(result.human, qrels)}."]
-    for one in result.findings:
-        if one.rule == "review":
-            lines += ["", f"**{escape_markdown(one.message[0].upper() + one.message[1:])}.**"]
-    return lines
-
-
-def _agents(recipe: Recipe) -> list[str]:
-    """Which agents wrote or judged, and who did their work."""
-    models = models_and_prompts(recipe)[0]
-    lines = []
-    for agent in recipe.family.agents:
-        if agent.name in models:
-            work = evidence.worker_name(models[agent.name]["model"])
-            lines.append(f"- {escape_markdown(f'{agent.name}, by {work}: {agent.prompt.purpose}')}")
-    return ["## Agents", "", *lines, ""] if lines else []
+    nothing = {"tokens": {}, "usd": None, "calls": 0, "cache_hits": 0, "unanswered": 0}
+    manifest = manifest_of(recipe, result, records, files, {}, nothing)
+    return _header(recipe, records, listed) + card_text(statements(recipe, manifest, result))
 
 
 def _header(recipe: Recipe, records: Records, files: Mapping[str, str]) -> str:
@@ -260,54 +151,6 @@ def hub_type(declared: Any) -> dict[str, Any]:
         items = hub_type(declared[0])
         return {"list": items.get("dtype") or items.get("struct") or items}
     return {"dtype": declared}
-
-
-def _baseline_table(baselines: Mapping[str, Any]) -> str:
-    cutoffs = list(baselines["random"])
-    rows = [("random", baselines["random"]), *baselines["rankings"].items()]
-    return markdown_table(
-        ["ranking", *cutoffs],
-        [[name, *(f"{scores[c]:.4f}" for c in cutoffs)] for name, scores in rows],
-    )
-
-
-def _shortcut(baselines: Mapping[str, Any]) -> list[str]:
-    shortcut = evidence.solved_blindly(baselines)
-    if shortcut is None:
-        return []
-    return [
-        f"**This set can be solved without reading the query**: {escape_markdown(shortcut)}. "
-        + evidence.what_to_report(shortcut),
-        "",
-    ]
-
-
-def _origin(result: Mapping[str, Any]) -> list[str]:
-    """Whether hard negatives carry a mark that a model could learn instead of the task."""
-    if not result:
-        return []
-    text = escape_markdown(in_words(result)) + "."
-    mark = (
-        f"**{text[0].upper()}{text[1:]}**" if is_separable(result) else text[0].upper() + text[1:]
-    )
-    after = " A model trained on these negatives may learn the mark instead of the task."
-    return ["## Origin", "", mark + (after if is_separable(result) else ""), ""]
-
-
-def _certificate(stated: Mapping[str, Any]) -> list[str]:
-    if not stated:
-        return []
-    lower, upper = stated["lower"], stated["upper"]
-    return [
-        "## How hard for a single-vector embedder",
-        "",
-        f"The qrel matrix has {stated['queries']:,} queries and {stated['documents']:,} documents "
-        f"that are relevant to one or more. An embedder needs at least {lower} "
-        f"dimension{'s' * (lower != 1)}, and {upper} {'is' if upper == 1 else 'are'} enough, to "
-        "rank each query's relevant documents first: the matrix excludes no embedder of "
-        f"{upper} or more dimensions. What a trained model reaches is another question.",
-        "",
-    ]
 
 
 def training_card(recipe: Recipe, records: Records, files: Mapping[str, FileInfo]) -> str:

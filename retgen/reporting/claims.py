@@ -83,7 +83,9 @@ def _verdict(report: Report) -> tuple[str, str, str]:
         return "fair", "REVIEWED", f"of {number(qrels)} qrels {said}"
     if judged:
         judges = report.manifest.get("judged") or "they are a judge's"
-        return "fair", "JUDGED", f"{number(judged)} of {number(qrels)} qrels: {judges}"
+        structure = report.manifest.get("structure")
+        more = f". Proven without a model: {structure}" if structure else ""
+        return "fair", "JUDGED", f"{number(judged)} of {number(qrels)} qrels: {judges}{more}"
     if proven:
         return "fair", "PARTLY PROVEN", f"{count}, {proof}; no errors"
     return "fair", "NOT PROVEN", "no rule found an error, but no qrel is proven"

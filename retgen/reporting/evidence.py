@@ -140,8 +140,18 @@ def judge_lines(
 ) -> Iterator[str]:
     """Each judge: who it is, and how often it was right on its calibration set."""
     for agent, one in judged_by.items():
-        name = worker_name(models[agent]["model"]) if agent in models else OFFLINE
-        yield f"{agent} by {judge_with_accuracy(name, one)}"
+        yield f"{agent} by {judge_with_accuracy(_worker(agent, models), one)}"
+
+
+def agent_lines(manifest: Mapping[str, Any]) -> Iterator[str]:
+    """Each agent: who does its work, and how often judges were right."""
+    judges, models = manifest.get("judges") or {}, manifest.get("models") or {}
+    for agent in {**models, **judges}:
+        yield f"{agent} by {judge_with_accuracy(_worker(agent, models), judges.get(agent))}"
+
+
+def _worker(agent: str, models: Mapping[str, Mapping[str, Any]]) -> str:
+    return worker_name(models[agent]["model"]) if agent in models else OFFLINE
 
 
 def dimensions_needed(certificate: Mapping[str, Any]) -> str:

@@ -29,6 +29,16 @@ def collect_report(
     folder: Path, recipe: Recipe, manifest: Mapping[str, Any], result: Validation
 ) -> dict[str, Any]:
     """All that the page shows, as report.json keeps it."""
+    return {
+        **statements(recipe, manifest, result),
+        "folder": folder.resolve().name,
+        "samples": result.samples,
+        "picture": _picture(open_dataset(folder), int(result.statistics.get("positives", 0))),
+    }
+
+
+def statements(recipe: Recipe, manifest: Mapping[str, Any], result: Validation) -> dict[str, Any]:
+    """What is known of a run without its files: for its page and its card."""
     family = recipe.family
     return {
         "name": recipe.name,
@@ -37,7 +47,6 @@ def collect_report(
         "paper": family.paper,
         "own": family.from_user(recipe.job),
         "recipe": written_out(recipe)[0],
-        "folder": folder.resolve().name,
         "manifest": {
             key: manifest[key]
             for key in (
@@ -56,8 +65,6 @@ def collect_report(
         "card": list(manifest.get("card", ())),
         "solved_blindly": None if recipe.family.traces_labels else solved_blindly(result.baselines),
         **result.to_json(),
-        "samples": result.samples,
-        "picture": _picture(open_dataset(folder), int(result.statistics.get("positives", 0))),
     }
 
 

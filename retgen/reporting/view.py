@@ -44,18 +44,9 @@ Content = Mapping[str, Any]  # of report.json, or of a part of it
 def run_page(content: Content) -> Page:
     """The page of a report.json."""
     report = Report(content)
-    recipe, versions = report.recipe, report.part("versions", "manifest")
+    versions = report.part("versions", "manifest")
     folder = str(content.get("folder") or content.get("name") or "RUN")
-    boxes = list(_finding_boxes(content.get("findings") or []))
-    if report.ok:  # of data that did not pass its checks nothing is claimed
-        boxes.append(Box("What this set tests", "good", [*what_it_tests(report)]))
-        boxes.append(Box("What it does not test", "fair", [*what_it_does_not_test(report)]))
-    lede = evidence.what_it_is(content.get("own", "nothing"))
-    lede += f": {content['summary']}" if content.get("summary") else ""
-    lede += (
-        f", pattern `{name}`" if (name := report.part("params", "recipe").get("pattern")) else ""
-    )
-    lede += f", seed {recipe['seed']}" if "seed" in recipe else ""
+    seed = f", seed {report.recipe['seed']}" if "seed" in report.recipe else ""
     created = (report.manifest.get("created") or "").replace("T", " ").replace("+00:00", " UTC")
     sections = (
         _about(report),
@@ -65,22 +56,56 @@ def run_page(content: Content) -> Page:
         _baselines(report),
         _shape(report),
         _findings(report),
+        _sources(report),
         _files(report),
         _use(folder),
     )
     return Page(
         content.get("name", "unnamed"),
         "retgen report" + (f" · {created}" if created else ""),
-        f"{lede}.",
+        f"{_lede(report)}{seed}.",
         [],
         [one for one in sections if one is not None],
         f"gen report {shlex.quote(folder)}",
         verdicts=[*verdicts(report)],
         tiles=[*tiles(report)],
-        boxes=[one for one in boxes if one.statements],
+        boxes=_boxes(report),
         footer="Everything on this page stands in report.json. Written by retgen "
         f"{versions.get('retgen', '')}.",
     )
+
+
+def card_text(content: Content) -> str:
+    """What the card of a data set says: of the page what follows from the recipe alone."""
+    report = Report(content)
+    sections = (_about(report), _baselines(report), _sources(report))
+    page = Page(
+        content["name"].replace("_", " "),
+        "",
+        f"{_lede(report)}.",
+        [],
+        [one for one in sections if one is not None],
+        "",
+        verdicts=[*verdicts(report)],
+        tiles=[*tiles(report)],
+        boxes=_boxes(report),
+    )
+    return page.markdown()
+
+
+def _lede(report: Report) -> str:
+    lede = evidence.what_it_is(report.content.get("own", "nothing"))
+    lede += f": {summary}" if (summary := report.content.get("summary")) else ""
+    pattern = report.part("params", "recipe").get("pattern")
+    return f"{lede}, pattern `{pattern}`" if pattern else lede
+
+
+def _boxes(report: Report) -> list[Box]:
+    boxes = [*_finding_boxes(report.content.get("findings") or [])]
+    if report.ok:  # of data that did not pass its checks nothing is claimed
+        boxes.append(Box("What this set tests", "good", [*what_it_tests(report)]))
+        boxes.append(Box("What it does not test", "fair", [*what_it_does_not_test(report)]))
+    return [one for one in boxes if one.statements]
 
 
 def _about(report: Report) -> Section | None:
@@ -351,8 +376,8 @@ def _ids_text(ids: Sequence[str]) -> str:
 
 
 def _files(report: Report) -> Section:
-    def rows_of(key: str, prefix: str = "") -> list[list[Any]]:
-        return [[f"{prefix}{name}", value] for name, value in report.part(key, "manifest").items()]
+    def rows_of(key: str) -> list[list[Any]]:
+        return [[name, value] for name, value in report.part(key, "manifest").items()]
 
     folded = []
     if files := rows_of("files"):
@@ -368,8 +393,7 @@ def _files(report: Report) -> Section:
         table = TableView(["list", "SHA-256"], lists, 2)
         folded.append(Fold("Word lists and their SHA-256", [table]))
     versions = ", ".join(" ".join(pair) for pair in rows_of("versions"))
-    facts = [*_agents(report.manifest), *rows_of("licences", "licence: ")]
-    facts += [["method", report.content.get("paper", "")], ["made with", versions]]
+    facts = [*_costs(report.manifest), ["made with", versions]]
     tables = []
     if facts := [row for row in facts if row[1]]:
         tables.append(TableView(["fact", "value"], facts, 2))
@@ -378,15 +402,12 @@ def _files(report: Report) -> Section:
         tables.append(TableView(["stage", "seconds"], rows))
     labels = ", ".join(f"{number(count)} {kind}" for kind, count in rows_of("evidence"))
     text = [f"Evidence of the labels: {labels}."] if labels else []
-    return Section("Files and sources", text, tables, folded=folded)
+    return Section("Files", text, tables, folded=folded)
 
 
-def _agents(manifest: Content) -> list[list[str]]:
-    """Who did the agents' work, how sure the judges were, and what all of it took."""
-    rows, judges = [], manifest.get("judges") or {}
-    for agent, one in (manifest.get("models") or {}).items():
-        work = evidence.worker_name(one["model"])
-        rows.append([agent, evidence.judge_with_accuracy(work, judges.get(agent))])
+def _costs(manifest: Content) -> list[list[str]]:
+    """What agents took, and which of their answers could not be used."""
+    rows = []
     if manifest.get("calls") or manifest.get("cache_hits"):
         tokens, usd = manifest["tokens"], manifest["usd"]
         price = "at a price not known" if usd is None else f"${usd:.4f}"
@@ -394,6 +415,19 @@ def _agents(manifest: Content) -> list[list[str]]:
         text += f"{tokens['in']:,} tokens in, {tokens['out']:,} out; {price}"
         rows.append(["calls", text])
     return rows + [["answers", line] for line in evidence.model_answers(manifest)[1]]
+
+
+def _sources(report: Report) -> Section:
+    """Who wrote and judged, under which licences, and whose method it is."""
+    licences = report.part("licences", "manifest").items()
+    return Section(
+        "Agents, licences and method",
+        notes=[
+            *evidence.agent_lines(report.manifest),
+            *(f"{part}: {licence}" for part, licence in licences),
+            *(f"method: {paper}" for paper in [report.content.get("paper")] if paper),
+        ],
+    )
 
 
 def _use(folder: str) -> Section:

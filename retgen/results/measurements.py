@@ -16,6 +16,13 @@ Better = Literal["higher", "lower", ""]
 MISSING = "–"  # stands where there is no value
 
 
+def level_text(level: Any) -> str:
+    """A level of a factor in tables; "" for none."""
+    if isinstance(level, set):
+        return " or ".join(sorted(map(level_text, level)))
+    return f"{level:,}" if isinstance(level, int) else "" if level is None else str(level)
+
+
 class Measurement(NamedTuple):
     """What `system` reached in `measure` for the levels `by` of some factors (factor -> level).
 

@@ -98,7 +98,7 @@ class Section:
     def markdown(self) -> str:
         """Title, text, tables with what is folded, notes."""
         parts = [f"## {escape_markdown(self.title)}"]
-        parts += [escape_markdown(" ".join(self.text))] if self.text else []
+        parts += map(code_spans, self.text)
         parts += [view.markdown(but=self.title) for view in self.views()]
         for fold in self.folded:
             for view in (one.table() for one in fold.tables):
@@ -166,9 +166,15 @@ class Page:
         return _render({**values, "svg": svg})
 
     def markdown(self) -> str:
-        """The boxes, the summary, and every section with its tables."""
+        """What came out, and every section with its tables."""
         parts = [f"# {escape_markdown(self.name)}"]
-        parts += [escape_markdown(self.lede)] if self.lede else []
+        parts += [code_spans(self.lede)] if self.lede else []
+        for one in self.verdicts:
+            text = f"{one.text} ({one.counts})" if one.counts else one.text
+            parts.append(f"**{escape_markdown(one.word)}**: {escape_markdown(text)}")
+        if tiles := self.tiles:
+            rows = [[one.value for one in tiles], [one.small for one in tiles]]
+            parts.append(TableView([one.what for one in tiles], rows, len(tiles)).markdown())
         for box in self.boxes:
             lines = (f"- **{escape_markdown(a)}** {code_spans(b)}" for a, b in box.statements)
             parts += [f"## {escape_markdown(box.title)}", "\n".join(lines)]

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Literal
+from typing import Any, Literal
 
-from retgen.results.measurements import MISSING, Measure, Measurement
+from retgen.results.measurements import MISSING, Measure, Measurement, level_text
 from retgen.results.tables import Place, TableView, best_places
 
 RowKey = tuple[str, ...]  # the levels of a panel's factors
@@ -17,16 +17,26 @@ Key = tuple[RowKey, str, frozenset[tuple[str, str]]]
 class Column:
     """The values of `measure` at the levels `by` of factors that rows are not told apart by.
 
-    `interval`: a column of its own for intervals follows. `count`: how many values there are (`n`)
-    instead of their mean. `chance`: the value of random order, where it is not the measure's.
+    `less`: levels whose mean is taken off, in a table of results. `interval`: a column of its own
+    for intervals follows. `count`: how many values there are (`n`) instead of their mean.
+    `chance`: the value of random order, where it is not the measure's.
     """
 
     head: str
     measure: Measure
-    by: Mapping[str, str] = field(default_factory=dict)
+    by: Mapping[str, Any] = field(default_factory=dict)
+    less: Mapping[str, Any] = field(default_factory=dict)
     interval: bool = False
     count: bool = False
     chance: float | None = None
+
+    @property
+    def texts(self) -> dict[str, str]:
+        """The levels as a measurement has them."""
+        less = {factor: f" less {level_text(level)}" for factor, level in self.less.items()}
+        return {
+            factor: level_text(level) + less.get(factor, "") for factor, level in self.by.items()
+        }
 
     @property
     def chance_text(self) -> str:
@@ -35,11 +45,9 @@ class Column:
         return "" if value is None or self.count else self.measure.text(value)
 
 
-def columns_by(
-    measure: Measure, factor: str, levels: Iterable[str], heads: Mapping[str, str] | None = None
-) -> list[Column]:
-    """A column for each level of a factor."""
-    return [Column((heads or {}).get(level, level), measure, {factor: level}) for level in levels]
+def columns_by(measure: Measure, factor: str, levels: Iterable[Any], **by: Any) -> list[Column]:
+    """A column for each level of a factor, at some levels of others."""
+    return [Column(level_text(level), measure, {**by, factor: level}) for level in levels]
 
 
 @dataclass(frozen=True)
@@ -71,7 +79,7 @@ class Panel:
     best_within: str = ""
 
     def _index(self) -> tuple[list[RowKey], dict[Key, Measurement]]:
-        wanted = {(one.measure.name, frozenset(one.by.items())) for one in self.columns}
+        wanted = {(one.measure.name, frozenset(one.texts.items())) for one in self.columns}
         rows: dict[RowKey, None] = {}
         cells: dict[Key, Measurement] = {}
         for one in self.measurements:
@@ -98,7 +106,8 @@ class Panel:
         for column in self.columns:
             at = len(head)
             found = [
-                cells.get((row, column.measure.name, frozenset(column.by.items()))) for row in rows
+                cells.get((row, column.measure.name, frozenset(column.texts.items())))
+                for row in rows
             ]
             for i, one in enumerate(found):
                 lines[i].append(self._text(column, one))

@@ -36,12 +36,14 @@ class Line(NamedTuple):
     beside: Sequence[str] = ()
 
     @classmethod
-    def of(cls, name: str, points: Iterable[tuple[float, Measurement]], **style: Any) -> Line:
+    def of(
+        cls, name: str, points: Iterable[tuple[float, Measurement | None]], **style: Any
+    ) -> Line:
         """The curve of measurements at their x, without those that have no value.
 
         Its band is their intervals, nothing wide where one has none.
         """
-        known = [(x, one, one.value) for x, one in points if one.value is not None]
+        known = [(x, one, one.value) for x, one in points if one and one.value is not None]
         line = cls(name, [x for x, _, _ in known], [value for _, _, value in known], **style)
         if not any(one.span for _, one, _ in known):
             return line

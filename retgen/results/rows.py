@@ -8,7 +8,7 @@ which leaves out one unit at a time.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
+from collections.abc import Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, NamedTuple
@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from retgen.results.measurements import Measure, Measurement
+from retgen.results.measurements import Measure
 from retgen.statistics.clustered import CHANGE, FEWEST, SHARE, Bounds, Estimate, estimate, parts
 
 Floats = NDArray[np.float64]
@@ -109,10 +109,15 @@ class Results:
         return result
 
     def select(self, measure: str, **where: Any) -> list[int]:
-        """The cells of a measure at some levels; a set of levels stands for any of them."""
+        """The cells of a measure at some levels; a set of levels stands for any of them, and None
+        for cells without the factor.
+        """
         found = self._index.get((measure, "measure", measure), set())
         for factor, level in where.items():
             levels = level if isinstance(level, set) else (level,)
+            if level is None:
+                found = {i for i in found if factor not in self.cells[i]}
+                continue
             found = found & set[int]().union(
                 *(self._index.get((measure, factor, one), ()) for one in levels)
             )
@@ -184,34 +189,6 @@ class Results:
             blocks.append(Block(sums, np.where(both, a.counts[:, mine], 0.0)))
         return Results(self.names, [self.cells[i] for i in mine], blocks, change=True)
 
-    def rows(
-        self,
-        system: str,
-        measure: Measure,
-        by: Sequence[str] = (),
-        *,
-        note: Callable[[Mapping[str, Any]], str] | None = None,
-        more: Mapping[str, str] | None = None,
-        **where: Any,
-    ) -> list[Measurement]:
-        """A measurement for each combination of levels of some factors.
-
-        `note`: what stands beside a value, by its levels; `more`: further levels of all rows.
-        """
-        found = dict.fromkeys(
-            tuple(self.cells[i].get(factor) for factor in by)
-            for i in self.select(measure.name, **where)
-        )
-        result = []
-        for levels in found:
-            at = dict(zip(by, levels, strict=True))
-            one = self.mean(measure, **{**where, **at})
-            texts = {factor: level_text(level) for factor, level in at.items()}
-            row = Measurement.of(system, measure.name, one, {**texts, **(more or {})})
-            count = self.count(measure.name, **{**where, **at})
-            result.append(row._replace(n=count, note=note(at) if note and one else ""))
-        return result
-
     def by_unit(self, unit: int) -> list[tuple[Cell, float]]:
         """The mean of each cell of one unit, where it has a value; of one data set."""
         (block,) = self.blocks
@@ -220,11 +197,6 @@ class Results:
             for i, cell in enumerate(self.cells)
             if block.counts[unit, i]
         ]
-
-
-def level_text(level: Any) -> str:
-    """A level in tables."""
-    return f"{level:,}" if isinstance(level, int) else str(level)
 
 
 def over_data_sets(results: Sequence[Results]) -> Results:

@@ -5,24 +5,12 @@ from __future__ import annotations
 import shutil
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 from retgen.errors import UsageError
 from retgen.messages import did_you_mean
 from retgen.search.multiconir_files import is_published, ladders_folder
-from retgen.write import cache_folder, dump_json, make_folder, write_file, write_rows
-
-DESCRIPTION = "task.json"  # beside a task of MTEB's registry that was brought to disk
-
-
-class MtebTaskName(NamedTuple):
-    """A data set as MTEB names it."""
-
-    name: str
-    revision: str
-    subset: str
-    languages: list[str]
-    main_score: str
+from retgen.write import cache_folder, make_folder, write_rows
 
 
 def dataset_folder(path: str | Path) -> Path:
@@ -71,16 +59,7 @@ def write_task(task: Any, folder: Path) -> None:
     """Write a loaded retrieval task of MTEB: corpus, queries, and qrels of its first split."""
     shutil.rmtree(folder, ignore_errors=True)
     make_folder(folder)
-    name, subset = next(iter(task.dataset.items()))
-    languages = task.metadata.eval_langs  # a list, or one for each subset
-    described = MtebTaskName(
-        task.metadata.name,
-        task.metadata.revision,
-        name,
-        list(languages[name] if isinstance(languages, Mapping) else languages),
-        task.metadata.main_score,
-    )
-    write_file(folder / DESCRIPTION, dump_json(described._asdict()))
+    subset = next(iter(task.dataset.values()))
     data = subset["test" if "test" in subset else next(iter(subset))]
     rows = (
         {"_id": row["id"], "title": row.get("title") or "", "text": row["text"]}

@@ -17,7 +17,7 @@ from retgen import evaluate, export, run
 from retgen.data import open_dataset
 from retgen.errors import UsageError
 from retgen.export.facts import facts_of
-from retgen.export.mteb import fields_of, module
+from retgen.export.mteb import fields_of, module, task_name
 from tests.conftest import Write
 from tests.project import ROOT
 
@@ -283,3 +283,17 @@ def test_the_module_of_the_hub_names_its_repository(limit_run: Path, tmp_path: P
         "alone": {"path": "me/kb", "revision": "main"},
         "copy": {"path": str(tmp_path / "copy"), "revision": "local"},
     }
+
+
+@pytest.mark.parametrize(
+    ("folder", "task"),
+    [
+        ("limit_small", "LimitSmallRetrieval"),
+        ("LIMITSmallRetrieval", "LIMITSmallRetrieval"),
+        ("fever-2018", "Fever2018Retrieval"),
+        ("2wiki", "Set2wikiRetrieval"),
+        ("...", "SetRetrieval"),
+    ],
+)
+def test_names_of_tasks(folder: str, task: str) -> None:
+    assert task_name(folder) == task

@@ -73,15 +73,15 @@ def test_the_card_says_what_the_run_says(kb_tree: Path) -> None:
     heads = [line for line in text.splitlines() if line.startswith("## ")]
     assert heads == [
         "## Loading",
-        "## Labels",
-        "## Query-blind baselines",
-        "## How hard for a single-vector embedder",
-        "## Licence and sources",
-        "## What a score here does not show",
+        "## What this set tests",
+        "## What it does not test",
+        "## What it holds",
+        "## Query-blind baselines: rankings that never read the query",
+        "## Agents, licences and method",
         "## How it was made",
         "## Citation",
     ]
-    assert "200 of 200 qrels are proven" in text
+    assert "**PROVEN**: 200 of 200 qrels" in text
     assert "| default | test | query-id, corpus-id, score | 200 |\n" in text
     assert "| corpus | corpus | &#95;id, title, text | 15 |\n" in text
 

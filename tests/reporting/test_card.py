@@ -89,7 +89,7 @@ def test_a_card_has_no_markup_but_its_own(hostile: Path, tmp_path: Path) -> None
     text = shown(result.text)
     assert text.count(shown(TITLE)) == 1  # the example of the table
     assert text.count(shown(LICENCE)) == 2  # in the table and under the licences
-    assert text.count(f"by openai:{shown(MODEL)}:") == 5  # agents
+    assert text.count(f"by openai:{shown(MODEL)}") == 5  # agents
 
 
 def test_its_header_is_the_one_that_was_meant(hostile: Path) -> None:

@@ -155,7 +155,7 @@ def test_card_and_report_say_what_a_score_is_of(tmp_path: Path) -> None:
     overrides = {"params.lengths": [128], "params.places": 2, "params.books": str(books)}
     made = run("niah", overrides=overrides, out=tmp_path / "run").path
     card = (made / "dataset" / "README.md").read_text()
-    assert card.count("## What a score is of\n\nHow far texts that answer a question score") == 1
+    assert card.count("- **What a score is of.** How far texts that answer a question score") == 1
     assert "put together from a source's own sentences: needles that share" in card
     page = (made / "report.html").read_text()
     assert "<b>What a score is of.</b> How far texts that answer a question" in page
@@ -164,7 +164,6 @@ def test_card_and_report_say_what_a_score_is_of(tmp_path: Path) -> None:
         for absent in (
             "Query-blind baselines",
             "dimensions needed",
-            "How hard for a single",
             "Certificate",
             "The texts are synthetic",
             "recall@",

@@ -6,6 +6,8 @@ import numpy as np
 import pytest
 
 from retgen.results.measurements import Measure
+from retgen.results.panel import Column, columns_by
+from retgen.results.pivot import Slice, pivot
 from retgen.results.rows import Results, over_data_sets
 
 COUNT = 20
@@ -93,10 +95,16 @@ def test_data_sets_weigh_the_same() -> None:
     assert span == pytest.approx((0.5, 0.168, 0.832), abs=0.01)
 
 
-def test_rows_by_factor() -> None:
+def test_a_table_of_results_by_declaration() -> None:
     one = rows({("auc", 1024): flat(0.5), ("auc", 64): flat(0.7)})
-    found = one.rows("bm25", SHARE, ("length",), more={"of": "AUC"}, note=lambda at: "*")
-    assert [(m.system, m.by, round(m.value or 0, 2), m.n, m.note) for m in found] == [
-        ("bm25", {"length": "1,024", "of": "AUC"}, 0.5, 20, "*"),
-        ("bm25", {"length": "64", "of": "AUC"}, 0.7, 20, "*"),
+    columns = columns_by(SHARE, "length", [64, 1024, 4096])
+    columns.append(Column("fall", SHARE, {"length": 64}, {"length": 1024}))
+    panel = pivot("Shares", [Slice("bm25", one), Slice("none", one, {"of": 1})], columns[:3])
+    assert panel.table().head == ["system", "64", "1,024"]
+    assert panel.table().rows == [["bm25", "0.7000", "0.5000"], ["none", "–", "–"]]
+    assert [(m.by, round(m.value or 0, 2), m.n) for m in panel.measurements[:2]] == [
+        ({"length": "64"}, 0.7, 20),
+        ({"length": "1,024"}, 0.5, 20),
     ]
+    (row,) = pivot("", [Slice("bm25", one)], columns[3:]).table().rows
+    assert row == ["bm25", "0.2000"]

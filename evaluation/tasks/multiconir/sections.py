@@ -13,6 +13,7 @@ from retgen.results.numbers import listed
 from retgen.results.page import Fold, Section
 from retgen.results.panel import Column, Panel, columns_by
 from retgen.results.pictures import CHANCE, Line, Lines
+from retgen.results.pivot import Slice, pivot
 from retgen.results.rows import Results, over_data_sets
 from retgen.statistics.clustered import Estimate, too_few
 
@@ -22,9 +23,11 @@ WORDINGS = ("literal", "paraphrase", "entailed")
 _AVERAGE, _RANDOM = "average", "random order"
 _CURVES = 6  # systems in a picture
 _NAMED = 3  # systems named in a sentence
-_DECLINE = replace(WON, name="decline", chance=0.0, better="")
+_CHANGE = replace(WON, chance=0.0, better="")
 _PLAIN = replace(WON, digits=1, better="")  # where no column has a best one
 _SENTENCE = Measure("rate", 1, percent=True, sign="%")
+_INSIDE: dict[str, Any] = {"terminal_interval": "inside", "between": "–", "best": False}
+_STYLES = "Each query style by itself"
 
 
 def systems_of(results: Sequence[SystemResult]) -> dict[str, Results]:
@@ -58,51 +61,22 @@ def decline(results: Results, **where: Any) -> Estimate | None:
     return results.difference(WON, first, last)
 
 
-def ordered(names: Sequence[str], order: Sequence[str]) -> list[str]:
+def ordered(names: Iterable[str], order: Sequence[str]) -> list[str]:
     """Known names in their order, then others by the alphabet."""
     return sorted(names, key=lambda one: (order.index(one) if one in order else len(order), one))
-
-
-def _longest(systems: Systems, levels: Callable[[Results], list[str]]) -> list[str]:
-    """Levels of the system that has most."""
-    return max(map(levels, systems.values()), key=len)
-
-
-def _series(
-    system: str,
-    results: Results,
-    measure: Measure,
-    factor: str,
-    more: Mapping[str, str] | None = None,
-    **where: Any,
-) -> list[Measurement]:
-    """A measurement a level of the factor, and one of the average over all cells."""
-    average = results.mean(measure, **where)
-    at = {factor: _AVERAGE, **(more or {})}
-    rows = results.rows(system, measure, (factor,), more=more, **where)
-    return [*rows, Measurement.of(system, measure.name, average, at)]
-
-
-def _of_paper(
-    title: str,
-    rows: Sequence[Measurement],
-    measure: Measure,
-    factor: str,
-    levels: Sequence[str],
-    *more: Column,
-) -> Panel:
-    """A column a level, and the average with its interval; below them a random order."""
-    average = Column(_AVERAGE, measure, {factor: _AVERAGE}, interval=True)
-    columns = [*columns_by(measure, factor, levels), *more, average]
-    return Panel(title, rows, columns, interval="", chance=_RANDOM)
 
 
 def sections(results: Sequence[SystemResult]) -> Iterable[Section]:
     """The sections of the page."""
     systems = systems_of(results)
+    slices = [Slice(label, one) for label, one in systems.items()]
+    longest = max(systems.values(), key=conditions_of)
+    queries, pairs = queries_of(longest), pairs_of(longest)
     ladders = max(one.units for one in systems.values())
     domains = list(dict.fromkeys(name for one in results for name in one.domains))
     over = f" and {len(domains)} domains, which weigh the same" if len(domains) > 1 else ""
+    last = {"query": queries[-1]} if len(queries) > 1 else {}
+    declines = Column("decline", _CHANGE, {"part": "task 1", "query": "Q1"}, last)
     yield Section(
         "Ladders",
         [
@@ -110,9 +84,24 @@ def sections(results: Sequence[SystemResult]) -> Iterable[Section]:
             "Below each stands its 95% interval over ladders. Decline is "
             "Q1 less the longest query; blind is under the query of another ladder.",
         ],
-        [_averages(systems)],
+        [
+            pivot(
+                "Averages (%)",
+                slices,
+                [
+                    Column("Task 1", replace(WON, digits=1), {"part": "task 1"}),
+                    replace(declines, measure=replace(_CHANGE, digits=1)),
+                    Column("Task 2", replace(WON, digits=1), {"part": "task 2"}),
+                    Column("Task 3: flips", replace(FLIPS, digits=1), {"part": "task 3"}),
+                    Column("Task 1, blind", _PLAIN, {"part": "task 1 blind"}),
+                ],
+                between="–",
+                chance=_RANDOM,
+            )
+        ],
     )
-    first, second = _task1(systems), _task2(systems)
+    first = [*_levels("task 1", "query", queries), declines]
+    first.append(first.pop(-2))  # the average stands last
     yield Section(
         "Task 1: more conditions",
         [
@@ -120,10 +109,17 @@ def sections(results: Sequence[SystemResult]) -> Iterable[Section]:
             "violates one of the conditions asked for; a tie is a loss. Qn asks for conditions 1 "
             "to n; decline is Q1 less the last. The table has the mean of the query styles.",
         ],
-        [first],
-        [_by_length(systems)],
-        folded=_folded("Each query style by itself", first, "style", ["system", "style"]),
+        [
+            _of_paper(
+                "Task 1: win rate (%) of the positive over HN1, by conditions asked for (Table 2)",
+                slices,
+                first,
+            )
+        ],
+        [_task1_picture(slices, queries)],
+        folded=_folded(_STYLES, slices, first, "style"),
     )
+    second = _levels("task 2", "pair", pairs)
     yield Section(
         "Task 2: down the ladder",
         [
@@ -131,20 +127,24 @@ def sections(results: Sequence[SystemResult]) -> Iterable[Section]:
             "and so on. P is the positive. The paper's Table 13 runs the other way, from the "
             "documents that violate most.",
         ],
-        [second],
+        [
+            _of_paper(
+                "Task 2: win rate (%) of neighbours on the ladder under the longest query "
+                "(Table 13)",
+                slices,
+                second,
+            )
+        ],
         [
             _picture(
                 "ladders_task2",
                 "Task 2: win rate of neighbours",
-                [
-                    _curve(label, one, "pair", part="task 2")
-                    for label, one in list(systems.items())[:_CURVES]
-                ],
+                _curves(slices[:_CURVES], "task 2", "pair", pairs),
                 "HN(i-1) against HNi, at i",
                 "At 1 stands the positive against HN1. Bands are 95% intervals.",
             )
         ],
-        folded=_folded("Each query style by itself", second, "style", ["system", "style"]),
+        folded=_folded(_STYLES, slices, second, "style"),
     )
     if any(one.select(FLIPS.name) for one in systems.values()):
         yield Section(
@@ -155,7 +155,8 @@ def sections(results: Sequence[SystemResult]) -> Iterable[Section]:
             ],
             [_task3(results, systems, domains)],
         )
-    if violated := _singles(systems):
+    shown = [one for one in slices if one.results.select(WON.name, part="single")]
+    if shown:
         yield Section(
             "One condition violated, wherever it stands",
             [
@@ -163,8 +164,9 @@ def sections(results: Sequence[SystemResult]) -> Iterable[Section]:
                 "alone. Pair by pair a longer query changes little, but the positive seldom beats "
                 "all n of them, as it must to be ranked first.",
             ],
-            violated,
+            _singles(shown, queries),
         )
+    fourth = _levels({"task 2", "task 4"}, "pair", pairs)
     notes = [
         "blind: under the query of another ladder, so from the documents alone. Chance is 50% less "
         "half of what ties, since a tie is lost; what is above or below is a trace of the rewriting"
@@ -176,204 +178,148 @@ def sections(results: Sequence[SystemResult]) -> Iterable[Section]:
             "in Task 1 mixes two things: longer queries, and smaller differences. Held apart: the "
             "win rate where all of the conditions asked for are violated, however many they are.",
         ],
-        [_controls(systems), *_further(systems)],
+        [_controls(slices), *_further(slices)],
         notes=[*notes, *filter(None, [too_few(ladders, f"{ladders} ladders")])],
-        folded=_folded("Task 4: longer documents", second, "words", ["Task 4", "words"]),
+        folded=_folded("Task 4: longer documents", slices, fourth, "words"),
     )
 
 
-def _averages(systems: Systems) -> Panel:
-    """A row a system: its average in each task, and of the blind control."""
-    known: list[tuple[str, Measure, Callable[[Results], Estimate | None]]] = [
-        ("Task 1", WON, lambda one: one.mean(WON, part="task 1")),
-        ("decline", _DECLINE, decline),
-        ("Task 2", WON, lambda one: one.mean(WON, part="task 2")),
-        ("Task 3: flips", FLIPS, lambda one: one.mean(FLIPS)),
-        ("Task 1, blind", _PLAIN, lambda one: one.mean(WON, part="task 1 blind")),
-    ]
-    columns, rows = [], []
-    for head, measure, value in known:
-        each = {label: value(one) for label, one in systems.items()}
-        if any(each.values()):
-            columns.append(Column(head, replace(measure, digits=1), {"average of": head}))
-            rows += [
-                Measurement.of(label, measure.name, one, {"average of": head})
-                for label, one in each.items()
-            ]
-    return Panel("Averages (%)", rows, columns, between="–", chance=_RANDOM)
+def _levels(
+    part: str | set[str],
+    factor: str,
+    levels: Sequence[str],
+    measure: Measure = WON,
+    chances: Sequence[float] = (),
+) -> list[Column]:
+    """A column a level, and their average with its interval. `chances`: of each level."""
+    columns = columns_by(measure, factor, levels, part=part)
+    columns.append(Column(_AVERAGE, WON, {"part": part}, interval=True))
+    if not chances:
+        return columns
+    every = [*chances, sum(chances) / len(chances)]
+    return [replace(one, chance=chance) for one, chance in zip(columns, every, strict=True)]
 
 
-def _task1(systems: Systems) -> Panel:
-    """Table 2 of the paper: by number of conditions, in all and by style; and the decline."""
-    rows = []
-    for label, one in systems.items():
-        rows += _series(label, one, WON, "query", part="task 1")
-        styles = one.levels("style", WON.name, part="task 1")
-        for style in styles if len(styles) > 1 else ():
-            rows += _series(label, one, WON, "query", {"style": style}, part="task 1", style=style)
-        rows.append(Measurement.of(label, _DECLINE.name, decline(one)))
-    return _of_paper(
-        "Task 1: win rate (%) of the positive over HN1, by conditions asked for (Table 2)",
-        rows,
-        WON,
-        "query",
-        _longest(systems, queries_of),
-        Column("decline", _DECLINE),
-    )
+def _of_paper(
+    title: str, slices: Sequence[Slice], columns: Sequence[Column], **style: Any
+) -> Panel:
+    """A table of the paper; below it a random order."""
+    return pivot(title, slices, columns, interval="", chance=_RANDOM, **style)
 
 
-def _task2(systems: Systems) -> Panel:
-    """Table 13 of the paper: by neighbours, in all, by style and by words of the documents."""
-    rows = []
-    for label, one in systems.items():
-        rows += _series(label, one, WON, "pair", part="task 2")
-        styles = one.levels("style", WON.name, part="task 2")
-        for style in styles if len(styles) > 1 else ():
-            rows += _series(label, one, WON, "pair", {"style": style}, part="task 2", style=style)
-        words = one.levels("words", WON.name, part="task 4")
-        for _ in words[:1]:
-            rows += _series(label, one, WON, "pair", {"words": "as they are"}, part="task 2")
-        for count in words:
-            rows += _series(label, one, WON, "pair", {"words": count}, part="task 4", words=count)
-    return _of_paper(
-        "Task 2: win rate (%) of neighbours on the ladder under the longest query (Table 13)",
-        rows,
-        WON,
-        "pair",
-        _longest(systems, pairs_of),
-    )
+def _folded(
+    title: str, slices: Sequence[Slice], columns: Sequence[Column], factor: str
+) -> list[Fold]:
+    """The same by a factor, with a digit less; nothing where it has one level."""
+    plain = [replace(c.measure, digits=c.measure.digits - (not c.interval)) for c in columns]
+    columns = [replace(one, measure=measure) for one, measure in zip(columns, plain, strict=True)]
+    whole = "as they are" if factor == "words" else ""
+    panel = pivot("", slices, columns, [factor], interval="", best=False, whole=whole)
+    several = len({one.by.get(factor) for one in panel.measurements}) > 1
+    return [Fold(title, [panel])] if several else []
 
 
 def _task3(results: Sequence[SystemResult], systems: Systems, domains: Sequence[str]) -> Panel:
     """Table 3 of the paper."""
-    rows = []
     each = {one.label: one.domains for one in results}
-    for label, mean in systems.items():
-        for name, one in [*each[label].items(), (_AVERAGE, mean)]:
-            rows.append(Measurement.of(label, FLIPS.name, one.mean(FLIPS), {"domain": name}))
-    title = "Task 3: flip rate (%), neighbours that change places between styles (Table 3)"
-    return _of_paper(title, rows, FLIPS, "domain", domains)
-
-
-def _folded(title: str, panel: Panel, factor: str, heads: Sequence[str]) -> list[Fold]:
-    """The measurements of a panel by another factor, too, with a digit less; nothing if none is."""
-    rows = [one for one in panel.measurements if factor in one.by]
-    columns = [
-        replace(c, measure=replace(c.measure, digits=c.measure.digits - (not c.interval)))
-        for c in panel.columns
-        if c.measure.name != _DECLINE.name
+    rows = [
+        Measurement.of(label, FLIPS.name, one.mean(FLIPS), {"domain": name})
+        for label, mean in systems.items()
+        for name, one in [*each[label].items(), (_AVERAGE, mean)]
     ]
-    named = Panel("", rows, columns, ["system", factor], heads, interval="", best=False)
-    return [Fold(title, [named])] if rows else []
+    columns = columns_by(FLIPS, "domain", domains)
+    return Panel(
+        "Task 3: flip rate (%), neighbours that change places between styles (Table 3)",
+        rows,
+        [*columns, Column(_AVERAGE, FLIPS, {"domain": _AVERAGE}, interval=True)],
+        interval="",
+        chance=_RANDOM,
+    )
 
 
-def _singles(systems: Systems) -> list[Panel]:
-    """Win rates over single violations, and how often all are beaten; by wording; if any."""
-    shown = {label: one for label, one in systems.items() if one.select(WON.name, part="single")}
-    if not shown:
-        return []
-    queries, panels = _longest(systems, queries_of), []
-    for title, part, chance in (
-        (
-            "Win rate (%) of the positive over documents that violate one of n conditions alone, "
-            "at a random place",
-            "single",
-            [0.5 for _ in queries],
-        ),
-        (
-            "How often (%) the positive beats all n of them",
+def _singles(slices: Sequence[Slice], queries: Sequence[str]) -> list[Panel]:
+    """Win rates over single violations, and how often all are beaten; by wording, if known."""
+    each = {
+        "Win rate (%) of the positive over documents that violate one of n conditions alone, at a "
+        "random place": ("single", [0.5 for _ in queries]),
+        "How often (%) the positive beats all n of them": (
             "beats all",
             [1 / n for n in range(2, len(queries) + 2)],
         ),
-    ):
-        mean = sum(chance) / len(chance)
-        columns = [
-            Column(query, _PLAIN, {"query": query}, chance=value)
-            for query, value in zip(queries, chance, strict=True)
-        ]
-        columns.append(Column(_AVERAGE, WON, {"query": _AVERAGE}, interval=True, chance=mean))
-        rows = [
-            row
-            for label, one in shown.items()
-            for row in _series(label, one, WON, "query", part=part)
-        ]
-        panels.append(Panel(title, rows, columns, interval="", chance=_RANDOM, best=False))
-    names = [
-        name for one in shown.values() for name in one.levels("wording", WON.name, part="wording")
+    }
+    panels = [
+        replace(
+            _of_paper(title, slices, _levels(part, "query", queries, _PLAIN, chances)), best=False
+        )
+        for title, (part, chances) in each.items()
     ]
-    if names := ordered(list(dict.fromkeys(names)), WORDINGS):
-        halves = []
-        for label, one in shown.items():
-            halves += one.rows(label, TIES_HALF, more={"wording": "Task 1"}, part="task 1")
-            halves += one.rows(label, TIES_HALF, ("wording",), part="wording")
+    names = {
+        name: None
+        for one in slices
+        for name in one.results.levels("wording", WON.name, part="wording")
+    }
+    if names:
         panels.append(
-            Panel(
+            pivot(
                 "The same of the longest query, by how the violated condition asks; ties as half",
-                halves,
-                columns_by(TIES_HALF, "wording", ["Task 1", *names]),
+                slices,
+                [
+                    Column("Task 1", TIES_HALF, {"part": "task 1"}),
+                    *columns_by(TIES_HALF, "wording", ordered(names, WORDINGS), part="wording"),
+                ],
                 interval="inside",
-                terminal_interval="inside",
-                between="–",
                 chance=_RANDOM,
-                best=False,
+                **_INSIDE,
             )
         )
     return panels
 
 
-def _controls(systems: Systems) -> Panel:
+def _controls(slices: Sequence[Slice]) -> Panel:
     """Win rates that hold one thing apart; of the blind ones also the share that ties."""
-    words = [w for one in systems.values() for w in one.levels("words", WON.name, part="task 4")]
-    parts: dict[str, dict[str, Any]] = {
-        "Task 1": {"part": "task 1"},
-        "Task 1 blind": {"part": "task 1 blind"},
-        "all violated": {"part": "all violated"},
-        "Task 2": {"part": "task 2"},
-        "Task 2 blind": {"part": "task 2 blind"},
-        **{f"{count} words": {"part": "task 4", "words": count} for count in dict.fromkeys(words)},
+    words = {
+        count: None
+        for one in slices
+        for count in one.results.levels("words", WON.name, part="task 4")
     }
-    columns, rows = [], []
-    for name, where in parts.items():
-        measures = (_PLAIN, TIED) if name.endswith("blind") else (_PLAIN,)
-        for measure in measures:
-            columns.append(Column("tied" if measure is TIED else name, measure, {"control": name}))
-            for label, one in systems.items():
-                rows += one.rows(label, measure, more={"control": name}, **where)
-    return Panel(
+    return pivot(
         "Controls: win rates (%), and of the blind ones the share that ties, so is lost",
-        rows,
-        columns,
-        terminal_interval="inside",
-        between="–",
+        slices,
+        [
+            Column("Task 1", _PLAIN, {"part": "task 1"}),
+            Column("Task 1 blind", _PLAIN, {"part": "task 1 blind"}),
+            Column("tied", TIED, {"part": "task 1 blind"}),
+            Column("all violated", _PLAIN, {"part": "all violated"}),
+            Column("Task 2", _PLAIN, {"part": "task 2"}),
+            Column("Task 2 blind", _PLAIN, {"part": "task 2 blind"}),
+            Column("tied", TIED, {"part": "task 2 blind"}),
+            *(Column(f"{one} words", _PLAIN, {"part": "task 4", "words": one}) for one in words),
+        ],
         chance=_RANDOM,
-        best=False,
+        **_INSIDE,
     )
 
 
-def _further(systems: Systems) -> list[Panel]:
+def _further(slices: Sequence[Slice]) -> list[Panel]:
     """A table for each measure that has a title: a column a part."""
-    panels = []
-    for measure in (one for one in MEASURES if one.title):
-        rows = [
-            row for label, one in systems.items() for row in one.rows(label, measure, ("part",))
-        ]
-        parts = dict.fromkeys(row.by["part"] for row in rows)
-        panels.append(Panel(measure.title, rows, columns_by(measure, "part", parts), best=False))
-    return panels
+    return [
+        pivot(one.title, slices, columns_by(one, "part", parts), best=False)
+        for one in MEASURES
+        if one.title
+        for parts in [dict.fromkeys(p for s in slices for p in s.results.levels("part", one.name))]
+    ]
 
 
 # --- pictures -------------------------------------------------------------------------------------
 
 
-def _by_length(systems: Systems) -> Lines:
-    shown = list(systems.items())[:_CURVES]
-    curves = [_curve(label, one, "query", part="task 1") for label, one in shown]
+def _task1_picture(slices: Sequence[Slice], queries: Sequence[str]) -> Lines:
+    shown = slices[:_CURVES]
+    blind = [one for one in shown if one.results.select(WON.name, part="task 1 blind")]
+    curves = _curves(shown, "task 1", "query", queries)
     curves += [
-        _curve(f"{label}, blind", one, "query", part="task 1 blind")._replace(
-            low=None, high=None, dashed=True, like=label
-        )
-        for label, one in shown[: _CURVES // 2]
-        if one.select(WON.name, part="task 1 blind")
+        line._replace(name=f"{line.name}, blind", low=None, high=None, dashed=True, like=line.name)
+        for line in _curves(blind[: _CURVES // 2], "task 1 blind", "query", queries)
     ]
     return _picture(
         "ladders_task1",
@@ -384,14 +330,12 @@ def _by_length(systems: Systems) -> Lines:
     )
 
 
-def _curve(name: str, results: Results, factor: str, **where: Any) -> Line:
-    """A point for each level, from 1."""
-    levels = queries_of(results) if factor == "query" else pairs_of(results)
-    points = [
-        (float(x), Measurement.of(name, WON.name, results.mean(WON, **where, **{factor: level})))
-        for x, level in enumerate(levels, start=1)
+def _curves(slices: Sequence[Slice], part: str, factor: str, levels: Sequence[str]) -> list[Line]:
+    """A curve a system, with a point for each level, from 1."""
+    return [
+        Line.of(one.name, enumerate(one.series(WON, factor, levels, part=part), start=1))
+        for one in slices
     ]
-    return Line.of(name, points)
 
 
 def _picture(file: str, title: str, curves: Sequence[Line], x: str, caption: str) -> Lines:

@@ -14,8 +14,6 @@ A data set without their metadata holds none, and nothing here looks at it. What
   - `by_order`: by length and order the measures that are broken down by it
   - `position`: by length `pearson`, `slope` (of the score, from the first place to the last),
     `auc_by_place`, `similarity_by_place`
-  - `make`: by length `near`, the share of near-answers in the words, about, and `differs`, by kind
-    of control the share of its filler that its haystack has not
   - `by_category`: by category `questions`, and by length the measures that are broken down by it
 
 Numbers are {value, low, high} with 95% intervals, null where there is no number; `low` and `high`
@@ -32,9 +30,8 @@ from retgen.evaluation.tasks.niah.haystacks import KEYS, QUESTION, HaystackVaria
 from retgen.evaluation.tasks.niah.measures import (
     AUC,
     CUT,
-    DIFFERS,
+    HAYSTACKS,
     MEASURES,
-    NEAR,
     OF_PLACE,
     RATIO,
     SEEN,
@@ -85,7 +82,7 @@ def _summary(results: Results) -> dict[str, Any]:
         "questions": results.units,
         "arms": [
             _arm(results, variant, query)
-            for variant in results.levels("variant", "haystacks")
+            for variant in results.levels("variant", HAYSTACKS.name)
             for query in results.levels("query", AUC.name) or results.levels("query", RATIO.name)
         ],
     }
@@ -104,7 +101,7 @@ def _arm(results: Results, variant: HaystackVariant, query: str) -> dict[str, An
     def by_length(length: int) -> dict[str, Any]:
         at = {"variant": variant, "length": length}
         return {
-            "haystacks": results.count("haystacks", **at) // results.units,
+            "haystacks": results.count(HAYSTACKS.name, **at) // results.units,
             "truncated": results.value(TRUNCATED, **at),
             "seen": results.value(SEEN, **at),
             **{one.name: estimate_json(results.mean(one, query=query, **at)) for one in every},
@@ -146,15 +143,6 @@ def _arm(results: Results, variant: HaystackVariant, query: str) -> dict[str, An
                     for place in by("place", name, n)
                 }
                 for name in ("auc", "similarity")
-            },
-        }
-        for n in lengths
-    }
-    arm["make"] = {
-        str(n): {
-            "near": min(results.value(NEAR, length=n, **at) or 0.0, 1.0),
-            "differs": {
-                kind: results.value(DIFFERS, control=kind, length=n, **at) for kind in kinds
             },
         }
         for n in lengths

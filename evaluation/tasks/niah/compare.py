@@ -23,10 +23,10 @@ from retgen.evaluation.tasks.niah.haystacks import (
     load_haystacks,
 )
 from retgen.evaluation.tasks.niah.measures import (
+    CONTROLS,
     CUT,
-    DIFFERS,
+    HAYSTACKS,
     MEASURES,
-    NEAR,
     RATIO,
     SEEN,
     TRUNCATED,
@@ -133,8 +133,7 @@ class QuestionComparison(Comparison):
             for query, each in self._cut.items():
                 for number, is_cut in enumerate(each):
                     yield number, {"measure": CUT.name, "query": query}, is_cut
-            yield from _read_rows(groups, self._reach)
-            yield from _composition_rows(self.haystacks)
+            yield from _read_rows(self.haystacks, self._reach)
 
         return _measures(self.name, groups, rows())
 
@@ -163,8 +162,7 @@ class OfPairs(Comparison):
                         name = f"{RATIO.name} by category" if more else RATIO.name
                         yield number, {"measure": name, "query": QUESTION, **factors, **more}, value
             whole = _by_limit([text for group in groups for text in group.haystacks], {})
-            yield from _read_rows(groups, whole)
-            yield from _composition_rows(self.haystacks)
+            yield from _read_rows(self.haystacks, whole)
 
         return _measures(self.name, groups, rows())
 
@@ -259,49 +257,24 @@ def _by_limit(texts: Sequence[HaystackText], details: Mapping[str, Any]) -> Reac
     }
 
 
-def _read_rows(
-    groups: Sequence[QuestionTexts], reach: Reach | None
-) -> Iterator[tuple[int, Cell, float]]:
+def _read_rows(haystacks: HaystackSets, reach: Reach | None) -> Iterator[tuple[int, Cell, float]]:
     """Each haystack: that it is one, whether it is cut, and whether its needle is read."""
-    for number, group in enumerate(groups):
+    for kind in haystacks.kinds:
+        yield 0, {"measure": CONTROLS.name, "control": kind}, 1.0
+    for number, group in enumerate(haystacks.groups):
         for text in group.haystacks:
             at = {"variant": text.variant, "length": text.length}
-            yield number, {"measure": "haystacks", **at}, 1.0
+            yield number, {"measure": HAYSTACKS.name, **at}, 1.0
             if reach is not None:
                 for measure, value in zip((TRUNCATED, SEEN), reach[text.doc_id], strict=True):
                     yield number, {"measure": measure.name, **at}, value
-
-
-def _composition_rows(haystacks: HaystackSets) -> Iterator[tuple[int, Cell, float]]:
-    """What haystacks are made of, in shares of their words, of the first of each order.
-
-    Near-answers are taken to be as long as the needle. `differs`: by kind of control the share of
-    its words, what stands for the needle aside, from the first that its haystack has not.
-    """
-    for number, group in enumerate(haystacks.groups):
-        first: dict[tuple[HaystackVariant, int, str], int] = {}
-        for i, text in enumerate(group.haystacks):
-            first.setdefault((text.variant, text.length, text.order), i)
-        for (variant, length, _), i in first.items():
-            text, at = group.haystacks[i], {"variant": variant, "length": length}
-            around, needle = text.words_around(), text.text[slice(*text.span)].split()
-            near = text.around.distractors * len(needle) / (len(needle) + len(around))
-            yield number, {"measure": NEAR.name, **at}, near
-            for kind in haystacks.kinds:
-                control = haystacks.controls[group.controls[kind][i]].words_around()
-                same = next(
-                    (j for j, (a, b) in enumerate(zip(around, control, strict=False)) if a != b),
-                    min(len(around), len(control)),
-                )
-                value = 1 - same / max(1, len(control))
-                yield number, {"measure": DIFFERS.name, "control": kind, **at}, value
 
 
 def _measures(
     name: str, groups: Sequence[QuestionTexts], rows: Iterable[tuple[int, Cell, float]]
 ) -> TaskMeasures:
     results = Results.of([f"{name}: {group.name}" for group in groups], rows)
-    own = {measure.name for measure in (NEAR, DIFFERS, TRUNCATED, SEEN, CUT)} | {"haystacks"}
+    own = {measure.name for measure in (HAYSTACKS, CONTROLS, TRUNCATED, SEEN, CUT)}
 
     def of_question() -> Iterator[Mapping[str, Any]]:
         """Each question's value in every cell that it has."""

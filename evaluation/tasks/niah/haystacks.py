@@ -63,11 +63,6 @@ class HaystackText(NamedTuple):
         """Equal for all texts of one filler."""
         return self.group, self.length, self.around, self.number
 
-    def words_around(self) -> list[str]:
-        """The words of the text without its needle."""
-        start, stop = self.span
-        return f"{self.text[:start]} {self.text[stop:]}".split()
-
 
 @dataclass
 class QuestionTexts:

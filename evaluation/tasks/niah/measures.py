@@ -197,14 +197,25 @@ AUC, RATIO, GAIN, NORMALISED = (
     next(one for one in MEASURES if one.name == name)
     for name in ("auc", "ratio", "gain", "normalised")
 )
-OF_PLACE = (Measure("pearson", 3, bounds=None), Measure("slope", 3, bounds=None))
-# what stands beside the measures: what is read of the texts, and what these are made of
-TRUNCATED, SEEN, CUT = (
-    Measure(one, 0, percent=True, sign="%") for one in ("truncated", "needle read", "cut")
+OF_PLACE = tuple(
+    Measure(name, 3, bounds=None, better="", head=head, title=title)
+    for name, head, title in (
+        ("pearson", "Pearson", "Correlation of score and depth"),
+        ("slope", "slope", "Slope of the score, from first to last place"),
+    )
 )
-NEAR, DIFFERS = Measure("near"), Measure("differs")
+# what stands beside the measures: how many texts there are, and what is read of them
+HAYSTACKS, CONTROLS = Measure("haystacks"), Measure("controls")
+TRUNCATED, SEEN, CUT = (
+    Measure(name, 0, percent=True, sign="%", head=name, title=title)
+    for name, title in (
+        ("truncated", "Haystacks that are not read whole"),
+        ("needle read", "Haystacks whose needle is read"),
+        ("cut", ""),
+    )
+)
 
 
-def named(measure: AnyMeasure, name: str, digits: int | None = None) -> AnyMeasure:
+def named(measure: AnyMeasure, name: str) -> AnyMeasure:
     """A measure under another name."""
-    return replace(measure, name=name, digits=measure.digits if digits is None else digits)
+    return replace(measure, name=name)

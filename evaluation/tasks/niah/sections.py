@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any, NamedTuple
+from dataclasses import dataclass, replace
+from typing import Any
 
 from retgen.evaluation.tasks.niah.compare import too_few
 from retgen.evaluation.tasks.niah.haystacks import QUESTION, HaystackVariant, terms
 from retgen.evaluation.tasks.niah.measures import (
     AUC,
+    CONTROLS,
     CUT,
-    DIFFERS,
     GAIN,
+    HAYSTACKS,
     MEASURES,
-    NEAR,
     NORMALISED,
     OF_PLACE,
     RATIO,
@@ -23,99 +24,75 @@ from retgen.evaluation.tasks.niah.measures import (
     named,
 )
 from retgen.evaluation.tasks.task import SystemResult, about_each, by_label
-from retgen.results.measurements import Measure, Measurement
+from retgen.results.measurements import Measure
+from retgen.results.numbers import listed
 from retgen.results.page import Fold, Section
 from retgen.results.panel import Column, Panel, columns_by
-from retgen.results.pictures import CHANCE, HeatMap, Level, Line, Lines
-from retgen.results.rows import Results, level_text
+from retgen.results.pictures import CHANCE, HeatMap, Line, Lines
+from retgen.results.pivot import Slice, pivot
+from retgen.results.rows import Results
 from retgen.search.base import slug
 
 _CURVES = 6  # rows in a picture
 _MAPS = 3  # rows with a picture by place
-_LISTED = 6  # rows that are named as not drawn
-_NEAR = 0.25  # share of near-answers in the words from which on a haystack is mostly these
 _TOKENS = "tokens of the haystack"
 _NAMES = {"auc": "AUC within the question", "ratio": "comparative ratio"}
 # what stands instead of the needle in a control, by its kind
 _CONTROL = {"none": "its filler without needle", "neutral": "its filler with a neutral sentence"}
-_CHANGE = Measure("difference", 3, signed=True)
-_DIFFERENCES = "Differences, paired over questions, with 95% intervals"
 
 
-class HaystackRow(NamedTuple):
+@dataclass(frozen=True)
+class HaystackRow(Slice):
     """A system on haystacks of one variant, under one wording of the questions."""
 
-    name: str
-    system: str
-    results: Results
-    variant: HaystackVariant
-    query: str = QUESTION
+    system: str = ""
+
+    @property
+    def variant(self) -> HaystackVariant:
+        result: HaystackVariant = self.where["variant"]
+        return result
 
     @property
     def lengths(self) -> list[int]:
         """In rising order."""
         return lengths_of(self.results, self.variant)
 
-    @property
-    def at(self) -> dict[str, Any]:
-        """The levels of its rows."""
-        return {"variant": self.variant, "query": self.query}
-
     def cut(self, length: int) -> float | None:
         """The share of the haystacks of a length that are not read whole; None: not known."""
         return self.results.value(TRUNCATED, variant=self.variant, length=length)
 
-    def mark(self, length: int) -> str:
+    def note(self, at: Mapping[str, Any]) -> str:
         """A star where not every haystack of a length is read whole."""
-        return "*" if self.cut(length) else ""
-
-    def rows(
-        self,
-        measure: Measure,
-        by: Sequence[str] = (),
-        *,
-        star: bool = True,
-        more: Mapping[str, str] | None = None,
-    ) -> list[Measurement]:
-        """One measure at every length."""
-        return self.results.rows(
-            self.name,
-            measure,
-            (*by, "length"),
-            note=(lambda at: self.mark(at["length"])) if star else None,
-            more=more,
-            **self.at,
-        )
-
-    def without(self, measure: Measure) -> Measurement:
-        """A row of a measure that has no value."""
-        return Measurement(self.name, measure.name, {"length": level_text(self.lengths[0])}, None)
+        return "*" if self.cut(at["length"]) else ""
 
 
 def lengths_of(results: Results, variant: HaystackVariant) -> list[int]:
     """The lengths of haystacks of a variant, in rising order."""
-    return sorted(results.levels("length", "haystacks", variant=variant))
+    return sorted(results.levels("length", HAYSTACKS.name, variant=variant))
 
 
 def kinds_of(results: Results) -> list[str]:
     """What stands in controls instead of the needle, the main kind first."""
-    return results.levels("control", DIFFERS.name)
+    return results.levels("control", CONTROLS.name)
 
 
 def rows_of(systems: Mapping[str, Results]) -> list[HaystackRow]:
     """Every system on every variant of haystacks."""
     return [
         HaystackRow(
-            " · ".join([label, *_variant_words(results, variant).values()]), label, results, variant
+            " · ".join([label, *_variant_words(results, variant).values()]),
+            results,
+            {"variant": variant, "query": QUESTION},
+            system=label,
         )
         for label, results in systems.items()
-        for variant in results.levels("variant", "haystacks")
+        for variant in results.levels("variant", HAYSTACKS.name)
     ]
 
 
 def _variant_words(results: Results, variant: HaystackVariant) -> dict[str, str]:
     """What a variant has that not all variants have, in words."""
-    each = [_words(one) for one in results.levels("variant", "haystacks")]
+    each = [_words(one) for one in results.levels("variant", HAYSTACKS.name)]
     return {
         what: text
         for what, text in _words(variant).items()
@@ -141,32 +118,40 @@ def sections(results: Sequence[SystemResult]) -> Iterable[Section]:
         yield _by_length(scored)
     yield _against_controls(rows, scored)
     if compared := _differences(scored):
-        text = (
-            "Each system less the first one, and each variant of the haystacks less the first one."
+        yield Section(
+            "Differences, paired over questions, with 95% intervals",
+            ["Each system less the first one, and each variant of the haystacks less the first."],
+            compared,
         )
-        yield Section(_DIFFERENCES, [text], [compared])
     if scored:
         yield _places(scored)
         yield from _wordings(scored)
         yield _orders_and_categories(scored)
 
 
-def _columns(rows: Sequence[HaystackRow], measure: Measure) -> list[Column]:
-    lengths = sorted({length for row in rows for length in row.lengths})
-    return columns_by(measure, "length", map(level_text, lengths))
-
-
-def _panel(rows: Sequence[HaystackRow], measure: HaystackMeasure, title: str = "") -> Panel:
+def _panel(
+    rows: Sequence[HaystackRow],
+    measure: HaystackMeasure | Measure,
+    title: str = "",
+    by: Sequence[str] = (),
+    first: Sequence[Column] = (),
+    **style: Any,
+) -> Panel:
     """A measure by length."""
-    kind = measure.name.partition(", ")[2]
-    kinds = {kind or kinds_of(row.results)[0] for row in rows}
-    return Panel(
-        title or measure.title.format(" or ".join(_CONTROL[one] for one in sorted(kinds))),
-        [one for row in rows for one in row.rows(measure) or [row.without(measure)]],
-        _columns(rows, measure),
-        heads=[measure.head],
+    if "{}" in measure.title and not title:
+        kind = measure.name.partition(", ")[2]
+        kinds = sorted({kind or kinds_of(row.results)[0] for row in rows})
+        title = measure.title.format(" or ".join(_CONTROL[one] for one in kinds))
+    lengths = sorted({length for row in rows for length in row.lengths})
+    return pivot(
+        title or measure.title,
+        rows,
+        [*first, *columns_by(measure, "length", lengths)],
+        by,
+        heads=[measure.head or "system", *by],
         chance="chance" if measure.chance is not None else "",
         best=False,
+        **style,
     )
 
 
@@ -175,35 +160,15 @@ def _by_length(rows: Sequence[HaystackRow]) -> Section:
     means = f"Means over {questions} questions, with 95% intervals over questions."
     if warning := too_few(questions):
         means = f"Means over questions; {warning}."
-    read = [
-        one
-        for row in rows
-        if any(map(row.mark, row.lengths))
-        for measure in (TRUNCATED, SEEN)
-        for one in row.results.rows(
-            row.name, measure, ("length",), more={"of": measure.name}, variant=row.variant
-        )
-    ]
-    panels = [_panel(rows, AUC)]
-    notes = []
-    if read:
-        share = named(TRUNCATED, "share")
-        panels.append(
-            Panel(
-                "What is read of the haystacks: how many are truncated, and whose needle is read",
-                [one._replace(measure="share", low=None, high=None) for one in read],
-                _columns(rows, share),
-                rows=["system", "of"],
-                heads=["system", ""],
-                missing="",
-                best=False,
-            )
-        )
+    panels, notes = [_panel(rows, AUC)], []
+    # of what is read, all wordings of the questions are alike
+    cut = [replace(row, where={"variant": row.variant}) for row in rows if any(_cuts(row))]
+    if cut:
+        panels += [_panel(cut, one, interval="") for one in (TRUNCATED, SEEN)]
         notes.append(
             "* and dots: not every haystack is read whole. What a system would score if it read on "
             "is not measured"
         )
-    notes += _near_notes(rows)
     return Section(
         "Needles in haystacks: by length",
         [
@@ -212,21 +177,23 @@ def _by_length(rows: Sequence[HaystackRow]) -> Section:
             f"{means}",
         ],
         panels,
-        [_curves(_plainest_first(rows), AUC, _NAMES["auc"], [CHANCE])],
+        [_curves(rows, AUC, _NAMES["auc"])],
         notes,
     )
 
 
+def _cuts(row: HaystackRow) -> list[float | None]:
+    return [row.cut(length) for length in row.lengths]
+
+
 def _against_controls(rows: Sequence[HaystackRow], scored: Sequence[HaystackRow]) -> Section:
     """The closest controls first; every further measure stands in a fold."""
-    kinds = list(dict.fromkeys(kind for row in rows for kind in kinds_of(row.results)))
     closest = "neutral" if any(r.results.select(f"{RATIO.name}, neutral") for r in rows) else ""
     ratio, gain = (one.of_kind(closest, "") for one in (RATIO, GAIN))
-    plain = _plainest_first(rows)
-    pictures = [_curves(plain, ratio, _NAMES["ratio"], [CHANCE])]
+    pictures = [_curves(rows, ratio, _NAMES["ratio"])]
     panels, folded = [_panel(rows, ratio)], []
     if scored:
-        pictures.append(_curves(_plainest_first(scored), NORMALISED, "normalised similarity", []))
+        pictures.append(_curves(scored, NORMALISED, "normalised similarity"))
         panels.append(_panel(scored, gain))
         for measure in MEASURES:
             shown = measure.title and measure not in (AUC, ratio, gain)
@@ -236,11 +203,17 @@ def _against_controls(rows: Sequence[HaystackRow], scored: Sequence[HaystackRow]
     text = (
         "The comparative ratio is the share of haystacks that score above their control, a tie "
         "half; the separation how far the scores of the two lie apart. Scores of different systems "
-        "are not comparable with each other."
+        "are not comparable with each other. A control is made of the same filler; its last "
+        "sentences are others, which make up for the tokens of a needle that is not there, or is "
+        "longer or shorter."
+    )
+    neutral = (
+        "A neutral sentence is as long as the needle, so these controls are the closer ones and "
+        "stand first; the others are in the folds."
     )
     return Section(
         "Similarity, comparative ratio, separation",
-        [text, _of_controls(rows, kinds)],
+        [text, neutral] if closest else [text],
         panels,
         pictures,
         folded=folded,
@@ -248,147 +221,72 @@ def _against_controls(rows: Sequence[HaystackRow], scored: Sequence[HaystackRow]
 
 
 def _curves(
-    rows: Sequence[HaystackRow],
-    measure: Measure,
-    y: str,
-    levels: Sequence[Level],
-    file: str = "",
-    title: str = "",
+    rows: Iterable[HaystackRow], measure: Measure, y: str, file: str = "", title: str = ""
 ) -> Lines:
     """A curve a row, dotted where haystacks are truncated; what has no room is named."""
-    curves = [_curve(row, measure) for row in rows]
-    shown = [(row, line) for row, line in zip(rows, curves, strict=True) if line.x]
-    drawn, left = shown[:_CURVES], [row for row, _ in shown[_CURVES:]]
-    parts = ["bands are 95% intervals"] * (not all(row.results.few for row, _ in drawn))
-    if any(row.cut(n) for row, _ in drawn for n in row.lengths):
-        parts.append("dots: not read whole" + ", with the share truncated" * (not file))
-    text = "; ".join(parts)
-    text = text[:1].upper() + text[1:] + "." * bool(text)
+    each = [(row, _curve(row, measure)) for row in _plainest_first(rows)]
+    shown = [(row, line) for row, line in each if line.x]
+    drawn, left = shown[:_CURVES], [row.name for row, _ in shown[_CURVES:]]
+    parts = ["Bands are 95% intervals."] * (not all(row.results.few for row, _ in drawn))
+    if any(any(_cuts(row)) for row, _ in drawn):
+        parts.append("Dots: not read whole, with the share truncated.")
     return Lines(
         file=file or f"haystacks_{measure.name.split(',')[0]}",
         title=title or f"{y[0].upper()}{y[1:]} by length",
         curves=[line for _, line in drawn],
-        levels=levels,
+        levels=[CHANCE] if measure.chance == CHANCE.y else [],
         x=_TOKENS,
         y=y,
         log_x=True,
-        caption=" ".join(filter(None, [text, _not_drawn(left)])),
+        caption=" ".join([*parts, *_not_drawn(left)]),
     )
 
 
 def _curve(row: HaystackRow, measure: Measure) -> Line:
-    known = [
-        (n, one)
-        for n in row.lengths
-        for one in row.results.rows(row.name, measure, ("length",), **{**row.at, "length": n})
-    ]
+    values = zip(row.lengths, row.series(measure, "length", row.lengths), strict=True)
+    known = [(n, one) for n, one in values if one and one.value is not None]
     beside = [f"{share:.0%} cut" if (share := row.cut(n)) else "" for n, _ in known]
     return Line.of(row.name, ((float(n), one) for n, one in known))._replace(beside=beside)
 
 
-def _not_drawn(rows: Sequence[HaystackRow], where: str = "the table") -> str:
-    """Which rows are not drawn; "" where all are."""
-    if not rows:
-        return ""
-    names = [row.name for row in rows[:_LISTED]]
-    more = f" and {len(rows) - _LISTED} more" if len(rows) > _LISTED else ""
-    return f"Not drawn, for want of room: {'; '.join(names)}{more}. Their numbers are in {where}."
+def _not_drawn(names: Sequence[str]) -> list[str]:
+    """Which rows are not drawn."""
+    listed_names = listed(names).replace(", ", "; ")
+    return [f"Not drawn, for want of room: {listed_names}."] if names else []
 
 
-def _plainest_first(rows: Sequence[HaystackRow]) -> list[HaystackRow]:
+def _plainest_first(rows: Iterable[HaystackRow]) -> list[HaystackRow]:
     """The first make of every system, then the second: where not all are drawn, all systems are."""
     return sorted(
-        rows, key=lambda row: row.results.levels("variant", "haystacks").index(row.variant)
+        rows, key=lambda row: row.results.levels("variant", HAYSTACKS.name).index(row.variant)
     )
 
 
-def _near_notes(rows: Sequence[HaystackRow]) -> list[str]:
-    """A warning where near-answers are much of a haystack."""
-    shares = {
-        (row.variant.around.distractors, length): min(share, 1.0)
-        for row in rows
-        for length in row.lengths
-        if (share := row.results.value(NEAR, variant=row.variant, length=length) or 0.0) >= _NEAR
-    }
-    if not shares:
-        return []
-    each = [
-        f"{share:.0%} of the words ({number} of them, {length:,} tokens)"
-        for (number, length), share in sorted(shares.items())
-    ]
-    return [
-        f"near-answers make up about {', '.join(each)}: such a haystack is a handful of candidates "
-        "rather than prose, and what is measured there is the choice among them"
-    ]
-
-
-def _of_controls(rows: Sequence[HaystackRow], kinds: Sequence[str]) -> str:
-    """What the controls of these data sets are, and how far they are the same text."""
-    parts = []
-    for kind in kinds:
-        by = ("variant", "length")
-        shares = [
-            one.value or 0.0
-            for row in rows
-            for one in row.results.rows("", DIFFERS, by, control=kind)
-        ]
-        parts.append(f"{_CONTROL[kind]} differs from it in {min(shares):.0%} to {max(shares):.0%}")
-    more = (
-        " The neutral sentence is as long as the needle, so these controls are the closer ones and "
-        "stand first; the others are in the folds."
-        if len(kinds) > 1
-        else ""
-    )
-    return (
-        "A control is made of the same filler; its last sentences are others, which make up for "
-        "the tokens of a needle that is not there, or is longer or shorter. By words around the "
-        f"needle {', '.join(parts)}, the less the longer the haystack is.{more}"
-    )
-
-
-def _differences(rows: Sequence[HaystackRow]) -> Panel | None:
-    """Each system less the first on the same haystacks, and the AUC of each variant less that of
-    the system's first, both paired over questions.
+def _differences(rows: Sequence[HaystackRow]) -> list[Panel]:
+    """Each system less the first on the same haystacks, and each variant less the system's first,
+    paired over questions.
     """
-    measured: list[Measurement] = []
+    compared: list[HaystackRow] = []
     for row in rows:
         same = [r for r in rows if (r.variant, r.results.names) == (row.variant, row.results.names)]
         if same[0] is not row:
             less = row.results.minus(same[0].results)
-            for measure in (AUC, RATIO):
-                more = {"of": measure.head, "less": same[0].system}
-                measured += less.rows(row.name, measure, ("length",), more=more, **row.at)
-        first = {**row.at, "variant": row.results.levels("variant", "haystacks")[0]}
-        for n in row.lengths if first != row.at else ():
-            change = row.results.difference(AUC, {**row.at, "length": n}, {**first, "length": n})
-            variant = " · ".join(_variant_words(row.results, first["variant"]).values())
-            at = {"length": level_text(n), "of": AUC.head, "less": variant}
-            measured.append(Measurement.of(row.name, AUC.name, change, at))
-    if not measured:
-        return None
-    return Panel(
-        _DIFFERENCES,
-        [one._replace(measure=_CHANGE.name) for one in measured],
-        _columns(rows, _CHANGE),
-        ["system", "less", "of"],
-        ["system", "less", "measure"],
-        interval="inside",
-        terminal_interval="inside",
-        best=False,
-    )
+            compared.append(replace(row, name=f"{row.name} less {same[0].system}", results=less))
+        first = row.results.levels("variant", HAYSTACKS.name)[0]
+        if first != row.variant:
+            words = " · ".join(_variant_words(row.results, first).values())
+            compared.append(replace(row, name=f"{row.name} less {words}", less={"variant": first}))
+    style: dict[str, Any] = {"interval": "inside", "terminal_interval": "inside"}
+    changes = [replace(one, signed=True, chance=None) for one in (AUC, RATIO)]
+    return [
+        _panel(compared, one, f"Difference in {_NAMES[one.name]}", **style)
+        for one in (changes if compared else ())
+    ]
 
 
 def _places(rows: Sequence[HaystackRow]) -> Section:
-    rows = _plainest_first(rows)
     place = named(AUC, "auc by place")
-    folded = []
-    for row in rows:
-        measured = [one for measure in OF_PLACE for one in row.rows(measure, star=False)]
-        columns = [
-            Column(head, one) for head, one in zip(("Pearson", "slope"), OF_PLACE, strict=True)
-        ]
-        panel = Panel("", measured, columns, ["length"], ["tokens"], interval="inside", best=False)
-        folded.append(Fold(row.name, [panel]))
+    rows = _plainest_first(rows)
     return Section(
         "The place of the needle",
         [
@@ -407,35 +305,31 @@ def _places(rows: Sequence[HaystackRow]) -> Section:
             )
             for row in rows[:_MAPS]
         ],
-        notes=[_not_drawn(rows[_MAPS:], "eval.json")] * (len(rows) > _MAPS),
-        folded=folded,
+        notes=_not_drawn([row.name for row in rows[_MAPS:]]),
+        folded=[Fold(one.title, [_panel(rows, one)]) for one in OF_PLACE],
     )
 
 
 def _map(row: HaystackRow, measure: Measure, factor: str, **picture: str) -> HeatMap:
     """The levels of a factor by length."""
-    levels = row.results.levels(factor, measure.name, **row.at)
+    at = dict(row.where)
+    levels = names = row.results.levels(factor, measure.name, **at)
     if factor == "place":
         levels.sort(key=int)
         names = [str(int(level) + 1) for level in levels]
-    else:
-        names = [f"{one} ({_questions(row, one)})" for one in levels]
     return HeatMap(
         rows=names,
-        columns=[f"{n:,}{row.mark(n)}" for n in row.lengths],
+        columns=[f"{n:,}{row.note({'length': n})}" for n in row.lengths],
         values=[
-            [row.results.value(measure, **{**row.at, factor: one}, length=n) for n in row.lengths]
+            [
+                row.results.value(measure, **{**row.where, factor: one}, length=n)
+                for n in row.lengths
+            ]
             for one in levels
         ],
         x=_TOKENS,
         **picture,
     )
-
-
-def _questions(row: HaystackRow, category: str) -> int:
-    """How many questions a category has."""
-    at = {**row.at, "category": category, "length": row.lengths[0]}
-    return row.results.count("auc by category", **at)
 
 
 def _wordings(rows: Sequence[HaystackRow]) -> Iterable[Section]:
@@ -447,53 +341,31 @@ def _wordings(rows: Sequence[HaystackRow]) -> Iterable[Section]:
             cut = row.results.value(CUT, query=query)
             more = f", {cut:.0%} of the queries cut" if cut else ""
             name = f"{row.name} · {terms(query) or 'no'} terms{more}"
-            each.append(row._replace(name=name, query=query))
+            each.append(replace(row, name=name, where={**row.where, "query": query}))
     if each:
         # every system with and without terms, before other variants and more terms
-        queries = list(dict.fromkeys(row.query for row in each))
-        drawn = _plainest_first(sorted(each, key=lambda row: queries.index(row.query)))
+        queries = list(dict.fromkeys(row.where["query"] for row in each))
+        each.sort(key=lambda row: queries.index(row.where["query"]))
         title = "AUC by terms added to the question"
         yield Section(
             "Query expansion",
             ["The AUC where related terms are added to the question, and where none are."],
             [_panel(each, AUC, title)],
-            [_curves(drawn, AUC, _NAMES["auc"], [CHANCE], "haystacks_expansion", title)],
+            [_curves(each, AUC, _NAMES["auc"], "haystacks_expansion", title)],
         )
 
 
 def _orders_and_categories(rows: Sequence[HaystackRow]) -> Section:
+    shown = [one for one in MEASURES if "order" in one.by and one.name != "similarity"]
     folded = []
-    value = Measure("value", 3)
-    for row in rows:
-        measured = [
-            one._replace(measure="value")
-            for measure in MEASURES
-            if "order" in measure.by and measure.name != "similarity"
-            for one in row.rows(
-                named(measure, f"{measure.name} by order"),
-                ("order",),
-                star=False,
-                more={"of": measure.name},
-            )
-        ]
-        columns, heads = _columns([row], value), ["measure", "order"]
-        panel = Panel("", measured, columns, ["of", "order"], heads, interval="inside", best=False)
-        folded.append(Fold(f"By order of the needle: {row.name}", [panel]))
-    by_category, count = named(AUC, "auc by category"), Measure("questions", 0)
-    for row in rows:
-        names = row.results.levels("category", by_category.name)
-        measured = [
-            Measurement(row.name, count.name, {"category": one}, _questions(row, one))
-            for one in names
-        ]
-        measured += [
-            one._replace(low=None, high=None)
-            for one in row.rows(by_category, ("category",), star=False)
-        ]
-        columns = [Column("questions", count), *_columns([row], by_category)]
-        panel = Panel("", measured, columns, ["category"], ["AUC"], best=False)
-        folded.append(Fold(f"By category: {row.name}", [panel]))
-    text = "In brackets the number of questions; *: not read whole."
+    for measure in shown:
+        title = f"{measure.head}, by order of the needle"
+        panel = _panel(rows, named(measure, f"{measure.name} by order"), title, ["order"])
+        folded.append(Fold(title, [replace(panel, interval="inside")]))
+    by_category = named(AUC, "auc by category")
+    count = Column("questions", by_category, {"length": rows[0].lengths[0]}, count=True)
+    title = "AUC by category"
+    panel = _panel(rows, by_category, title, ["category"], [count], interval="")
     return Section(
         "Order and category",
         [
@@ -507,10 +379,10 @@ def _orders_and_categories(rows: Sequence[HaystackRow]) -> Section:
                 "category",
                 file="haystacks_categories",
                 title=f"AUC by category: {rows[0].name}",
-                caption=text + " All other rows stand in the folds below." * (len(rows) > 1),
+                caption="*: not read whole." + " Others are in the fold." * (len(rows) > 1),
             )
         ],
-        folded=folded,
+        folded=[*folded, Fold(title, [panel])],
     )
 
 
@@ -532,7 +404,7 @@ def _course(row: HaystackRow) -> str:
     measure = next((one for one in (AUC, RATIO) if results.select(one.name)), None)
     if measure is None:
         return ""
-    whole = [{**row.at, "length": n} for n in row.lengths if not row.cut(n)]
+    whole = [{**row.where, "length": n} for n in row.lengths if not row.cut(n)]
     found = [(at, one) for at in whole if (one := results.mean(measure, **at)) is not None]
     if not found:
         return ""

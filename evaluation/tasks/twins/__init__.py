@@ -8,7 +8,7 @@ queries of one ask about the same documents.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 from retgen.evaluation.tasks.task import (
@@ -21,17 +21,14 @@ from retgen.evaluation.tasks.task import (
 )
 from retgen.evaluation.tasks.twins.measures import GAP, MEASURES
 from retgen.evaluation.tasks.twins.triples import FACTORS, KEYS, TripleData
-from retgen.results.measurements import Measure, Measurement
 from retgen.results.page import Fold, Section
-from retgen.results.panel import Column, Panel, columns_by
+from retgen.results.panel import Column, columns_by
 from retgen.results.pictures import CHANCE, Bars
+from retgen.results.pivot import Slice, pivot
 from retgen.results.rows import Results
 from retgen.search.collection import Collection
 
 __all__ = ["Twins"]
-
-Systems = Mapping[str, Results]
-
 
 _CONTROL = next(one for one in MEASURES if one.name == "control")
 _WORDS = {"slot_type": "type of the changed fact", "length": "facts a document"}
@@ -63,9 +60,8 @@ class Twins(Task):
 
     def sections(self, results: Sequence[SystemResult]) -> Iterable[Section]:
         """The sections of the page."""
-        systems = by_label(results)
-        rows = _measurements(systems)
-        first = next(iter(systems.values()))
+        slices = [Slice(label, one) for label, one in by_label(results).items()]
+        first = slices[0].results
         yield Section(
             "Twins: facts or words",
             [
@@ -81,19 +77,30 @@ class Twins(Task):
                 "of the control less that of the twin. Intervals are over triples.",
             ],
             [
-                Panel(
+                pivot(
                     "Twins: shares of queries (%), and changes in gaps",
-                    rows,
+                    slices,
                     [Column(one.head, one) for one in MEASURES],
-                    rows=["system", "wording"],
+                    ["wording"],
+                    total=True,
                     chance="chance",
                     best=False,
                 )
             ],
-            [_picture(rows, systems, "wording", "")],
+            [_picture(slices, "wording")],
         )
         for factor, words in _WORDS.items():
-            panels = {one.name: _panel(rows, systems, one, factor) for one in MEASURES if one.title}
+            panels = {
+                one.name: pivot(
+                    f"{one.title}, by {words}",
+                    slices,
+                    columns_by(one, factor, _levels(first, factor)),
+                    ["wording"],
+                    best=False,
+                )
+                for one in MEASURES
+                if one.title
+            }
             control = panels.pop(_CONTROL.name)
             yield Section(
                 f"By {words}",
@@ -102,7 +109,7 @@ class Twins(Task):
                     "entailed: how often the control scores above the twin."
                 ],
                 [control],
-                [_picture(rows, systems, factor, wording) for wording in _levels(first, "wording")],
+                [_picture(slices, factor, wording) for wording in _levels(first, "wording")],
                 folded=[Fold(one.title, [one], printed=True) for one in panels.values()],
             )
 
@@ -141,44 +148,13 @@ def _facts_or_words(label: str, results: Results) -> Iterable[str]:
     )
 
 
-def _measurements(systems: Systems) -> list[Measurement]:
-    """Every measure of every system: over all, by wording, and by wording and another factor."""
-    groups: list[tuple[str, ...]] = [(), ("wording",), *(("wording", factor) for factor in _WORDS)]
-    return [
-        row
-        for label, one in systems.items()
-        for by in groups
-        for measure in MEASURES
-        for row in one.rows(label, measure, by)
-    ]
-
-
-def _panel(rows: Sequence[Measurement], systems: Systems, measure: Measure, factor: str) -> Panel:
-    """A row a system and wording, a column a level of the factor."""
-    levels = dict.fromkeys(level for one in systems.values() for level in _levels(one, factor))
-    return Panel(
-        f"{measure.title}, by {_WORDS[factor]}",
-        rows,
-        columns_by(measure, factor, levels),
-        rows=["system", "wording"],
-        best=False,
-    )
-
-
-def _picture(rows: Sequence[Measurement], systems: Systems, factor: str, wording: str) -> Bars:
+def _picture(slices: Sequence[Slice], factor: str, wording: str = "") -> Bars:
     """Shares of queries whose control is above the twin."""
-    known = {
-        (one.system, one.by[factor]): one
-        for one in rows
-        if one.measure == _CONTROL.name
-        and one.value is not None
-        and one.by == {**({"wording": wording} if wording else {}), factor: one.by.get(factor)}
-    }
-    shown = list(systems)[:_SERIES]
+    where = {"wording": wording} if wording else {}
     levels = [
         level
-        for level in _levels(next(iter(systems.values())), factor)
-        if any((label, level) in known for label in shown)
+        for level in _levels(slices[0].results, factor)
+        if slices[0].results.select(_CONTROL.name, **where, **{factor: level})
     ]
     file = "_".join(filter(None, ("twins", factor, wording)))
     words = {"wording": "wording of the query", **_WORDS}[factor]
@@ -189,5 +165,7 @@ def _picture(rows: Sequence[Measurement], systems: Systems, factor: str, wording
         y="share of queries",
         groups=levels,
         levels=[CHANCE],
-        series={label: [known.get((label, level)) for level in levels] for label in shown},
+        series={
+            one.name: one.series(_CONTROL, factor, levels, **where) for one in slices[:_SERIES]
+        },
     )

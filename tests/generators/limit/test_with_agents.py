@@ -151,8 +151,8 @@ def test_offline_descriptions(semantic: Path) -> None:
     assert manifest["models"]["paraphrase_query"] == {"model": "offline"}
     assert (manifest["usd"], manifest["tokens"]) == (0.0, {"in": 0, "out": 0})
     card = (semantic / "dataset" / "README.md").read_text()
-    assert "120 of 120 qrels are judged" in card
-    assert "- paraphrase_query, by rules and word lists: Describe a thing without naming it" in card
+    assert "**JUDGED**: 120 of 120 qrels" in card
+    assert "- paraphrase_query by rules and word lists\n" in card
     page = (semantic / "report.html").read_text()
     assert "JUDGED" in page
     validation = validate(semantic)
