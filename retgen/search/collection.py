@@ -179,7 +179,7 @@ def load(
         refuse(dataset.queries, problems, path)
     else:
         split = which_split(dataset, path, split)
-        queries, rows = dataset.queries_and_qrels(path, split)
+        queries, rows = dataset.queries_and_qrels(path, split, unjudged=every_query)
     by_query = _by_query(path, rows)
     notes: list[str] = []
     if every_query:
@@ -199,7 +199,7 @@ def load(
     notes += _dangling(by_query, queries, kept, missing)
     pages = None
     if not every_query and any(query.facts.get("labels") == PAGES for query in kept):
-        pages = _pages(dataset)
+        pages = pages_of(dataset)
         names = dict(zip(ids.tolist(), ids[pages].tolist(), strict=True))
         by_query = {q.query_id: _of_pages(by_query[q.query_id], names) for q in kept}
         notes.append(
@@ -229,7 +229,7 @@ def load(
     return result
 
 
-def _pages(dataset: Dataset) -> NDArray[np.int64]:
+def pages_of(dataset: Dataset) -> NDArray[np.int64]:
     """(documents,) the first document with the same `metadata.source`."""
     first: dict[str, int] = {}
     return np.array(
