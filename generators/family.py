@@ -93,7 +93,7 @@ class Plan:
         }
 
 
-Evidence = Literal["structural", "judged"]
+Evidence = Literal["structural", "judged", "human"]
 
 
 class Family(ABC, Generic[P]):
@@ -160,7 +160,7 @@ class Family(ABC, Generic[P]):
         return True
 
     def evidence(self, job: Job[P]) -> Evidence:
-        """What the labels rest on: a model-free proof, or judged labels."""
+        """What the labels rest on: a model-free proof, judged labels, or people's."""
         return "structural"
 
     def about(self, job: Job[P]) -> str:

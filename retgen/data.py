@@ -288,8 +288,10 @@ class Dataset:
             return self.corpus.records(strict)
         return (one for one in map(document_of, self.corpus) if isinstance(one, Document))
 
-    def queries_and_qrels(self, path: Path, split: str) -> tuple[list[Query], list[Qrel]]:
-        """Queries and qrels of a split.
+    def queries_and_qrels(
+        self, path: Path, split: str, *, unjudged: bool = False
+    ) -> tuple[list[Query], list[Qrel]]:
+        """Queries and qrels of a split. `unjudged`: there may be no qrels yet.
 
         Raises `DatasetError`, naming `path`, for a broken row, a query that stands twice, and two
         rows that judge a pair differently.
@@ -301,8 +303,12 @@ class Dataset:
             (self.qrels[split], qrels, bad_qrels),
         ):
             refuse(table, problems, path)
-            if not read:
-                raise DatasetError(f"{table.files[0]} is empty: there are no {table.name}")
+            if not read and not (unjudged and queries):
+                waits = any(query.facts.get("labels") for query in queries)
+                raise DatasetError(
+                    f"{table.files[0]} is empty: there are no {table.name}"
+                    + f"; people judge its questions with `gen review {path}`" * waits
+                )
         seen: set[str] = set()
         for query in queries:
             if query.query_id in seen:

@@ -115,8 +115,9 @@ class Judgements:
     """Queries and qrels of one split, in order; where there are many, they lie on disk.
 
     `positives` maps a query id to the ids of its relevant documents (relevance > 0), in the order
-    of the file. `others` are the qrels of the other splits. `notes`: column -> query id -> what it
-    holds beside id and text (see `retgen.validators.notes`), of queries with positives.
+    of the file. `others` are the qrels of the other splits. `notes`: column -> query id -> what
+    it holds beside id and text (see `retgen.validators.notes`), of queries with positives.
+    `by_people`: the labels are people's; there may be none yet.
     """
 
     queries: Sequence[Query]
@@ -128,6 +129,7 @@ class Judgements:
     others: dict[str, Sequence[Qrel]] = field(default_factory=dict)
     other_problems: dict[str, list[Problem]] = field(default_factory=dict)
     notes: dict[str, dict[str, set[str]]] = field(default_factory=dict)
+    by_people: bool = False
     positives: dict[str, list[str]] = field(init=False)
     relevant_documents: set[str] = field(init=False)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -31,7 +32,8 @@ def baselines(
     names = measures.names
     random: dict[str, float | None] = {name: _expected(collection, name) for name in names}
     rankings = {}
-    depth = measures.depth(collection.documents) + bool((collection.own >= 0).any())
+    depth = collection.reach(measures.depth(collection.documents))
+    depth += bool((collection.own >= 0).any())
     with scratch_folder("retgen-baselines-") as scratch:
         terms = WordTerms(_judgements(collection))
         terms.scratch = str(scratch)
@@ -42,9 +44,18 @@ def baselines(
             progress("baselines", first + len(texts), collection.documents)
         tops = query_blind_rankings(terms.state, terms.query_terms(), depth)
         for name, top in tops.items():
-            values = measures.one_ranking(collection, top).mean(axis=0)
+            values = measures.one_ranking(collection, _of_pages(collection, top)).mean(axis=0)
             rankings[name] = dict(zip(names, map(float, values), strict=True))
     return with_best(random, rankings, primary_of(names, collection))
+
+
+def _of_pages(collection: Collection, doc_ids: Sequence[str]) -> Sequence[str]:
+    """The same ranking of pages, where labels are of these."""
+    if collection.pages is None:
+        return doc_ids
+    places = collection.places(doc_ids)
+    ranked = collection.doc_ids[collection.pages[[places[one] for one in doc_ids]]].tolist()
+    return [name.decode() for name in dict.fromkeys(ranked)]
 
 
 def _judgements(collection: Collection) -> Judgements:
@@ -64,7 +75,7 @@ def _expected(collection: Collection, name: str) -> float | None:
         base, qrels = base.rpartition(" ")[2], collection.grades or {}
     values = []
     for query, own in zip(collection.queries, collection.own.tolist(), strict=True):
-        n = max(1, collection.documents - (own >= 0))
+        n = max(1, collection.page_count - (own >= 0))
         k = min(cutoff(name) or n, n)
         judged = {d: g for d, g in qrels[query.query_id].items() if g > 0}
         gains = sorted(judged.values(), reverse=True)

@@ -116,7 +116,7 @@ def evaluate(
         of_task = TaskResults(task, collection, calls, limit) if task is not None else None
         names = list(dict.fromkeys(models)) or _defaults(runs, task)
         measured = metrics or default_names(
-            collection.documents, collection.grades is not None, collection.main_measure
+            collection.page_count, collection.grades is not None, collection.main_measure
         )
         measures = Measures(measured)
         measures.check(collection)
@@ -302,7 +302,8 @@ def _systems(
             call.errors[name] = error
     for file, name in _run_names(call.runs, models).items():
         try:
-            rankings, run_notes = read_run(file, collection, depth)
+            rankings, run_notes = read_run(file, collection, collection.reach(depth))
+            rankings = rankings.by_page(collection, depth)
         except RetgenError as error:
             call.errors[name] = error
             continue

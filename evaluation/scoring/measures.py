@@ -198,7 +198,7 @@ def _ideal(collection: Collection, qrels: Mapping[str, Mapping[str, int]]) -> _R
 
 
 def _most_judged(collection: Collection, k: int) -> float:
-    k = min(k, collection.documents)
+    k = min(k, collection.page_count)
     judged = [
         min(k, sum(doc not in collection.missing for doc in collection.qrels[query.query_id]))
         for query in collection.queries

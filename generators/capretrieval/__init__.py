@@ -31,6 +31,7 @@ from retgen.generators.capretrieval.judging import (
     JUDGED,
     JUDGEMENTS,
     judge_queries,
+    judged_by_people,
 )
 from retgen.generators.capretrieval.params import CapRetrievalParams
 from retgen.generators.capretrieval.passages import documents_of, spans
@@ -127,7 +128,7 @@ class CapRetrieval(Family[CapRetrievalParams]):
             rows = [one._asdict() for one in refused]
             raise SourceRefused(f"{message} {refusals(refused)}".rstrip(), rows)
         if params.judge is not None:
-            return plan_judged(job, lengths)
+            return plan_judged(job, lengths, list(passages_of), first)
         passages, size = len(lengths), sum(lengths)
         queries = estimated_queries(job, passages_of.values())
         return Plan(
@@ -142,17 +143,24 @@ class CapRetrieval(Family[CapRetrievalParams]):
         )
 
     def required_agents(self, job: Job[CapRetrievalParams]) -> frozenset[str]:
+        if judged_by_people(job):
+            return frozenset()
         needed = agents_of(job.params)
         if job.params.judge is not None and ANNOTATE.name not in job.live:
             return needed & {ANNOTATE.name}  # the bundled labels: nothing to settle, or to measure
         return needed
+
+    def prepares(self, job: Job[CapRetrievalParams]) -> bool:
+        return True
 
     async def generate_with_agents(self, job: Job[CapRetrievalParams], context: Context) -> None:
         work = write_queries if job.params.judge is None else judge_queries
         await work(job, context)
 
     def evidence(self, job: Job[CapRetrievalParams]) -> Evidence:
-        return "structural" if job.params.judge is None else "judged"
+        if job.params.judge is None:
+            return "structural"
+        return "human" if judged_by_people(job) else "judged"
 
     def about(self, job: Job[CapRetrievalParams]) -> str:
         if job.params.judge is None:
@@ -166,6 +174,8 @@ class CapRetrieval(Family[CapRetrievalParams]):
         if job.params.judge is None:
             judged = _judged_questions(job)
             return {JUDGE_TWO_DOCUMENTS.name: judge_of_questions(judged)} if judged else {}
+        if judged_by_people(job):
+            return {}
         return {"annotate_relevance": JudgedTables(job.source_folder(), job.seed).judge()}
 
     def repeatable(self, job: Job[CapRetrievalParams]) -> bool:
@@ -253,6 +263,7 @@ def _judged_questions(job: Job[CapRetrievalParams]) -> dict[str, Any]:
 
 def _judged(job: Job[CapRetrievalParams], tables: QueryTables, pairs: JudgedTables) -> Records:
     """The records of given queries."""
+    assert job.params.judge is not None
     return Records(
         corpus=tables.corpus(),
         queries=pairs.queries(),
@@ -261,7 +272,11 @@ def _judged(job: Job[CapRetrievalParams], tables: QueryTables, pairs: JudgedTabl
         apart=frozenset({NONE}),
         features={
             "corpus": _CORPUS,
-            "queries": {"type": "string", "language": "string", "split": "string"},
+            "queries": {
+                "type" if job.params.judge.queries is None else "labels": "string",
+                "language": "string",
+                "split": "string",
+            },
         },
         card=[card.CORPUS_CARD, *pairs.sentences()],
         notes=pairs.notes(),

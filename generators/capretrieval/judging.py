@@ -11,9 +11,8 @@ has no relevance) and `judged.json` (agreement, calibration).
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from itertools import chain, zip_longest
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -21,8 +20,7 @@ import numpy as np
 from retgen.agents.agent import RepairsFailed
 from retgen.agents.judge import CalibrationCase, CalibrationSheet, calibrate
 from retgen.agents.report import Rejection
-from retgen.dataset_files import corpus_files, file_format
-from retgen.errors import ChecksFailed, RecipeError, SourceRefused
+from retgen.errors import ChecksFailed, SourceRefused
 from retgen.generators.capretrieval.agents import (
     ADJUDICATE,
     ANNOTATE,
@@ -31,6 +29,12 @@ from retgen.generators.capretrieval.agents import (
     AskRelevance,
     Grades,
     split_pages,
+)
+from retgen.generators.capretrieval.asked import (
+    GivenQuery,
+    given_queries,
+    known_answers,
+    known_rows,
 )
 from retgen.generators.capretrieval.language import language_of
 from retgen.generators.capretrieval.params import CapRetrievalParams, Judge
@@ -51,8 +55,7 @@ from retgen.generators.capretrieval.reading import (
 )
 from retgen.generators.params import Job
 from retgen.on_disk import MappedList
-from retgen.sources import RefusedRow, refusals
-from retgen.sources.texts import TEXT_KINDS
+from retgen.sources import refusals
 from retgen.statistics.agreement import UndefinedAgreement, ac1, positive
 from retgen.streams import Stream
 from retgen.work import Engine
@@ -64,6 +67,7 @@ if TYPE_CHECKING:
 
 
 GIVEN, JUDGEMENTS, JUDGED = "given.jsonl", "judgements.jsonl", "judged.json"
+PEOPLE = "people"  # in place of a model that judges
 
 
 _CALIBRATED, _SHOWN = 24, 10  # bundled queries, and captions shown with each
@@ -76,51 +80,12 @@ _RELEVANT = np.array([False, True])
 # --- queries and candidates -----------------------------------------------------------------------
 
 
-class GivenQuery(NamedTuple):
-    """A query that somebody asked. `type` (one of the paper's eight) and `language`: bundled."""
-
-    id: str
-    text: str
-    type: str = ""
-    language: str = ""
-
-
 class JudgePage(NamedTuple):
     """What is judged in one call. `query` and `passages` are numbers; `turn`: the pass, from 1."""
 
     query: int
     turn: int
     passages: tuple[int, ...]
-
-
-def given_queries(params: CapRetrievalParams) -> tuple[list[GivenQuery], list[RefusedRow]]:
-    """The queries of a recipe in their order, and what is none with its reason."""
-    source = params.judge.queries if params.judge is not None else None
-    if source is None:
-        return [GivenQuery(**row) for row in bundled_queries()], []
-    _check_query_rows(source.path)
-    queries, refused = list[GivenQuery](), list[RefusedRow]()
-    for one in source.rows():
-        if isinstance(one, RefusedRow):
-            refused.append(one)
-        else:
-            queries.append(GivenQuery(one.id, one.text))
-    return queries, refused
-
-
-def _check_query_rows(path: Path | str) -> None:
-    """Raise `RecipeError` for what would be read as documents instead of queries."""
-    path = Path(path)  # one of the Hub is neither folder nor file
-    if path.is_dir() and corpus_files(path):
-        raise RecipeError(
-            f"params.judge.queries: {path} is a data set, of which a source is the corpus: give "
-            "its file of queries, as in {path: FOLDER/queries.jsonl}"
-        )
-    if path.is_file() and file_format(path) in TEXT_KINDS:
-        raise RecipeError(
-            f"params.judge.queries: {path} is one text, not a row a query: give .csv (a line "
-            "'text' first, then a query a line), .jsonl or .parquet"
-        )
 
 
 def candidates(
@@ -220,8 +185,21 @@ class _Pair(NamedTuple):
     passage: int
 
 
+class _Readings(NamedTuple):
+    """Rows of sources/judgements.jsonl, and how many candidates each query had, by its id."""
+
+    rows: Sequence[dict[str, Any]] = ()
+    candidates: Mapping[str, int] = {}
+
+
+def judged_by_people(job: Job[CapRetrievalParams]) -> bool:
+    """Whether no model judges the user's queries: people do, in `gen review`."""
+    judge = job.params.judge
+    return judge is not None and judge.queries is not None and ANNOTATE.name not in job.live
+
+
 async def judge_queries(job: Job[CapRetrievalParams], context: Context) -> None:
-    """Read, cut, pool, ask twice, settle; see the module."""
+    """Read, cut, have pairs judged by a model or leave them to people; see the module."""
     params = job.params
     assert params.judge is not None
     documents, refused, _ = read_documents(
@@ -229,17 +207,73 @@ async def judge_queries(job: Job[CapRetrievalParams], context: Context) -> None:
     )
     languages = language_of(MappedList(text_of, documents), params.language)
     passages = list(cut_passages(wholes_of(documents, languages), params.passages))
-    queries, none = given_queries(params)
+    queries, none = given_queries(params.judge)
     if not queries or not passages:
         what = "judge.queries" if passages else "source"
         row = "query" if passages else "document"
         message = f"params.{what}: there is no {row} that can be used. {refusals(none or refused)}"
         raise SourceRefused(message.rstrip(), [one._asdict() for one in none or refused])
-    pools = candidates(queries, passages, params.judge, job.seed, context.engine)
+    named = known_answers(queries, [one.source for one in passages])
+    reject_rows([*refused, *none], context)
+    by_people = judged_by_people(job)
+    readings = _Readings() if by_people else await _read_pairs(job, queries, passages, context)
+    rows = known_rows(named, queries, passages)
+    known = {(row["query"], row["passage"]) for row in rows}
+    rows += [row for row in readings.rows if (row["query"], row["passage"]) not in known]
+    judged = [row for row in rows if row["relevance"] is not None]
+    if context.pilot is None and not by_people and not any(row["relevance"] for row in judged):
+        raise ChecksFailed(
+            f"of {len(judged):,} judged pairs none is relevant, so nothing could be scored; are "
+            "the queries (params.judge.queries) about these documents?"
+        )
+    write_rows(context.folder / PASSAGES, (passage_row(one, "test") for one in passages))
+    write_rows(context.folder / QUERIES, ())
+    looked_at = {one.id for one in queries if by_people} | {row["query"] for row in judged}
+    if context.pilot is None:
+        context.report.rejected.extend(
+            _unjudged(one, readings.candidates[one.id])
+            for one in queries
+            if one.id not in looked_at
+        )
+    asked = [one.text for one in queries]
+    write_rows(
+        context.folder / GIVEN,
+        (
+            one.row(language)
+            for one, language in zip(queries, language_of(asked, params.language), strict=True)
+            if one.id in looked_at
+        ),
+    )
+    write_rows(context.folder / JUDGEMENTS, rows)
+    calibration = None
+    if not by_people and not context.offline(ANNOTATE):
+        calibration = await calibrate(context, CALIBRATE, calibration_sheets(languages))
+    twice = [(row["first"], row["second"]) for row in rows if row["second"] is not None]
+    result = {
+        "model": PEOPLE if by_people else context.model(ANNOTATE),
+        "candidates": sum(readings.candidates.values()),
+        "judged": len(judged),
+        "relevant": sum(row["relevance"] > 0 for row in judged),
+        "conflicts": sum(row["adjudicated"] is not None for row in rows),
+        "complete": len(judged) == len(queries) * len(passages),
+        "agreement": None if by_people or context.offline(ANNOTATE) else pass_agreement(twice),
+        "calibration": calibration and calibration._asdict(),
+    }
+    write_file(context.folder / JUDGED, dump_json(result))
+
+
+async def _read_pairs(
+    job: Job[CapRetrievalParams],
+    queries: Sequence[GivenQuery],
+    passages: Sequence[Passage],
+    context: Context,
+) -> _Readings:
+    """Pool, ask twice, settle."""
+    assert job.params.judge is not None
+    pools = candidates(queries, passages, job.params.judge, job.seed, context.engine)
     turns = 1 if context.offline(ANNOTATE) else 2  # the bundled labels say the same twice
     pages = judge_pages(queries, passages, pools, turns, job.seed)
     stage = context.stage("pages", len(pages), ANNOTATE, candidates=len(pages))
-    reject_rows([*refused, *none], context)
     graded = await _graded(pages, queries, passages, stage, context)
     settled = await _settled(graded, queries, passages, context)
     rows: list[dict[str, Any]] = []
@@ -259,46 +293,8 @@ async def judge_queries(job: Job[CapRetrievalParams], context: Context) -> None:
                     "relevance": settled.get(pair, readings[0]),
                 }
             )
-    judged = [row for row in rows if row["relevance"] is not None]
-    if context.pilot is None and not any(row["relevance"] for row in judged):
-        raise ChecksFailed(
-            f"of {len(judged):,} judged pairs none is relevant, so nothing could be scored; are "
-            "the queries (params.judge.queries) about these documents?"
-        )
-    write_rows(context.folder / PASSAGES, (passage_row(one, "test") for one in passages))
-    write_rows(context.folder / QUERIES, ())
-    known = {row["query"] for row in judged}
-    if context.pilot is None:
-        context.report.rejected.extend(
-            _unjudged(one, len(pool))
-            for one, pool in zip(queries, pools, strict=True)
-            if one.id not in known
-        )
-    asked = [one.text for one in queries]
-    write_rows(
-        context.folder / GIVEN,
-        (
-            {**one._asdict(), "language": one.language or language}
-            for one, language in zip(queries, language_of(asked, params.language), strict=True)
-            if one.id in known
-        ),
-    )
-    write_rows(context.folder / JUDGEMENTS, rows)
-    calibration = None
-    if not context.offline(ANNOTATE):
-        calibration = await calibrate(context, CALIBRATE, calibration_sheets(languages))
-    twice = [(row["first"], row["second"]) for row in rows if row["second"] is not None]
-    result = {
-        "model": context.model(ANNOTATE),
-        "candidates": sum(map(len, pools)),
-        "judged": len(judged),
-        "relevant": sum(row["relevance"] > 0 for row in judged),
-        "conflicts": sum(value is not None for value in settled.values()),
-        "complete": len(judged) == len(queries) * len(passages),
-        "agreement": pass_agreement(twice) if turns > 1 else None,
-        "calibration": calibration and calibration._asdict(),
-    }
-    write_file(context.folder / JUDGED, dump_json(result))
+    counts = {one.id: len(pool) for one, pool in zip(queries, pools, strict=True)}
+    return _Readings(rows, counts)
 
 
 def _unjudged(query: GivenQuery, candidates: int) -> Rejection:

@@ -14,7 +14,8 @@ from retgen.generators.capretrieval.agents import (
     PAGE,
     WRITE_QUERIES,
 )
-from retgen.generators.capretrieval.judging import given_queries
+from retgen.generators.capretrieval.asked import foreign_scripts, given_queries, known_answers
+from retgen.generators.capretrieval.judging import judged_by_people
 from retgen.generators.capretrieval.language import has_baseline, language_name, language_of
 from retgen.generators.capretrieval.params import CapRetrievalParams
 from retgen.generators.capretrieval.queries import FROM_ONE
@@ -107,19 +108,28 @@ def plan_notes(job: Job[CapRetrievalParams], texts: Sequence[str]) -> list[str]:
     return notes
 
 
-def plan_judged(job: Job[CapRetrievalParams], lengths: Sequence[int]) -> Plan:
-    """The plan of a recipe with `judge`. `lengths`: bytes of the passages.
-
-    Raises `RecipeError` where nobody can judge.
+def plan_judged(
+    job: Job[CapRetrievalParams], lengths: Sequence[int], ids: Sequence[str], texts: Sequence[str]
+) -> Plan:
+    """The plan of a recipe with `judge`. `lengths`: bytes of the passages; `ids`: of the documents;
+    `texts`: of the first of them.
     """
     judge = job.params.judge
     assert judge is not None
-    check_judge(job, "judge", bundled=judge.queries is None)
-    queries, refused = given_queries(job.params)
+    queries, refused = given_queries(judge)
     if not queries:
         rows = [one._asdict() for one in refused]
         message = f"params.judge.queries: there is no query that can be used. {refusals(refused)}"
         raise SourceRefused(message.rstrip(), rows)
+    named = known_answers(queries, ids)
+    notes = [foreign_scripts(queries, texts)] if judge.queries is not None else []
+    notes += [f"questions left out: {refusals(refused)}"] if refused else []
+    if judged_by_people(job):
+        notes.append(
+            "people judge which documents answer: `gen review` after the run (or --model NAME)"
+        )
+        size = sum(lengths) + _ROW * (len(lengths) + len(queries) + len(named))
+        return Plan(len(lengths), len(queries), len(named), size, notes=(*filter(None, notes),))
     each = len(lengths) if judge.depth == "all" else judge.depth * len(judge.by)
     if judge.queries is None:
         each = min(each, len(lengths) // 2)  # captions of the query's language
@@ -141,6 +151,7 @@ def plan_judged(job: Job[CapRetrievalParams], lengths: Sequence[int]) -> Plan:
         qrels=pairs,
         bytes=sum(lengths) + _ROW * (len(lengths) + len(queries) + pairs),
         call_estimates={name: one for name, one in calls.items() if name in job.live},
+        notes=(*filter(None, notes),),
         about=True,
     )
 
@@ -151,13 +162,4 @@ def check_two_documents(job: Job[CapRetrievalParams]) -> None:
         raise RecipeError(
             f"params.queries.two_documents: {' and '.join(missing)} are a model's work, which no "
             "rule can do: name one, as in --model openai:gpt-5-mini, or leave two_documents out"
-        )
-
-
-def check_judge(job: Job[CapRetrievalParams], key: str, *, bundled: bool = False) -> None:
-    """Raise `RecipeError` where grades are wanted and no model is named."""
-    if ANNOTATE.name not in job.live and not bundled:
-        raise RecipeError(
-            f"params.{key}: grading passages is a model's work, no rule can do it: name one, as "
-            f"in --model openai:gpt-5-mini, or leave {key} out"
         )

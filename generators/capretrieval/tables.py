@@ -18,7 +18,13 @@ import numpy as np
 import orjson
 
 from retgen.agents.judge import Calibration
-from retgen.generators.capretrieval.judging import GIVEN, JUDGED, JUDGEMENTS, agreement_text
+from retgen.generators.capretrieval.judging import (
+    GIVEN,
+    JUDGED,
+    JUDGEMENTS,
+    PEOPLE,
+    agreement_text,
+)
 from retgen.generators.capretrieval.passages import (
     Passage,
     numbered_sources,
@@ -29,6 +35,7 @@ from retgen.generators.capretrieval.reading import DOCUMENTS, PASSAGES, QUERIES
 from retgen.generators.records import Rows, rows_of
 from retgen.generators.tables import Ids, iterate_rows, read_rows
 from retgen.on_disk import DiskList, JSONLines, MappedList
+from retgen.search.collection import PAGES
 from retgen.streams import Permutation, Stream
 from retgen.tokenizer import length
 from retgen.validators.capretrieval.words import bare
@@ -310,14 +317,15 @@ class JudgedTables:
         ]
         self.judged: dict[str, Any] = orjson.loads((folder / JUDGED).read_bytes())
         self.answered = {row["query"] for row in self.judgements if row["relevance"]}
+        self.by_people = self.judged["model"] == PEOPLE
 
     def queries(self) -> Rows:
         """The queries, as they were given."""
 
         def make(i: int) -> dict[str, Any]:
             one = self.given[i]
-            kind = {"type": one["type"]} if one["type"] else {}
-            split = "test" if one["id"] in self.answered else NONE
+            kind = {"type": one["type"]} if one["type"] else {"labels": PAGES}
+            split = "test" if self.by_people or one["id"] in self.answered else NONE
             note = {**kind, "language": one["language"], "split": split}
             return {"_id": one["id"], "text": one["text"], "metadata": note}
 
@@ -333,7 +341,14 @@ class JudgedTables:
     def sentences(self) -> list[str]:
         """For the card: how the labels came about, and what is known of them."""
         found = self.judged
-        unjudged = found["candidates"] - found["judged"]
+        if self.by_people:
+            return [
+                "People asked the queries, and people judge them (`gen review`): 0 (not relevant), "
+                "1 (in part) or 2. A pair without a row was not judged, which does not mean that "
+                "it is not relevant. Labels are of whole documents: a document is scored by its "
+                "best passage."
+            ]
+        unjudged = max(0, found["candidates"] - found["judged"])
         result = [
             "The queries were given, not written for these documents. "
             f"{found['judged']:,} pairs of a query and a passage were judged 0 (not relevant), 1 "
@@ -364,6 +379,9 @@ class JudgedTables:
     def notes(self) -> Mapping[str, str]:
         """What `gen run` prints."""
         found = self.judged
+        if self.by_people:
+            line = f"{len(self.given):,}; the documents of {len(self.answered):,} are named"
+            return {"questions": line}
         line = (
             f"{found['judged']:,} of {found['candidates']:,} pairs; {found['relevant']:,} are "
             f"relevant; {len(self.answered):,} of {len(self.given):,} queries have such a passage"

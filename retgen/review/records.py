@@ -85,15 +85,17 @@ class Settings:
 
     `annotators`: everybody who is asked to judge all items. `size`: labels that are judged at
     most. `pool`: retrievers that look for missing labels. The other values follow from the data
-    set: `grades`, the scale 0..grades-1; `dataset`, a digest of its tables; `labels`, how many
+    set: `by_question`: people asked its queries, so all candidates of each are judged together;
+    `grades`, the scale 0..grades-1; `dataset`, a digest of its tables; `labels`, how many
     labels the split has by relevance; `candidates`, how many pairs without a positive label the
     pool found; `left_out`, judged documents that the corpus lacks.
     """
 
     annotators: tuple[str, ...] = ("me",)
     size: int = 200
-    pool: tuple[str, ...] = ("bm25",)
+    pool: tuple[str, ...] = ()
     split: str = "test"
+    by_question: bool = False
     grades: int = 2
     family: str = ""
     dataset: str = ""

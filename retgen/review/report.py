@@ -22,7 +22,7 @@ from retgen.review.review import PARTS, Review
 from retgen.statistics.agreement import agreement
 
 PAGE = "review.html"
-SECONDS = 20  # of one verdict, before anybody was timed
+SECONDS, BY_QUESTION = 20, 4  # of one verdict, before anybody was timed
 LEVEL = 0.95
 STATES = ("settled", "wrong", "unsure", "open", "waiting")
 _MEASURES = {
@@ -76,6 +76,7 @@ def report(review: Review) -> dict[str, Any]:
             for kind, population in kinds
         ],
         "missing": {"population": settings.candidates, **_counts(of["missing"])},
+        "questions": _questions(of["missing"]) if settings.by_question else None,
         "annotators": {
             name: _annotator([v for v in stands if v.annotator == name]) for name in names
         },
@@ -105,6 +106,18 @@ def _counts(states: Sequence[tuple[Item, Consensus]]) -> dict[str, int]:
         "open": sum(one.state == "open" for _, one in states),
         "waiting": sum(one.state == "waiting" for _, one in states),
     }
+
+
+def _questions(states: Sequence[tuple[Item, Consensus]]) -> dict[str, int]:
+    """How many questions there are, how many of them are judged whole, and answered."""
+    every, left, answered = set[str](), set[str](), set[str]()
+    for item, one in states:
+        every.add(item.query_id)
+        if one.state != "settled":
+            left.add(item.query_id)
+        elif one.relevance:
+            answered.add(item.query_id)
+    return {"questions": len(every), "judged": len(every - left), "answered": len(answered)}
 
 
 def _rate(states: Sequence[tuple[Item, Consensus]], population: int) -> dict[str, Any]:
@@ -162,8 +175,16 @@ def forecast(review: Review) -> str:
     """Say what is asked of people, how long that takes, and what it can show."""
     settings = review.settings
     seconds = [v.seconds for v in review.standing() if v.seconds is not None]
-    each = median(seconds) if seconds else SECONDS
+    first = BY_QUESTION if settings.by_question else SECONDS
+    each = median(seconds) if seconds else first
     lines = []
+    for name in settings.annotators if settings.by_question else ():
+        left = review.left(name)
+        many = count_text(len({item.query_id for item in left}), "question")
+        time = f"{many} with {len(left):,} candidates, about {duration(len(left) * each)}"
+        lines.append(f"{name}: {time if left else 'everything is judged'}.")
+    if settings.by_question:
+        return "\n".join(lines)
     for name in settings.annotators:
         parts = [item.part for item in review.left(name)]
         asked = [
@@ -215,8 +236,15 @@ def findings(result: Mapping[str, Any]) -> list[str]:
             line += f"{one['population']:,} are, with 95% confidence"
             line += f", counting {unclear:,} without a clear verdict" * bool(unclear)
         lines.append(f"{line}.")
-    missing = result["missing"]
-    if missing["settled"]:
+    missing, asked = result["missing"], result["questions"]
+    if asked:
+        lines.append(
+            f"{asked['judged']:,} of {count_text(asked['questions'], 'question')} are judged "
+            f"whole; {asked['answered']:,} have a relevant document. Of {missing['settled']:,} "
+            f"judged candidates {missing['wrong']:,} are relevant; {', '.join(result['pool'])} "
+            f"found {missing['population']:,}."
+        )
+    elif missing["settled"]:
         lines.append(
             f"Missing labels: {missing['wrong']:,} of the {missing['settled']:,} judged pairs that "
             f"look most like one are relevant; {', '.join(result['pool'])} found "
@@ -288,7 +316,8 @@ def _command(result: Mapping[str, Any]) -> str:
 
 def _tables(result: Mapping[str, Any]) -> Iterator[TableView]:
     rows = [(grade_words(float(one["label"]), result["grades"]), one) for one in result["labels"]]
-    rows.append(("looks like a missing label", result["missing"]))
+    named = "candidate" if result["questions"] else "looks like a missing label"
+    rows.append((named, result["missing"]))
     yield TableView(
         ["label", "pairs", "to judge", *STATES, "error rate", "at most"],
         [

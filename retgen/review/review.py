@@ -58,6 +58,10 @@ class Review:
             raise UsageError(f"{self.folder}: there is no item {item_id!r} in this review")
         return self._by_id[item_id]
 
+    def items_of(self, query_id: str) -> list[Item]:
+        """The items of a query, in order."""
+        return [item for item in self.items if item.query_id == query_id]
+
     def check_annotator(self, annotator: str) -> None:
         """Raise `UsageError` for a name that the review does not know."""
         people = self.settings.annotators
@@ -152,6 +156,11 @@ class Review:
         """
         verdict = self.verdict(annotator, item_id, relevance, **about)
         return verdict._replace(number=self.store.add([verdict])[0])
+
+    def none_of_the_rest(self, annotator: str, query_id: str) -> None:
+        """Keep 0 for every item of a query that an annotator has not judged."""
+        rest = [item for item in self.left(annotator) if item.query_id == query_id]
+        self.store.add([self.verdict(annotator, i.item_id, 0, shown=i.shown) for i in rest])
 
     def undo(self, annotator: str) -> Verdict | None:
         """Take back the last standing verdict of an annotator and return it; None without one."""

@@ -8,12 +8,15 @@ Part 2, *missing*: pairs that look like missing labels. For each query a few ret
 corpus; what they rank first without a positive label comes first here, pairs that nobody judged
 before judged zeros. These pairs are chosen, not sampled, so the report counts them and states no
 rate. A set without labels has this part only, query by query, and as many pairs as the sample.
+
+Questions that people asked have this part only as well: all that the retrievers find and nobody
+has judged, question by question, a passage for each page.
 """
 
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import NamedTuple
@@ -24,11 +27,14 @@ from retgen.evaluation.retrievers import Options, check_name, ranks_a_corpus, re
 from retgen.progress import Progress, no_progress
 from retgen.review.records import Item, Part, Settings, ShownPair, item_id
 from retgen.search.base import rank_corpus
-from retgen.search.collection import Collection, load
+from retgen.search.collection import PAGES, Collection, load, pages_of
 from retgen.streams import Stream
 from retgen.write import cache_folder
 
 NO_POOL = ("none",)  # in place of retrievers: labels only
+# of questions that people asked: retrievers of different kinds, as far as they are installed
+POOL = ("bm25", "minilm", "late:minilm")
+_SLOW, _MOST = "late:minilm", 5000  # passages up to which it is one of them
 DEPTH = 10  # documents of each retriever, for each query
 
 
@@ -61,28 +67,34 @@ def draw(
     Raises `DatasetError` and `UsageError`.
     """
     collection = load(path, split, progress, every_query=True)
+    by_question = any(query.facts.get("labels") == PAGES for query in collection.queries)
+    default = _pool(collection) if by_question else ("bm25",)
+    settings = replace(settings, pool=settings.pool or default)
     labels = [
         JudgedPair(query_id, doc_id, float(label))
         for query_id, judged in collection.qrels.items()
         for doc_id, label in judged.items()
         if doc_id not in collection.missing
     ]
-    sample = _sample(labels, settings.size)
-    suspects = _suspects(collection, settings.pool, set(sample), progress)
-    candidates = suspects[: settings.size // 2 if sample else settings.size]
+    sample = [] if by_question else _sample(labels, settings.size)
+    suspects = _suspects(collection, settings.pool, set(sample), by_question, progress)
+    most = len(suspects) if by_question else settings.size // 2 if sample else settings.size
+    candidates = suspects[:most]
     if not sample:  # nothing is labelled yet: people judge query by query
         candidates.sort(key=lambda one: one.query_id)
     chosen: list[tuple[Part, JudgedPair]] = [("labels", one) for one in sample]
     chosen += [("missing", one) for one in candidates]
     if not chosen:
+        none = "every candidate has a label" if labels else "no pair has a label"
         raise UsageError(
-            f"{path}: there is nothing to judge in split {collection.split}: no pair has a label, "
-            f"and {', '.join(settings.pool)} ranked nothing"
+            f"{path}: there is nothing to judge in split {collection.split}: {none}, and "
+            f"{', '.join(settings.pool)} ranked nothing else (--pool names other retrievers)"
         )
     settings = replace(
         settings,
         split=collection.split,
-        grades=3 if max((one.label or 0 for one in labels), default=0) > 1 else 2,
+        by_question=by_question,
+        grades=3 if by_question or max((one.label or 0 for one in labels), default=0) > 1 else 2,
         labels={f"{label:g}": n for label, n in Counter(one.label or 0 for one in labels).items()},
         candidates=len(suspects),
         left_out=len(collection.missing),
@@ -106,10 +118,30 @@ def _sample(labels: Sequence[JudgedPair], size: int) -> list[JudgedPair]:
     return [labels[i] for i in order if i in kept]
 
 
+def _pool(collection: Collection) -> tuple[str, ...]:
+    """Those of `POOL` that are installed, and fast enough for the collection."""
+
+    def usable(name: str) -> bool:
+        try:
+            check_name(name)
+        except (UsageError, ModuleNotFoundError):
+            return False
+        return name != _SLOW or collection.documents <= _MOST
+
+    return tuple(filter(usable, POOL))
+
+
 def _suspects(
-    collection: Collection, pool: Sequence[str], sample: set[JudgedPair], progress: Progress
+    collection: Collection,
+    pool: Sequence[str],
+    sample: set[JudgedPair],
+    by_question: bool,
+    progress: Progress,
 ) -> list[JudgedPair]:
-    """Pairs without a positive label that the retrievers find, most suspicious first."""
+    """Pairs without a positive label that the retrievers find, most suspicious first.
+
+    `by_question`: without any label, and of each page the passage that is found best.
+    """
     options, depth = Options(cache=cache_folder()), min(DEPTH, collection.documents)
     score: defaultdict[tuple[int, int], float] = defaultdict(float)  # sum of 1 / rank
     for name in pool if tuple(pool) != NO_POOL and collection.queries else ():
@@ -118,6 +150,8 @@ def _suspects(
                 for rank, index in enumerate(found, start=1):
                     if index >= 0:
                         score[row, index] += 1 / rank
+    if by_question:
+        score = _best_of_pages(collection, score)
     suspects: list[tuple[bool, float, JudgedPair]] = []
     for (row, index), found in score.items():
         query_id, doc_id = collection.queries[row].query_id, collection.doc_ids[index].decode()
@@ -127,6 +161,25 @@ def _suspects(
             suspects.append((judged is not None, -found, one))
     order = Stream(0, "review/missing").permutation(len(suspects)).tolist()
     return [one for *_, one in sorted((suspects[i] for i in order), key=lambda s: s[:2])]
+
+
+def _best_of_pages(
+    collection: Collection, score: Mapping[tuple[int, int], float]
+) -> defaultdict[tuple[int, int], float]:
+    """The best passage of each page for each query, without pages that have a label for it."""
+    pages = pages_of(collection.dataset)
+    seen = {
+        (row, int(pages[place]))
+        for row, query in enumerate(collection.queries)
+        for place in collection.places(collection.qrels[query.query_id]).values()
+    }
+    result: defaultdict[tuple[int, int], float] = defaultdict(float)
+    for (row, index), found in sorted(score.items(), key=lambda one: (-one[1], one[0])):
+        page = row, int(pages[index])
+        if page not in seen:
+            seen.add(page)
+            result[row, index] = found
+    return result
 
 
 def documents(dataset: Dataset, ids: Iterable[str]) -> dict[str, Document]:

@@ -33,14 +33,15 @@ def table_of(rows: list[Row]) -> Rows:
 class SplitLabels:
     """The qrels of one split by pair, in the order of the table, and the grades beside them.
 
-    Without grades `grades` is empty. `scale`: the highest score; 1 where the labels are binary.
+    Without grades `grades` is empty. `scale`: the highest score; 1 where the labels are binary, 2
+    where there are none yet.
     """
 
     scores: dict[Pair, int]
     grades: dict[Pair, int]
 
     def __post_init__(self) -> None:
-        self.scale = max(self.scores.values(), default=1)
+        self.scale = max(self.scores.values(), default=2)
         self.queries = {query_id for query_id, _ in self.scores}
         self.documents = {doc_id for _, doc_id in self.scores}
 

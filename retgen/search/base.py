@@ -64,10 +64,12 @@ class Retriever(Protocol):
 def rank_corpus(
     retriever: Retriever, collection: Collection, depth: int, progress: Progress
 ) -> Iterator[SystemRanks]:
-    """What a retriever ranks, without documents that are the query itself."""
-    deep = depth + bool((collection.own >= 0).any())
+    """What a retriever ranks, pages where labels are of these, without the query itself."""
+    reach = collection.reach(depth)
+    deep = reach + bool((collection.own >= 0).any())
     for one in retriever.rank(collection, min(deep, collection.documents), progress):
-        yield replace(one, rankings=one.rankings.without(collection.own, depth))
+        rankings = one.rankings.without(collection.own, reach)
+        yield replace(one, rankings=rankings.by_page(collection, depth))
 
 
 class Scorer(Protocol):

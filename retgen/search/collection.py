@@ -20,6 +20,7 @@ from numpy.typing import NDArray
 from retgen.data import (
     HIGHEST_GRADE,
     Dataset,
+    Document,
     Qrel,
     Query,
     lookup_caution,
@@ -31,6 +32,8 @@ from retgen.dataset_files import missing_table_hint
 from retgen.errors import DatasetError
 from retgen.messages import did_you_mean
 from retgen.progress import Progress, no_progress
+
+PAGES = "pages"  # the value of a query's `labels` where these are of pages, not of passages
 
 
 @dataclass(frozen=True)
@@ -46,6 +49,8 @@ class Collection:
     not relevant. `notes`: what a reader of the scores must know. `missing`: judged documents that
     the corpus does not hold. `breakdown`: columns of the queries by whose values the data set wants
     its scores shown. `main_measure`: what it is scored by first; MTEB's for data sets of others.
+    `pages` (documents,): where labels are of pages whose passages are the documents, the first
+    passage of each one's page, which stands for the page in qrels and rankings; None elsewhere.
     """
 
     path: Path
@@ -62,11 +67,22 @@ class Collection:
     grades: dict[str, dict[str, int]] | None = None
     breakdown: tuple[str, ...] = ()
     main_measure: str = "nDCG@10"
+    pages: NDArray[np.int64] | None = None
 
     @property
     def documents(self) -> int:
         """Number of documents in the corpus."""
         return len(self.doc_ids)
+
+    @property
+    def page_count(self) -> int:
+        """Number of what is ranked: documents, or pages."""
+        return self.documents if self.pages is None else len(np.unique(self.pages))
+
+    def reach(self, depth: int) -> int:
+        """How many documents hold the best `depth` pages in any case."""
+        longest = 1 if self.pages is None else int(np.bincount(self.pages).max())
+        return min(self.documents, depth * longest)
 
     @property
     def caution(self) -> str:
@@ -93,6 +109,8 @@ class Collection:
         result.update(self.doc_ids.tobytes())
         result.update(orjson.dumps([(q.query_id, q.text) for q in self.queries]))
         result.update(orjson.dumps(self.qrels, option=orjson.OPT_SORT_KEYS))
+        if self.pages is not None:
+            result.update(self.pages.tobytes())
         if self.grades is not None:
             result.update(orjson.dumps(self.grades, option=orjson.OPT_SORT_KEYS))
         return result.hexdigest()
@@ -161,7 +179,7 @@ def load(
         refuse(dataset.queries, problems, path)
     else:
         split = which_split(dataset, path, split)
-        queries, rows = dataset.queries_and_qrels(path, split)
+        queries, rows = dataset.queries_and_qrels(path, split, unjudged=every_query)
     by_query = _by_query(path, rows)
     notes: list[str] = []
     if every_query:
@@ -179,6 +197,15 @@ def load(
     listed = np.array(sorted(doc.encode() for doc in named), dtype=np.bytes_)
     missing = frozenset(doc.decode() for doc in listed[~np.isin(listed, ids)].tolist())
     notes += _dangling(by_query, queries, kept, missing)
+    pages = None
+    if not every_query and any(query.facts.get("labels") == PAGES for query in kept):
+        pages = pages_of(dataset)
+        names = dict(zip(ids.tolist(), ids[pages].tolist(), strict=True))
+        by_query = {q.query_id: _of_pages(by_query[q.query_id], names) for q in kept}
+        notes.append(
+            f"labels are of {len(np.unique(pages)):,} pages, each ranked by the best of its "
+            "passages; a page has the highest grade of them"
+        )
     manifest = manifest_of(dataset)
     result = Collection(
         path,
@@ -195,9 +222,34 @@ def load(
         _grades(dataset, path, split, kept),
         tuple(manifest.get("breakdown", ())),
         str(manifest.get("main_measure", Collection.main_measure)),
+        pages,
     )
     if own := int((result.own >= 0).sum()):
         notes.append(f"queries with a document's id, which rankings leave out, as in BEIR: {own:,}")
+    return result
+
+
+def pages_of(dataset: Dataset) -> NDArray[np.int64]:
+    """(documents,) the first document with the same `metadata.source`."""
+    first: dict[str, int] = {}
+    return np.array(
+        [
+            first.setdefault(str(_source_of(document) or document.doc_id), index)
+            for index, document in enumerate(dataset.documents())
+        ]
+    )
+
+
+def _source_of(document: Document) -> Any:
+    return document.metadata.get("source") if isinstance(document.metadata, dict) else None
+
+
+def _of_pages(labels: Mapping[str, int], names: Mapping[bytes, bytes]) -> dict[str, int]:
+    """The labels of pages: the highest of their passages. `names`: the page of each document."""
+    result: dict[str, int] = {}
+    for doc_id, relevance in labels.items():
+        page = names.get(doc_id.encode(), doc_id.encode()).decode()
+        result[page] = max(result.get(page, relevance), relevance)
     return result
 
 

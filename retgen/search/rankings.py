@@ -47,6 +47,21 @@ class Rankings:
         of = np.where(kept, self.documents, -1), np.where(kept, self.scores, np.float32(0))
         return Rankings(*(np.take_along_axis(one, order, axis=1) for one in of))
 
+    def by_page(self, collection: Collection, depth: int) -> Rankings:
+        """The best `depth` pages of each query, by their best passages; of a collection without
+        pages what is there.
+        """
+        pages = collection.pages
+        if pages is None:
+            return self
+
+        def of_query(row: int) -> tuple[NDArray[np.int64], NDArray[np.float32]]:
+            ranked = pages[self.documents[row][self.documents[row] >= 0]]
+            _, first = np.unique(ranked, return_index=True)
+            return ranked[first], self.scores[row][first]
+
+        return self.of(map(of_query, range(len(self.documents))), collection, depth)
+
     @classmethod
     def of(
         cls,

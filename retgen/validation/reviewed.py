@@ -69,6 +69,7 @@ def combine(
     human = len(made.human.get(split, {}))
     rest = result.statistics["qrels"] - human
     kind = recipe.family.evidence(recipe.job)
+    human += rest if kind == "human" else 0
     result.human, result.reviewed = human if result.ok else 0, True
     result.proven = rest if kind == "structural" and result.ok else 0
     result.judged = rest if kind == "judged" and result.ok else 0

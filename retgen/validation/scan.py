@@ -65,6 +65,7 @@ def load_judgements(dataset: Dataset, split: str | None, recipe: Recipe | None) 
         {name: problems for name, (_, problems) in others.items()},
     )
     tables = {table.files for table in dataset.qrels.values()}
+    result.by_people = bool(recipe and recipe.family.evidence(recipe.job) == "human")
     result.notes = texts_by_column(dataset.queries, result.positives, tables)
     return result
 

@@ -166,6 +166,7 @@ def _validate(scanner: Scanner, engine: Engine, progress: Progress) -> Validatio
         proven=labels if evidence == "structural" else 0,
         proof=recipe.family.proof if recipe else "",
         judged=labels if evidence == "judged" else 0,
+        human=labels if evidence == "human" else 0,
         judges=dict(recipe.family.judges(recipe.job)) if recipe else {},
         switched_off=dict(settings.off),
         splits=[split, *(name for name in dataset.qrels if name != split)],

@@ -82,7 +82,7 @@ class UnjudgedQueries(QueryRule):
 
     name = "query-without-qrels"
     severity = "warning"
-    unless = "where no query has one error"
+    unless = "where no query has one error; of questions that people judge info"
     finds = "queries without a relevant document in any split"
     order = 110
 
@@ -92,8 +92,8 @@ class UnjudgedQueries(QueryRule):
             yield self.finding(
                 [],
                 f"no query has a relevant document in split {judgements.split}: nothing can be "
-                "scored",
-                severity="error",
+                "scored" + "; judge them with `gen review`" * judgements.by_people,
+                severity="info" if judgements.by_people else "error",
             )
             return
         judged = set(judgements.positives)
@@ -107,4 +107,5 @@ class UnjudgedQueries(QueryRule):
                     [query.query_id],
                     f"query {query.query_id} has no relevant document, so most metrics leave it "
                     "out",
+                    severity="info" if judgements.by_people else "warning",
                 )

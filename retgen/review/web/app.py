@@ -132,9 +132,12 @@ class _Pages:
         settles = form.get("settles") == "yes"
         self.review.check_annotator(annotator)
         item = self.review.item(item_id)
-        relevance = _relevance(form.get("decision", ""))
+        none = form.get("decision") == "none"
+        relevance = 0 if none else _relevance(form.get("decision", ""))
         try:
             notice = self._keep(annotator, item, settles, relevance, form)
+            if none:  # of its question the page shows every candidate
+                self.review.none_of_the_rest(annotator, item.query_id)
         except RetgenError as error:
             try:
                 values = {"wrong": str(error), "filled": {"reason": "", "comment": "", **form}}
@@ -206,6 +209,7 @@ class _Pages:
             "guideline": views.guideline(review),
             "verdicts": views.verdicts(review, item) if settles else [],
             "queue": review.open_items(annotator) if settles else [],
+            "question_of": None if settles else views.question(review, item, annotator),
             **more,
         }
         return self._page(request, "judge.html", values, annotator, status)

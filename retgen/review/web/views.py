@@ -108,9 +108,28 @@ def item_view(review: Review, item: Item, *, revealed: bool) -> dict[str, Any]:
         "label": label(item.label, settings.grades) if revealed else "",
         "label_source": label_source(review) if revealed and item.label is not None else "",
         "choices": choices(settings.grades),
+        "question_of": None,
         "reasons": REASONS,
         "filled": {"reason": "", "comment": ""},
         "since": f"{time.time():.3f}",
+    }
+
+
+def question(review: Review, item: Item, annotator: str) -> dict[str, Any] | None:
+    """The other candidates of an item's question, with what the annotator said of them; None where
+    pairs are judged one by one.
+    """
+    if not review.settings.by_question:
+        return None
+    said = {
+        one.item_id: grade_words(one.relevance, review.settings.grades)
+        for one in review.standing()
+        if one.annotator == annotator and not one.settles
+    }
+    others = [one for one in review.items_of(item.query_id) if one != item]
+    return {
+        "judged": [(one.pair, said[one.item_id]) for one in others if one.item_id in said],
+        "left": [one.pair for one in others if one.item_id not in said],
     }
 
 
@@ -146,12 +165,13 @@ def strip(review: Review, annotator: str) -> dict[str, Any] | None:
         return None
     last = max(mine, key=lambda verdict: verdict.number)
     agrees = None
-    if last.relevance is not None:
+    if last.relevance is not None and not review.settings.by_question:
         agrees = (last.relevance > 0) == ((last.label or 0) > 0)
     return {
         "item_id": last.item_id,
         "said": grade_words(last.relevance, review.settings.grades),
-        "label": label(last.label, review.settings.grades),
+        # of a question's candidates none has a label before people give one
+        "label": "" if review.settings.by_question else label(last.label, review.settings.grades),
         "label_source": label_source(review) if last.label is not None else "",
         "agrees": agrees,
     }
