@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import contextlib
 import shutil
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from concurrent.futures import Future, ThreadPoolExecutor
 from functools import partial
 from itertools import chain, islice
@@ -166,8 +166,16 @@ def write_dataset(
             done += one.count(b"\n")
             progress("corpus", done, records.corpus.count)
 
-    for table, lines in lines_by_table(recipe, missing, engine):
-        files[table.name] = write_table(run, table, shown(lines))
+    pieces = [
+        (one.name, at, min(at + PIECE, one.stop))
+        for one in missing
+        for at in range(one.start, one.stop, PIECE)
+    ]
+    tasks = ((f"{one[0]} {one[1]}", one) for one in pieces)
+    with contextlib.closing(engine.map(_make_piece, _Corpus(recipe, missing), tasks)) as made:
+        for one in missing:
+            own = islice(made, -(-(one.stop - one.start) // PIECE))
+            files[one.name] = write_table(run, one, shown(data for _, data in own))
     for one in others:
         files[one.name] = write_table(run, one, lines_of(one))
     for path in sorted((run / SOURCES).glob("*")):
@@ -180,25 +188,6 @@ def lines_of(table: TableFile) -> Iterator[bytes]:
     """The lines of a table, block by block."""
     for first in range(table.start, table.stop, BLOCK):
         yield table.rows.jsonl(first, min(first + BLOCK, table.stop))
-
-
-def lines_by_table(
-    recipe: Recipe, corpus: Sequence[TableFile], engine: Engine
-) -> Iterator[tuple[TableFile, Iterator[bytes]]]:
-    """Files of the corpus with their lines, in order, made by an engine.
-
-    The lines are whole blocks, but for the last ones of a file.
-    """
-    pieces = [
-        (one.name, at, min(at + PIECE, one.stop))
-        for one in corpus
-        for at in range(one.start, one.stop, PIECE)
-    ]
-    tasks = ((f"{one[0]} {one[1]}", one) for one in pieces)
-    with contextlib.closing(engine.map(_make_piece, _Corpus(recipe, corpus), tasks)) as made:
-        for table in corpus:
-            own = -(-(table.stop - table.start) // PIECE)
-            yield table, (data for _, data in islice(made, own))
 
 
 class _Corpus:
