@@ -16,11 +16,10 @@ from retgen.changes.records import (
     Example,
     HashedTable,
     label_examples,
-    match_labels,
-    match_texts,
+    match,
     text_examples,
 )
-from retgen.changes.scores import AGAIN, ScoreChange, read_json, score_changes
+from retgen.changes.scores import AGAIN, ScoreChange, score_changes
 from retgen.data import Dataset, TableFiles, open_dataset
 from retgen.errors import DatasetError, UsageError
 from retgen.evaluation.scoring.panels import p_value, signed_interval
@@ -30,21 +29,18 @@ from retgen.results.tables import TableView
 from retgen.tokenizer import laid_out
 from retgen.yaml_text import read_yaml
 
-# of manifest.json; what follows from the tables, and what a run took, is not compared
-_KEYS = ("evidence", "judges", "models", "prompts", "word_lists", "licences", "lineage", "versions")
 _AROUND = 12  # words shown before the first and after the last that differ
 _WORDS = 80  # at most, from the first that differs
 _OPENING = 30  # words of a text that stands alone
 _WIDTH = 60  # characters of a value in a table
 _LISTED = 40  # keys that a terminal lists
-_COUNTS = ("same", "changed", "added", "removed", "renamed")
-KeyDifferences = dict[str, dict[str, list[Any]]]  # what -> key -> [in A, in B]
+_COUNTS = ("same", "changed", "added", "removed")
 
 
 @dataclass(frozen=True)
 class Diff:
-    """What changed from A to B. `qrels`, `graded`: by split. `stated`: what recipes and manifests
-    say otherwise, None where one of both is no run.
+    """What changed from A to B. `qrels`, `graded`: by split. `recipe`: by key, what it is in A and
+    in B; None where one of both is no run.
     """
 
     a: Path
@@ -54,7 +50,7 @@ class Diff:
     qrels: dict[str, Changes]
     graded: dict[str, Changes]
     examples: list[Example]
-    stated: KeyDifferences | None
+    recipe: dict[str, list[Any]] | None
     scores: list[ScoreChange]
     notes: list[str]
 
@@ -66,8 +62,8 @@ class Diff:
 
     @property
     def differ(self) -> bool:
-        """Whether records, or what a run says of them, differ; versions and scores do not count."""
-        return not self.same_records or bool((self.stated or {}).keys() - {"versions"})
+        """Whether records, or recipes, differ; scores do not count."""
+        return not self.same_records or bool(self.recipe)
 
     def to_json(self) -> dict[str, Any]:
         """As `gen diff --json` prints it."""
@@ -82,7 +78,7 @@ class Diff:
             "graded": {split: one.to_json() for split, one in self.graded.items()},
             "grades": _all_labels(self.graded),
             "examples": self.examples,
-            "manifest": self.stated,
+            "recipe": self.recipe,
             "scores": [one.to_json() for one in self.scores],
             "notes": self.notes,
         }
@@ -98,27 +94,23 @@ def diff(
 ) -> Diff:
     """What changed from A to B, two runs or data sets in any layout that `open_dataset` reads.
 
-    Records are matched by their ids; one that is missing under its id, but stands with the same
-    title and text under another, is renamed, and so are its qrels. Counts are exact. `examples`:
-    how many of a table are shown. `metrics`: the measures of `gen eval` to compare; default all
-    that both have. Memory: 24 bytes a document, and as much a qrel. Raises `DatasetError` for
-    invalid rows, or no data set, and `UsageError`.
+    Records are matched by their ids. Counts are exact. `examples`: how many of a table are shown.
+    `metrics`: the measures of `gen eval` to compare; default all that both have. Memory: 16 bytes a
+    document, and as much a qrel. Raises `DatasetError` for invalid rows, or no data set, and
+    `UsageError`.
     """
     if examples < 0:
         raise UsageError("--examples: a number from 0")
     paths = Path(a), Path(b)
     sets = open_dataset(paths[0]), open_dataset(paths[1])
 
-    def tables(old: TableFiles | None, new: TableFiles | None) -> tuple[HashedTable, HashedTable]:
-        return HashedTable(old, paths[0], progress), HashedTable(new, paths[1], progress)
+    def matched(old: TableFiles | None, new: TableFiles | None) -> Changes:
+        return match(HashedTable(old, paths[0], progress), HashedTable(new, paths[1], progress))
 
-    documents = match_texts(*tables(sets[0].corpus, sets[1].corpus))
-    queries = match_texts(*tables(sets[0].queries, sets[1].queries))
+    documents = matched(sets[0].corpus, sets[1].corpus)
+    queries = matched(sets[0].queries, sets[1].queries)
     qrels, graded = (
-        {
-            split: match_labels(*tables(old.get(split), new.get(split)), queries, documents)
-            for split in {**old, **new}
-        }
+        {split: matched(old.get(split), new.get(split)) for split in {**old, **new}}
         for old, new in ((sets[0].qrels, sets[1].qrels), (sets[0].graded, sets[1].graded))
     )
     found = [text_examples("documents", documents), text_examples("queries", queries)]
@@ -127,37 +119,16 @@ def diff(
             label_examples(table, split, one, queries, documents) for split, one in splits.items()
         ]
     shown = [example for one in found for example in islice(one, examples)]
-    stated, notes = _stated(*sets)
+    outside = [f"{one.root} is no run: recipes are not compared" for one in sets if not one.run]
+    recipe = None if outside else _differing(*map(_recipe, sets))
+    notes = outside if len(outside) == 1 else []
     changed, of_scores = score_changes((sets[0], paths[0]), (sets[1], paths[1]), metrics)
     return Diff(
-        *paths, documents, queries, qrels, graded, shown, stated, changed, [*notes, *of_scores]
+        *paths, documents, queries, qrels, graded, shown, recipe, changed, [*notes, *of_scores]
     )
 
 
-# --- what runs state ------------------------------------------------------------------------------
-
-
-def _stated(a: Dataset, b: Dataset) -> tuple[KeyDifferences | None, list[str]]:
-    """The keys that differ, of `recipe` and of parts of the manifest; notes on what is missing.
-
-    None where one of both is no run. Raises `DatasetError` for a file that cannot be read.
-    """
-    outside = [str(one.root) for one in (a, b) if one.run is None]
-    if len(outside) == 1:
-        return None, [f"{outside[0]} is no run: recipes, evidence and versions are not compared"]
-    if outside:
-        return None, []
-    result = {"recipe": _differing(_recipe(a), _recipe(b))}
-    before, after = (read_json((one.run or one.root) / "manifest.json") for one in (a, b))
-    notes = [
-        f"{one.run} has no manifest.json, so its run is not finished: evidence and versions are "
-        "not compared"
-        for one, manifest in ((a, before), (b, after))
-        if manifest is None
-    ]
-    if before is not None and after is not None:
-        result |= {key: _differing(before.get(key), after.get(key), key) for key in _KEYS}
-    return {what: keys for what, keys in result.items() if keys}, notes
+# --- recipes --------------------------------------------------------------------------------------
 
 
 def _recipe(dataset: Dataset) -> dict[str, Any]:
@@ -171,9 +142,9 @@ def _recipe(dataset: Dataset) -> dict[str, Any]:
     return result
 
 
-def _differing(a: Any, b: Any, name: str = "") -> dict[str, list[Any]]:
+def _differing(a: Any, b: Any) -> dict[str, list[Any]]:
     """Dotted key -> both values, None where a side has no such key."""
-    before, after = dict(_flat(a, name)), dict(_flat(b, name))
+    before, after = dict(_flat(a)), dict(_flat(b))
     return {
         key: [before.get(key), after.get(key)]
         for key in {**before, **after}
@@ -181,7 +152,7 @@ def _differing(a: Any, b: Any, name: str = "") -> dict[str, list[Any]]:
     }
 
 
-def _flat(value: Any, name: str) -> Iterator[tuple[str, Any]]:
+def _flat(value: Any, name: str = "") -> Iterator[tuple[str, Any]]:
     if isinstance(value, dict):
         for key, one in value.items():
             yield from _flat(one, f"{name}.{key}" if name else str(key))
@@ -202,12 +173,7 @@ def terminal_text(diff: Diff) -> str:
         [name, *(f"{counts[key]:,}" if key in counts else "" for key in _COUNTS)]
         for name, counts in counted.items()
     ]
-    remarks = []
-    for name, one in texts.items():
-        if one.metadata_only:
-            remarks.append(f"{name}: {one.metadata_only:,} changed in nothing but metadata")
-        if one.reordered:
-            remarks.append(f"{name} stand in another order")
+    remarks = [f"{name} stand in another order" for name, one in texts.items() if one.reordered]
     for name, splits in (("qrels", diff.qrels), ("grades", diff.graded)):
         if labels := _all_labels(splits):
             changed = (f"{change.replace('->', ' -> ')}: {n:,}" for change, n in labels.items())
@@ -215,9 +181,8 @@ def terminal_text(diff: Diff) -> str:
     parts = [f"A  {diff.a}\nB  {diff.b}", TableView(["", *_COUNTS], rows).text()]
     parts += ["\n".join(remarks)] if remarks else []
     keys = [
-        [printable(key if what != "recipe" else f"recipe: {key}"), *map(_value, values)]
-        for what, differing in (diff.stated or {}).items()
-        for key, values in differing.items()
+        [printable(f"recipe: {key}"), *map(_value, values)]
+        for key, values in (diff.recipe or {}).items()
     ]
     if keys:
         parts.append(TableView(["", "A", "B"], keys[:_LISTED], 3).text())
@@ -258,7 +223,7 @@ def _verdict(diff: Diff) -> str:
     if not diff.same_records:
         return "The records differ."
     if diff.differ:
-        return "The same records in the same order; what is said of them differs."
+        return "The same records in the same order; the recipes differ."
     return "No difference: the same records in the same order."
 
 
@@ -271,8 +236,7 @@ def _title(example: Example) -> str:
         pair = f"query {example['query-id']}, document {example['corpus-id']}"
         return f"{table} {example['what']} ({example['split']}): {pair}: {values}"
     what = "document" if example["table"] == "documents" else "query"
-    was = f", was {example['was']}" if "was" in example else ""
-    return f"{what} {example['what']}: {example['id']}{was}"
+    return f"{what} {example['what']}: {example['id']}"
 
 
 def _lines(example: Example) -> list[str]:

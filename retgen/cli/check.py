@@ -129,7 +129,7 @@ def report_command(run: Path) -> None:
         B                  Another one.
         --metric NAME      Scores of gen eval to compare, such as nDCG@10; default all. Repeatable.
         --examples NUMBER  Records shown of each table.
-        --exit-code        Exit 1 if records, recipes or evidence differ.
+        --exit-code        Exit 1 if records or recipes differ.
         """,
 )
 def diff_command(
