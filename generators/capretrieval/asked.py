@@ -76,7 +76,10 @@ def given_queries(judge: Judge | None) -> tuple[list[GivenQuery], list[RefusedRo
     """The queries of a recipe in their order, and what is none with its reason."""
     source = judge.queries if judge is not None else None
     if source is None:
-        return [GivenQuery(**row) for row in bundled_queries()], []
+        rows = bundled_queries()
+        return [
+            GivenQuery(*(row[k] for k in ("id", "text", "type", "language"))) for row in rows
+        ], []
     path = Path(source.path)
     if path.is_dir():
         raise RecipeError(

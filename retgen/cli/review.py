@@ -16,10 +16,12 @@ from retgen.cli.base import (
     print_result,
     shown_progress,
 )
+from retgen.cli.options import Spending, refuse_given
 from retgen.errors import UsageError
 from retgen.plugins import require_modules
 
 if TYPE_CHECKING:
+    from retgen.agents.models import ModelOptions
     from retgen.review import Review
 
 
@@ -29,12 +31,15 @@ if TYPE_CHECKING:
     "gen review outputs/capretrieval --report",
     "gen review outputs/capretrieval --export csv --to judge.csv",
     "gen review ~/beir/scifact --pool bm25,minilm",
+    "gen review outputs/asked --model openai:gpt-5-mini --max-usd 2",
     options=f"""
         {DATASET}
         --annotators NAME,...  Annotators; each judges all pairs; default me.
         --size N               Labels to judge, a random sample; default 200.
-        --pool M,M,...         Retrievers that look for missing labels; default bm25; none: labels
-                               only.
+        --pool M,M,...         Retrievers that look for missing labels, none: labels only; default
+                               bm25; of people's questions bm25,minilm,late:minilm, whose
+                               candidates are all judged.
+        --model PROVIDER:NAME  A chat model that judges every pair, beside people.
         --out DIR              Folder; default RUN, else outputs/review_NAME.
         --host NAME            Address of the page; beyond this machine a token is required.
         --port PORT            Port of the page; 0: any free one.
@@ -47,10 +52,13 @@ if TYPE_CHECKING:
     apart={
         "--report": ("--export --import", "is an action of its own"),
         "--export": ("--import", "is an action of its own"),
+        "--model": ("--report --export --import", "is an action of its own"),
     },
 )
 def review_command(
     path: Path,
+    spending: Spending,
+    model: str | None = None,
     annotators: str | None = None,
     size: int | None = None,
     pool: str | None = None,
@@ -71,7 +79,10 @@ def review_command(
         raise UsageError("--to is about --export")
     from retgen.review import open_review
 
-    if report:
+    if model is None:
+        given = {"--max-usd": spending.max_usd, "--price": spending.price}
+        refuse_given(given, "about a model that judges: name one, as --model openai:gpt-5-mini")
+    if report or model is not None:
         require_modules("statsmodels", "krippendorff")
     elif export is None and import_ is None:
         require_modules("fastapi", "uvicorn")
@@ -86,7 +97,9 @@ def review_command(
             begun=report,
             progress=progress,
         )
-    if report:
+    if model is not None:
+        _judge(review, model, spending.options(), json, quiet)
+    elif report:
         _report(review, json, quiet)
     elif export is not None:
         from retgen.review import exchange
@@ -101,6 +114,25 @@ def review_command(
 
 def _names(text: str | None) -> list[str] | None:
     return None if text is None else [name.strip() for name in text.split(",")]
+
+
+def _judge(review: Review, model: str, options: ModelOptions, json: bool, quiet: bool) -> None:
+    """Print what the model took, and how far it agrees with people."""
+    from retgen.agents.models import chat_model_of
+    from retgen.review.judge import REJECTED, judge
+    from retgen.review.report import model_words, models
+
+    settings = chat_model_of("--model", model, "judges pairs")
+    with shown_progress(quiet, json) as progress:
+        calls = judge(review, settings, options, progress)
+    name = settings.full_name
+    result = models(review.items, review.by_item(), review.settings)[name]
+    lines = [f"{name} {model_words(result)}."]
+    if calls.rejected:
+        lines.append(f"{len(calls.rejected):,} pages failed: {review.folder / REJECTED}")
+    if (usd := calls.usd()) is not None:
+        lines.append(f"charged for this run so far: ${usd:.4f}")
+    print_result({name: result, **calls.costs()}, lambda: "\n".join(lines), json, quiet)
 
 
 def _report(review: Review, json: bool, quiet: bool) -> None:

@@ -21,7 +21,8 @@ from retgen.errors import DatasetError, RunDirectoryError, UsageError
 from retgen.manifest import VERDICTS
 from retgen.progress import Progress, no_progress
 from retgen.recipe import Recipe, load_recipe, resolve
-from retgen.review.records import Consensus, Item, by_item, consensus
+from retgen.review.records import MODEL, Consensus, Item, by_item, consensus
+from retgen.review.report import model_words, models
 from retgen.review.review import changed_items
 from retgen.review.store import Store
 from retgen.reviewed.decisions import decisions_bytes
@@ -142,7 +143,13 @@ def decisions_of(run: Path, about: Mapping[str, Any], path: Path) -> bytes:
             f"for others, {left['undecided']:,} undecided), so a new version would be the "
             f"old one. `gen review {run} --report` says what to do next"
         )
-    head = {"parent": about, "grades": settings.grades, "left": dict(left)}
+    head: dict[str, Any] = {"parent": about, "grades": settings.grades, "left": dict(left)}
+    if any(one.source == MODEL for verdicts in given.values() for one in verdicts):
+        found = models(store.items(), given, settings)
+        head["judges"] = {
+            f"judge_relevance {number}": {"by": name, "measured": model_words(one)}
+            for number, (name, one) in enumerate(found.items(), start=1)
+        }
     return decisions_bytes(head, rows)
 
 

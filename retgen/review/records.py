@@ -10,6 +10,7 @@ from typing import Any, Literal, NamedTuple
 
 Part = Literal["labels", "missing"]
 State = Literal["new", "waiting", "open", "settled"]
+MODEL = "model"  # the source of the verdicts of a model
 
 
 class ShownPair(NamedTuple):
@@ -61,7 +62,7 @@ class Verdict(NamedTuple):
     digest of the texts that were judged. `label`: the data set's label at that time. `settles`:
     given on a disagreement, with everybody's verdicts in view. `withdrawn`: takes the person's
     verdict on the item back. `seconds`: from the page to the answer, None if not measured.
-    `source`: "page", or the imported file.
+    `source`: "page", "model", or the imported file.
     """
 
     number: int
@@ -143,10 +144,17 @@ def by_item(verdicts: Iterable[Verdict]) -> dict[str, list[Verdict]]:
 
 
 def consensus(verdicts: Iterable[Verdict], asked: Iterable[str]) -> Consensus:
-    """State of one item. `verdicts`: standing ones; `asked`: the annotators of the review."""
+    """State of one item. `verdicts`: standing ones; `asked`: the annotators of the review.
+
+    Verdicts of models count where no person has judged the item.
+    """
+    verdicts = [*verdicts]
+    people = [verdict for verdict in verdicts if verdict.source != MODEL]
+    if verdicts and not people:
+        asked = ()
     first: dict[str, Verdict] = {}
     final: list[Verdict] = []
-    for verdict in verdicts:
+    for verdict in people or verdicts:
         if verdict.settles:
             final.append(verdict)
         else:

@@ -35,6 +35,15 @@ GUIDELINE = (
 )
 
 
+def grade_meanings(grades: int) -> list[str]:
+    """What the grades of a scale mean, from 0."""
+    none = "it does not answer the query, whatever words it shares"
+    if grades < 3:
+        return [none, "it answers the query and all of its conditions"]
+    part = "it answers a part of the query, or all but a detail"
+    return [none, part, "it answers the whole query"]
+
+
 class Review:
     """One review of one data set. Safe from several threads.
 

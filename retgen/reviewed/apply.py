@@ -26,11 +26,11 @@ from retgen.reviewed.labels import (
 )
 
 RULE = "review"
-HUMAN = "human"  # tables/human.jsonl: every label that is people's
+HUMAN, JUDGED = "human", "judged"  # tables/human.jsonl: every label that is people's; a model's
 _CHANGES = {  # what the manifest counts, and how the terminal says it
     "confirmed": "labels confirmed",
     "rejected": "positives rejected",
-    "missed": "missed positives added",
+    "missed": "relevant pairs added",
     "regraded": "grades changed",
     "not relevant": "pairs added as not relevant",
     "queries": "queries left out, which have no relevant document now",
@@ -43,12 +43,14 @@ _CHANGES = {  # what the manifest counts, and how the terminal says it
 class ReviewedRecords:
     """Records after one review or several, and whose the labels are.
 
-    `human`: by split and pair the row of tables/human.jsonl. `against`: pairs whose label people
-    turned round. `lineage`: one entry of the manifest for each review.
+    `human`: by split and pair the row of tables/human.jsonl; `judged`: that of tables/judged.jsonl.
+    `against`: pairs whose label was turned round. `lineage`: one entry of the manifest for each
+    review.
     """
 
     records: Records
     human: dict[str, dict[Pair, dict[str, Any]]] = field(default_factory=dict)
+    judged: dict[str, dict[Pair, dict[str, Any]]] = field(default_factory=dict)
     against: list[Pair] = field(default_factory=list)
     lineage: list[dict[str, Any]] = field(default_factory=list)
 
@@ -64,10 +66,13 @@ def apply_decisions(
     result = ReviewedRecords(records)
     for name, decisions in reviews:
         _apply(result, name, decisions, candidate_sets)
-    rows: list[Row] = [row for pairs in result.human.values() for row in pairs.values()]
+    tables = {HUMAN: result.human, JUDGED: result.judged}
+    rows = {
+        name: [r for pairs in of.values() for r in pairs.values()] for name, of in tables.items()
+    }
     result.records = replace(
         result.records,
-        tables={HUMAN: table_of(rows)} if rows else {},
+        tables={name: table_of(of) for name, of in rows.items() if of},
         card=[*result.records.card, *map(_paragraph, result.lineage)],
         notes={**result.records.notes, "review": _note(result.lineage[-1])},
     )
@@ -128,6 +133,7 @@ def _apply(result: ReviewedRecords, name: str, decisions: Decisions, candidate_s
                 "decisions": len(decisions.rows),
                 "annotators": sorted({name for row in decisions.rows for name in row.by}),
                 "left": dict(decisions.head.get("left", {})),
+                **({"judges": known} if (known := decisions.head.get("judges")) else {}),
             },
             "changes": counts,
         }
@@ -179,13 +185,17 @@ def _attribute(
     sha256: str,
 ) -> None:
     """Note which labels are people's now."""
-    for pairs in result.human.values():
+    for pairs in (*result.human.values(), *result.judged.values()):
         for pair in [pair for pair in pairs if pair[0] in empty]:
             del pairs[pair]
     for one in settled:
         for split, table in labels.items():
             if one.pair in table.scores and (split == one.split or table.judges(one.pair)):
-                result.human.setdefault(split, {})[one.pair] = {
+                own, other = result.human, result.judged
+                if one.by_model:
+                    own, other = other, own
+                other.get(split, {}).pop(one.pair, None)
+                own.setdefault(split, {})[one.pair] = {
                     "query-id": one.query_id,
                     "corpus-id": one.doc_id,
                     "split": split,

@@ -56,6 +56,11 @@ class PairDecision:
         """Names of the people whose verdicts it rests on."""
         return sorted({str(one["annotator"]) for one in self.verdicts})
 
+    @property
+    def by_model(self) -> bool:
+        """Whether models judged it, and no person."""
+        return all(one.get("source") == "model" for one in self.verdicts)
+
 
 @dataclass(frozen=True)
 class Decisions:

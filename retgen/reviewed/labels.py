@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -24,7 +24,7 @@ def read_rows(rows: Rows) -> Iterator[dict[str, Any]]:
         )
 
 
-def table_of(rows: list[Row]) -> Rows:
+def table_of(rows: Sequence[Row]) -> Rows:
     """A table of rows that are held in memory."""
     return rows_of(rows.__getitem__, len(rows))
 

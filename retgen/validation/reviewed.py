@@ -66,14 +66,17 @@ def combine(
     ]
     result.findings = [*of_proof, *_not_looked_at(recipe, earlier), *of_tables]
     split = result.splits[0]
-    human = len(made.human.get(split, {}))
-    rest = result.statistics["qrels"] - human
+    human, judged = len(made.human.get(split, {})), len(made.judged.get(split, {}))
+    rest = result.statistics["qrels"] - human - judged
     kind = recipe.family.evidence(recipe.job)
     human += rest if kind == "human" else 0
     result.human, result.reviewed = human if result.ok else 0, True
     result.proven = rest if kind == "structural" and result.ok else 0
-    result.judged = rest if kind == "judged" and result.ok else 0
-    if made.against:
+    judged += rest if kind == "judged" else 0
+    result.judged = judged if result.ok else 0
+    for one in made.lineage:
+        result.judges |= one["review"].get("judges", {})
+    if made.against and kind != "human":
         result.findings.append(_against(made, kind == "structural"))
 
 

@@ -17,7 +17,7 @@ from markupsafe import Markup
 
 from retgen.review.records import Item, Verdict
 from retgen.review.report import grade_words, scale_words
-from retgen.review.review import GUIDELINE, Review
+from retgen.review.review import GUIDELINE, Review, grade_meanings
 from retgen.review.web.drawing import draw, package_of, plain, visible
 from retgen.search.collection import manifest_of
 
@@ -137,18 +137,9 @@ def guideline(review: Review) -> Markup:
     """The guideline as HTML; HTML inside it is shown as text."""
     from markdown_it import MarkdownIt
 
-    lines = [
-        GUIDELINE,
-        "",
-        "- **0, not relevant**: it does not answer the query, whatever words it shares.",
-    ]
-    if review.settings.grades > 2:
-        lines += [
-            "- **1, partly relevant**: it answers a part of the query, or all but a detail.",
-            "- **2, relevant**: it answers the whole query.",
-        ]
-    else:
-        lines.append("- **1, relevant**: it answers the query and all of its conditions.")
+    words = scale_words(review.settings.grades)
+    meanings = enumerate(zip(words, grade_meanings(review.settings.grades), strict=True))
+    lines = [GUIDELINE, "", *(f"- **{n}, {word}**: {text}." for n, (word, text) in meanings)]
     lines += [
         "",
         "**Can't tell** is an answer: use it where the query can be read in several ways, or where "
