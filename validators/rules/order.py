@@ -130,7 +130,8 @@ class OrderLeak(LeakRule):
         yield self.finding(
             ids,
             f"the {len(ids)} relevant documents do not stand where chance would put them among "
-            f"{self.state.count}{where} (median at {np.median(shares):.1%}, p = {p:.1g}): {message}",
+            f"{self.state.count}{where} (median at {np.median(shares):.1%}, p = {p:.1g}): "
+            f"{message}",
             severity="warning" if self._given else None,
         )
 
