@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import unicodedata
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from abc import abstractmethod
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
+from itertools import repeat
+from typing import ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from retgen.rows import text_hash
-from retgen.validators.rule import Batch, CorpusRule, Finding, RuleState, Severity
+from retgen.validators.rule import Batch, Finding, RuleState, TextRule
 
 
 def hashes_of(keys: Iterable[str]) -> NDArray[np.uint64]:
@@ -86,29 +89,25 @@ class _Hashes(RuleState):
         return np.concatenate(result)
 
 
-class Duplicates(CorpusRule):
-    """Documents that share a key. Keeps eight bytes a document; looks at equal hashes again."""
+class Duplicates(TextRule):
+    """Texts that share a key. Keeps eight bytes a text; looks at equal hashes again.
 
-    def __init__(
-        self,
-        name: str,
-        severity: Severity,
-        what: str,
-        key: Callable[[Batch], Sequence[str]],
-        unless_same: Callable[[Batch], Sequence[str]] | None = None,
-    ) -> None:
-        """`unless_same`: groups whose documents all agree in this are another rule's business."""
-        self.name = name  # type: ignore[misc]  # one class, several rules
-        self.severity = severity
-        self.what = what
-        self.key = key
-        self.unless_same = unless_same or key
-        self.groups: dict[str, list[tuple[int, str, str]]] = {}
-        self._suspects: frozenset[int] | None = None
-        self.start()
+    `what`: the key in words.
+    """
+
+    what: ClassVar[str]
+
+    @abstractmethod
+    def key(self, batch: Batch) -> Sequence[str]:
+        """What may be equal."""
+
+    def raw(self, batch: Batch) -> Sequence[str] | None:
+        """Groups whose texts all agree in this are another rule's business."""
+        return None
 
     def start(self) -> None:
         self.state: _Hashes = _Hashes()
+        self.groups: dict[str, list[tuple[int, str, str | None]]] = {}
 
     def scan(self, batch: Batch) -> None:
         self.state.add(hashes_of(self.key(batch)))
@@ -118,20 +117,22 @@ class Duplicates(CorpusRule):
         return bool(self._suspects)
 
     def confirm(self, batch: Batch) -> None:
-        both = zip(batch.ids, self.key(batch), self.unless_same(batch), strict=True)
-        for index, (doc_id, key, raw) in enumerate(both, start=batch.first):
-            if text_hash(key) in (self._suspects or ()):
-                self.groups.setdefault(key, []).append((index, doc_id, raw))
+        raw = self.raw(batch) or repeat(None)
+        both = zip(batch.ids, self.key(batch), raw, strict=False)
+        for index, (text_id, key, text) in enumerate(both, start=batch.first):
+            if text_hash(key) in self._suspects:
+                self.groups.setdefault(key, []).append((index, text_id, text))
 
     def findings(self) -> Iterator[Finding]:
         for members in self.groups.values():
-            differ = self.unless_same is self.key or len({raw for *_, raw in members}) > 1
-            if len(members) > 1 and differ:
+            texts = {text for *_, text in members}
+            if len(members) > 1 and (None in texts or len(texts) > 1):
                 lines = ", ".join(str(index + 1) for index, *_ in members[:10])
                 more = f" and {len(members) - 10} more" if len(members) > 10 else ""
+                what = self.what if self.one == "document" else self.what.removeprefix("title and ")
                 yield self.finding(
-                    [doc_id for _, doc_id, _ in members],
-                    f"{len(members)} documents have the same {self.what} (rows {lines}{more})",
+                    [text_id for _, text_id, _ in members],
+                    f"{len(members)} {self.many} have the same {what} (rows {lines}{more})",
                 )
 
 

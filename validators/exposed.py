@@ -11,7 +11,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-from retgen.validators.rule import Batch, Finding, JudgedRule, RuleState
+from retgen.validators.rule import Batch, Finding, RuleState, TextRule
 
 _SHOWN = 3  # masked forms in a message
 # RFC 2606 and 6761, and domains that stand for any domain in people's examples
@@ -48,8 +48,8 @@ class _Exposed(RuleState):
             self.by_kind.setdefault(kind, []).append((text_id, len(forms), shown))
 
 
-class ExposedRule(JudgedRule):
-    """A rule over documents and queries; `look` says what a text holds."""
+class ExposedRule(TextRule):
+    """A rule whose `look` says what a text holds."""
 
     @abstractmethod
     def look(self, text: str) -> list[ExposedData]:
@@ -64,19 +64,14 @@ class ExposedRule(JudgedRule):
                 self.state.add(doc_id, found)
 
     def findings(self) -> Iterator[Finding]:
-        queries = _Exposed()
-        for query in self.judgements.queries:
-            queries.add(query.query_id, self.look(query.text))
-        for one, many, state in (
-            ("document", "documents", self.state),
-            ("query", "queries", queries),
-        ):
-            for kind, members in sorted(state.by_kind.items()):
-                ids = [text_id for text_id, *_ in members]
-                total = sum(count for _, count, _ in members)
-                shown = list(dict.fromkeys(form for *_, forms in members for form in forms))
-                more = ", ..." if len(shown) > _SHOWN else ""
-                who = f"{one} {ids[0]} holds" if len(ids) == 1 else f"{len(ids):,} {many} hold"
-                what = kind[0] if total == 1 else f"{total:,} {kind[1]}"
-                forms = f" ({', '.join(shown[:_SHOWN])}{more})" if shown else ""
-                yield self.finding(ids, f"{who} {what}{forms}")
+        for kind, members in sorted(self.state.by_kind.items()):
+            ids = [text_id for text_id, *_ in members]
+            total = sum(count for _, count, _ in members)
+            shown = list(dict.fromkeys(form for *_, forms in members for form in forms))
+            more = ", ..." if len(shown) > _SHOWN else ""
+            who = (
+                f"{self.one} {ids[0]} holds" if len(ids) == 1 else f"{len(ids):,} {self.many} hold"
+            )
+            what = kind[0] if total == 1 else f"{total:,} {kind[1]}"
+            forms = f" ({', '.join(shown[:_SHOWN])}{more})" if shown else ""
+            yield self.finding(ids, f"{who} {what}{forms}")

@@ -23,6 +23,7 @@ from retgen.tokenizer import tokens
 
 Severity = Literal["error", "warning", "info"]
 SEVERITIES: tuple[Severity, ...] = ("error", "warning", "info")
+_AT_A_TIME = 4096  # queries
 _KNOWN, _LONG = 1 << 19, 64  # words whose hashes are kept, and characters of such a word
 
 
@@ -305,6 +306,57 @@ class CorpusRule(Rule):
         {"random": {measure: x}, "rankings": {name: {measure: x}}, "best": {"ranking": name, ...}}
         """
         return None
+
+
+class TextRule(CorpusRule):
+    """A rule over texts: of the documents, and of the queries as if they were documents.
+
+    `query_name`, `query_finds`: of its findings in queries, where they have a name of their own.
+    """
+
+    query_name: ClassVar[str] = ""
+    query_finds: ClassVar[str] = ""
+    one, many = "document", "documents"  # what the texts are
+
+    @classmethod
+    def table(cls) -> tuple[RuleListing, ...]:
+        rows = super().table()
+        if cls.query_name:
+            rows += (RuleListing(cls.query_name, cls.severity, cls.query_finds),)
+        return rows
+
+    @classmethod
+    def is_replaced(cls, covered: Container[str]) -> bool:
+        return cls.name in covered
+
+
+class QueryTexts(QueryRule):
+    """A rule over texts, shown the queries."""
+
+    def __init__(self, rule: TextRule, judgements: Judgements) -> None:
+        super().__init__(judgements)
+        self.rule = rule
+        self.name = rule.query_name or rule.name  # type: ignore[misc]  # a rule in another's place
+        rule.name, rule.one, rule.many = self.name, "query", "queries"  # type: ignore[misc]
+
+    def read_qrels(self, dataset: Dataset, split: str) -> None:
+        self.rule.about(dataset)
+
+    def findings(self) -> Iterable[Finding]:
+        for batch in self._batches():
+            self.rule.scan(batch)
+        if self.rule.suspicious():
+            for batch in self._batches():
+                self.rule.confirm(batch)
+        return self.rule.findings()
+
+    def _batches(self) -> Iterator[Batch]:
+        queries = self.judgements.queries
+        for first in range(0, len(queries), _AT_A_TIME):
+            batch = Batch(first)
+            for query_id, text, *_ in queries[first : first + _AT_A_TIME]:
+                batch.append(Document(query_id, "", text))
+            yield batch
 
 
 class JudgedRule(CorpusRule):

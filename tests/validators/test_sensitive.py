@@ -106,9 +106,9 @@ def test_one_finding_a_kind_and_no_datum(tmp_path: Path) -> None:
     texts["b"] = "ask zed@kiwi.nz or +49 30 901820"
     findings = findings_in(tmp_path, "personal-data", texts, {"q0": "who is tom.lee@brunel.ac.uk"})
     assert findings == [
+        (["q0"], "query q0 holds an e-mail address (t…@b….uk)"),
         (["b"], "document b holds a phone number (+49 and 8 digits)"),
         (["a", "b"], "2 documents hold 3 e-mail addresses (m…@b….uk, t…@b….uk, z…@k….nz)"),
-        (["q0"], "query q0 holds an e-mail address (t…@b….uk)"),
     ]
     findings = findings_in(tmp_path, "secrets", {**texts, "c": f"{AWS} and {GITHUB}"})
     assert findings == [
@@ -124,8 +124,8 @@ def test_every_number_is_counted_once(tmp_path: Path) -> None:
     assert findings_in(
         tmp_path, "personal-data", texts, {"q0": "+49 30 901820, +49 30 901821"}
     ) == [
-        (["a", "b"], "2 documents hold 4 phone numbers (+49 and 8 digits, +44 and 10 digits)"),
         (["q0"], "query q0 holds 2 phone numbers (+49 and 8 digits)"),
+        (["a", "b"], "2 documents hold 4 phone numbers (+49 and 8 digits, +44 and 10 digits)"),
     ]
     keys = f"{AWS} {AWS[:-1]}V {AWS}"
     assert findings_in(tmp_path, "secrets", {**texts, "a": keys}) == [

@@ -15,12 +15,12 @@ def test_lengths(tmp_path: Path) -> None:
     assert findings_in(tmp_path, "length-outlier", texts) == [
         (
             ["huge"],
-            f"the text of document huge is far longer than the others: {len(texts['huge']):,} "
+            f"document huge is far longer than the others: {len(texts['huge']):,} "
             f"characters, the median is {MEDIAN}",
         ),
         (
             ["tiny", "small"],
-            "the texts of 2 documents are far shorter than the others: 3 to 8 characters, the "
+            "2 documents are far shorter than the others: 3 to 8 characters, the "
             f"median is {MEDIAN}",
         ),
     ]

@@ -55,19 +55,29 @@ RULES = frozenset({"limit-proof", "limit-names"})
 def proof_rules(spec: LimitSpec, judgements: Judgements) -> list[CorpusRule]:
     """All rules of the proof: labels, names, distinct documents, training pairs."""
     proof = LimitProof(spec, judgements)
+    return [
+        proof,
+        _DistinctNames(proof),
+        PersonNames(proof, spec),
+        TrainingPairsProof(spec, judgements),
+    ]
 
-    def names(batch: Batch) -> list[str]:
-        result = proof.read(batch).names
+
+class _DistinctNames(Duplicates):
+    """Documents are about people of different names."""
+
+    name = "limit-proof/names"
+    severity = "error"
+    what = "name, apart from case,"
+
+    def __init__(self, proof: LimitProof) -> None:
+        self._proof = proof
+        super().__init__()
+
+    def key(self, batch: Batch) -> list[str]:
+        result = self._proof.read(batch).names
         folded = "\n".join(result).casefold().split("\n")
         if all(result) and len(folded) == len(result):
             return folded
         both = zip(result, batch.texts, strict=True)
         return [name.casefold() or text for name, text in both]
-
-    rules: list[CorpusRule] = [
-        proof,
-        Duplicates("limit-proof/names", "error", "name, apart from case,", names),
-        PersonNames(proof, spec),
-        TrainingPairsProof(spec, judgements),
-    ]
-    return rules

@@ -1,8 +1,9 @@
 """Rules over any retrieval data set, found by file: a module here is one, or a close family.
 
-A module defines subclasses of `CorpusRule`, which see the documents, or `QueryRule`, which see
-queries and qrels. A third party adds one by an entry point in the group `retgen.rules`. What rules
-share lies beside this folder.
+A module defines subclasses of `CorpusRule`, which see the documents, `TextRule`, which see the
+documents and, as if they were some, the queries, or `QueryRule`, which see queries and qrels. A
+third party adds one by an entry point in the group `retgen.rules`. What rules share lies beside
+this folder.
 """
 
 from __future__ import annotations
@@ -10,7 +11,15 @@ from __future__ import annotations
 from functools import cache
 
 from retgen.plugins import classes
-from retgen.validators.rule import CorpusRule, QueryRule, Rule, RuleContext, RuleListing
+from retgen.validators.rule import (
+    CorpusRule,
+    QueryRule,
+    QueryTexts,
+    Rule,
+    RuleContext,
+    RuleListing,
+    TextRule,
+)
 
 GROUP = "retgen.rules"
 
@@ -33,11 +42,13 @@ def corpus_rules(context: RuleContext) -> list[CorpusRule]:
 
 def query_rules(context: RuleContext) -> list[QueryRule]:
     """Rules over queries and qrels, but those that the family's proof covers."""
-    return [
-        one.from_context(context)
-        for one in types()
-        if issubclass(one, QueryRule) and not one.is_replaced(context.covered)
-    ]
+    result: list[QueryRule] = []
+    for one in types():
+        if issubclass(one, TextRule) and (one.query_name or one.name) not in context.covered:
+            result.append(QueryTexts(one.from_context(context), context.judgements))
+        elif issubclass(one, QueryRule) and not one.is_replaced(context.covered):
+            result.append(one.from_context(context))
+    return result
 
 
 def listed() -> tuple[RuleListing, ...]:

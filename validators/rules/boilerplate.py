@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from typing import Self
 
 from retgen.rows import text_hash
-from retgen.validators.rule import Batch, Finding, JudgedRule, RuleState
+from retgen.validators.rule import Batch, Finding, RuleState, TextRule
 
 _SAMPLE = 10_000  # documents that candidates come from
 _SHARE = 0.05  # of the documents that hold a line, from which on it is boilerplate
@@ -47,7 +47,7 @@ class _Sampled(RuleState):
             self.bound = kept[-1]
 
 
-class Boilerplate(JudgedRule):
+class Boilerplate(TextRule):
     """Lines and sentences that many documents, or many queries, share."""
 
     name = "boilerplate"
@@ -60,6 +60,10 @@ class Boilerplate(JudgedRule):
 
     def start(self) -> None:
         self.state: _Sampled = _Sampled()
+        # what the candidates come to in all texts
+        self.texts = self.characters = self.repeated = 0
+        self.counts: Counter[str] = Counter()
+        self.ids: list[str] = []
 
     def scan(self, batch: Batch) -> None:
         state = self.state
@@ -72,43 +76,21 @@ class Boilerplate(JudgedRule):
 
     def suspicious(self) -> bool:
         self.state.keep_smallest()
-        self.total = _Total(_frequent(list(self.state.lines.values())))
-        return bool(self.total.candidates)
+        self._candidates = _frequent(list(self.state.lines.values()))
+        return bool(self._candidates)
 
     def confirm(self, batch: Batch) -> None:
         for doc_id, text in zip(batch.ids, batch.texts, strict=True):
-            self.total.add(doc_id, text)
+            self.texts += 1
+            self.characters += min(len(text), _TEXT)
+            lines = _lines(text)
+            shared = [line for line in lines if text_hash(line) in self._candidates]
+            if shared and len(lines) > 1:  # a text that is one line is a duplicate, another rule's
+                self.repeated += sum(map(len, shared))
+                self.counts.update(set(shared))
+                self.ids.append(doc_id)
 
     def findings(self) -> Iterator[Finding]:
-        yield from self.total.findings(self.name, "documents")
-        texts = (frozenset(map(text_hash, _lines(query.text))) for query in self.judgements.queries)
-        queries = _Total(_frequent([lines for lines in texts if len(lines) > 1]))
-        if queries.candidates:
-            for query in self.judgements.queries:
-                queries.add(query.query_id, query.text)
-            yield from queries.findings(self.name, "queries")
-
-
-class _Total:
-    """Candidates counted in all texts."""
-
-    def __init__(self, candidates: frozenset[int]) -> None:
-        self.candidates = candidates
-        self.texts = self.characters = self.repeated = 0
-        self.counts: Counter[str] = Counter()
-        self.ids: list[str] = []
-
-    def add(self, text_id: str, text: str) -> None:
-        self.texts += 1
-        self.characters += min(len(text), _TEXT)
-        lines = _lines(text)
-        shared = [line for line in lines if text_hash(line) in self.candidates]
-        if shared and len(lines) > 1:  # a text that is one line is a duplicate, another rule's
-            self.repeated += sum(map(len, shared))
-            self.counts.update(set(shared))
-            self.ids.append(text_id)
-
-    def findings(self, rule: str, what: str) -> Iterator[Finding]:
         least = max(_LEAST, _SHARE * self.texts)
         often = [(line, n) for line, n in self.counts.items() if n >= least]
         much = self.repeated >= _MUCH * self.characters
@@ -122,12 +104,10 @@ class _Total:
             if len(often) == 1
             else (f"{len(often):,} lines or sentences stand each")
         )
-        yield Finding(
-            rule,
-            "warning",
+        yield self.finding(
             self.ids,
-            f"{lines} in {_SHARE:.0%} or more of the {self.texts:,} {what}, and boilerplate is "
-            f"{self.repeated / self.characters:.0%} of all their text: {shown}{more}",
+            f"{lines} in {_SHARE:.0%} or more of the {self.texts:,} {self.many}, and boilerplate "
+            f"is {self.repeated / self.characters:.0%} of all their text: {shown}{more}",
         )
 
 

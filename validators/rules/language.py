@@ -26,7 +26,7 @@ from retgen.validators.languages import (
     tell,
     weigh,
 )
-from retgen.validators.rule import Batch, Finding, JudgedRule, Judgements, RuleState
+from retgen.validators.rule import Batch, Finding, RuleState, TextRule
 
 _PIECE = 100  # characters of every text that are told
 _LONG = 1200  # characters of a suspect that are told
@@ -79,7 +79,7 @@ class _Languages(RuleState):
     parts: list[_Codes] = field(default_factory=list)
 
 
-class Language(JudgedRule):
+class Language(TextRule):
     """Documents and queries in another language than their set's."""
 
     name = "language"
@@ -87,15 +87,11 @@ class Language(JudgedRule):
     finds = "documents and queries in another language than their set's"
     order = 200
 
-    def __init__(self, judgements: Judgements) -> None:
-        self.stated: frozenset[str] = frozenset()
-        self.foreign: dict[str, list[str]] = {}  # language -> ids
-        self.expected: frozenset[str] = frozenset()
-        self.why = ""
-        super().__init__(judgements)
+    stated: frozenset[str] = frozenset()
 
     def start(self) -> None:
         self.state: _Languages = _Languages()
+        self.foreign: dict[str, list[str]] = {}  # language -> ids
 
     def about(self, dataset: Dataset) -> None:
         codes = [code_of(language) for language in stated_languages(dataset)]
@@ -107,7 +103,7 @@ class Language(JudgedRule):
 
     def suspicious(self) -> bool:
         told = np.concatenate([np.empty(0, np.uint8), *self.state.parts])
-        self.expected, self.why = _expected(self.stated, told, "documents")
+        self.expected, self.why = _expected(self.stated, told, self.many)
         self._suspects = _suspects(told, self.expected)
         return bool(self._suspects.any())
 
@@ -118,22 +114,12 @@ class Language(JudgedRule):
                 self.foreign.setdefault(language, []).append(batch.ids[index])
 
     def findings(self) -> Iterator[Finding]:
-        yield from self._findings("document", "documents", self.foreign, self.why)
-        queries = self.judgements.queries
-        told = _first_look(query.text for query in queries)
-        expected, why = _expected(self.stated, told, "queries")
-        result: dict[str, list[str]] = {}
-        for index in np.flatnonzero(_suspects(told, expected)).tolist():
-            if language := _foreign(queries[index].text, expected):
-                result.setdefault(language, []).append(queries[index].query_id)
-        yield from self._findings("query", "queries", result, why)
-
-    def _findings(
-        self, one: str, many: str, result: dict[str, list[str]], why: str
-    ) -> Iterator[Finding]:
-        for language, ids in sorted(result.items(), key=lambda item: (-len(item[1]), item[0])):
-            seem = f"{one} {ids[0]} seems" if len(ids) == 1 else f"{len(ids):,} {many} seem"
-            yield self.finding(ids, f"{seem} to be in {language}; {why}")
+        for language, ids in sorted(
+            self.foreign.items(), key=lambda item: (-len(item[1]), item[0])
+        ):
+            many = f"{len(ids):,} {self.many} seem"
+            seem = f"{self.one} {ids[0]} seems" if len(ids) == 1 else many
+            yield self.finding(ids, f"{seem} to be in {language}; {self.why}")
 
 
 def _contents(batch: Batch, first: int = 0) -> Iterator[str]:

@@ -7,13 +7,13 @@ of its own side (lengths are skewed), so that the outliers themselves do not mov
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 import numpy as np
 from numpy.typing import NDArray
 
-from retgen.validators.rule import Batch, Finding, JudgedRule, Judgements, RuleState
+from retgen.validators.rule import Batch, Finding, RuleState, TextRule
 
 _DEVIATIONS = 5.0  # of a normal law one in two millions is so far out
 _TIMES = 4.0  # and that many times shorter or longer than the median
@@ -45,7 +45,7 @@ def _bounds(lengths: NDArray[np.uint32]) -> tuple[int, float, float]:
     return round(math.exp(middle)), math.exp(middle - below), math.exp(middle + above)
 
 
-class LengthOutlier(JudgedRule):
+class LengthOutlier(TextRule):
     """Documents and queries of an unusual length."""
 
     name = "length-outlier"
@@ -53,13 +53,9 @@ class LengthOutlier(JudgedRule):
     finds = "texts and queries far shorter or longer than the others"
     order = 230
 
-    def __init__(self, judgements: Judgements) -> None:
-        self.usual = 0, 0.0, math.inf
-        self.outliers: list[tuple[str, int]] = []
-        super().__init__(judgements)
-
     def start(self) -> None:
         self.state: _Lengths = _Lengths()
+        self.outliers: list[tuple[str, int]] = []
 
     def scan(self, batch: Batch) -> None:
         self.state.parts.append(np.fromiter(map(len, batch.texts), np.uint32, len(batch)))
@@ -71,39 +67,24 @@ class LengthOutlier(JudgedRule):
         return bool(((lengths > 0) & ((lengths < low) | (lengths > high))).any())
 
     def confirm(self, batch: Batch) -> None:
-        self.outliers += _outliers(zip(batch.ids, batch.texts, strict=True), self.usual)
+        _, low, high = self.usual
+        both = zip(batch.ids, map(len, batch.texts), strict=True)
+        self.outliers += [(i, size) for i, size in both if size and not low <= size <= high]
 
     def findings(self) -> Iterator[Finding]:
-        yield from self._findings(
-            "the text of document {}", "the texts of {:,} documents", self.usual, self.outliers
-        )
-        queries = [(query.query_id, query.text) for query in self.judgements.queries]
-        usual = _bounds(np.fromiter((len(text) for _, text in queries), np.uint32))
-        yield from self._findings("query {}", "{:,} queries", usual, _outliers(queries, usual))
-
-    def _findings(
-        self, one: str, many: str, usual: _Usual, outliers: Sequence[tuple[str, int]]
-    ) -> Iterator[Finding]:
-        median, low, _ = usual
+        median, low, _ = self.usual
         for how in ("longer", "shorter"):
             members = [
-                (i, length) for i, length in outliers if (length < low) == (how == "shorter")
+                (i, length) for i, length in self.outliers if (length < low) == (how == "shorter")
             ]
             if not members:
                 continue
             ids = [text_id for text_id, _ in members]
             lengths = sorted(length for _, length in members)
             span = f"{lengths[0]:,}" + (f" to {lengths[-1]:,}" if lengths[-1] > lengths[0] else "")
-            who = f"{one.format(ids[0])} is" if len(ids) == 1 else f"{many.format(len(ids))} are"
+            who = f"{self.one} {ids[0]} is" if len(ids) == 1 else f"{len(ids):,} {self.many} are"
             yield self.finding(
                 ids,
                 f"{who} far {how} than the others: {span} character{'s' * (lengths[-1] > 1)}, the "
                 f"median is {median:,}",
             )
-
-
-def _outliers(texts: Iterable[tuple[str, str]], usual: _Usual) -> list[tuple[str, int]]:
-    """The ids of texts of an unusual length, and how long they are."""
-    _, low, high = usual
-    both = ((text_id, len(text)) for text_id, text in texts)
-    return [(text_id, length) for text_id, length in both if length and not low <= length <= high]
