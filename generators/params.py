@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Generic, NamedTuple, TypeVar
 from pydantic import AfterValidator, BaseModel, ConfigDict, ValidationInfo
 
 if TYPE_CHECKING:
-    from retgen.world.domain import Domain
+    from retgen.facts.domain import Domain
 
 
 T = TypeVar("T")
@@ -91,7 +91,7 @@ _FILES = (".yaml", ".yml")
 
 def _domain(value: Path | str, info: ValidationInfo) -> Path | str:
     """A name, or the path of a file; a run keeps a copy of the file."""
-    from retgen.world.domain import bundled_domains, unknown_domain
+    from retgen.facts.domain import bundled_domains, unknown_domain
 
     if Path(value).suffix not in _FILES:
         if str(value) not in bundled_domains():
@@ -110,7 +110,7 @@ def check_readable(domain: Path | str, path: Path) -> None:
     """Raise `UsageError` where the proof could not read texts of one's own domain."""
     if isinstance(domain, Path):
         # what reads texts is not needed for recipes of other families
-        from retgen.validators.world.queries import domain_readers
+        from retgen.validators.facts.queries import domain_readers
 
         domain_readers(path)
 

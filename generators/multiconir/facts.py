@@ -21,18 +21,18 @@ from typing import NamedTuple, TypeVar
 import numpy as np
 
 from retgen.errors import RecipeError
+from retgen.facts.asking import Wording, enumerated, value_words, with_article
+from retgen.facts.compose import Composer, capital
+from retgen.facts.domain import Domain, Slot, load_domain, scalar
+from retgen.facts.expressions import Condition, Is, ValueRange, Within, dumps
+from retgen.facts.facts import ABSENT, World
+from retgen.facts.reference import StatedFact
 from retgen.generators.multiconir.checks import CONDITIONS
 from retgen.generators.multiconir.ladders import Evidence, Ladder, places
 from retgen.generators.multiconir.params import MultiConIRParams
 from retgen.generators.params import Job
 from retgen.streams import Stream
 from retgen.tokenizer import content_stems, tokens
-from retgen.world.asking import Wording, enumerated, value_words, with_article
-from retgen.world.compose import Composer, capital
-from retgen.world.domain import Domain, Slot, load_domain, scalar
-from retgen.world.expressions import Condition, Is, ValueRange, Within, dumps
-from retgen.world.facts import ABSENT, World
-from retgen.world.reference import StatedFact
 
 T = TypeVar("T")
 FACTS = "facts"  # in place of a judge

@@ -18,6 +18,8 @@ from typing import TYPE_CHECKING
 
 from retgen.agents.judge import CALIBRATION, calibrate
 from retgen.errors import RecipeError
+from retgen.facts.domain import Domain, load_domain
+from retgen.facts.expressions import dumps
 from retgen.generators.family import Evidence, Family, Plan
 from retgen.generators.params import Job, check_readable, domain_digest
 from retgen.generators.records import MODEL_TERMS, OWN_LICENCE, Example, Records, rows_of
@@ -39,10 +41,8 @@ from retgen.generators.world.with_agents import (
     write_documents,
 )
 from retgen.messages import did_you_mean
-from retgen.validators import world as world_proof
+from retgen.validators import facts as world_proof
 from retgen.validators.rule import CorpusRule, Judgements
-from retgen.world.domain import Domain, load_domain
-from retgen.world.expressions import dumps
 from retgen.write import dump_json, write_file
 
 if TYPE_CHECKING:

@@ -15,10 +15,10 @@ from functools import lru_cache
 from pydantic import Field
 
 from retgen.agents.agent import AnswerSchema, Question
+from retgen.facts.compose import FEW, MONTHS, figure
+from retgen.facts.domain import Domain, Slot
+from retgen.facts.domain_file import Value
 from retgen.generators.agents import bundled_agent
-from retgen.world.compose import FEW, MONTHS, figure
-from retgen.world.domain import Domain, Slot
-from retgen.world.domain_file import Value
 
 _SHORTEST = 100  # characters of a document
 

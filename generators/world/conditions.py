@@ -12,9 +12,9 @@ from typing import Any, Literal, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from retgen.world.domain import Slot, month_ends, scalar
-from retgen.world.expressions import Condition, Is, ValueRange, Within
-from retgen.world.table import EntityTable
+from retgen.facts.domain import Slot, month_ends, scalar
+from retgen.facts.expressions import Condition, Is, ValueRange, Within
+from retgen.facts.table import EntityTable
 
 Counts = NDArray[np.int64]
 Kind = Literal["value", "parent", "compared"]

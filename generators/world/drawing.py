@@ -1,5 +1,5 @@
 """A document as a reviewer sees it: what the query asks, beside what the document states."""
 
-from retgen.world.drawing import view
+from retgen.facts.drawing import view
 
 __all__ = ["view"]

@@ -6,9 +6,9 @@ from typing import Annotated
 
 from pydantic import Field
 
+from retgen.facts.asking import Wording
 from retgen.generators.params import Distinct, DomainName, Params
 from retgen.generators.world.queries import OPERATORS, Operator
-from retgen.world.asking import Wording
 
 Size = Annotated[int, Field(ge=1, le=1_000_000)]
 

@@ -13,10 +13,8 @@ from typing import Literal, NamedTuple, get_args
 import numpy as np
 from numpy.typing import NDArray
 
-from retgen.generators.world.conditions import ConditionPools, Kind
-from retgen.streams import Stream
-from retgen.world.asking import Wording
-from retgen.world.expressions import (
+from retgen.facts.asking import Wording
+from retgen.facts.expressions import (
     And,
     AndNot,
     AtLeast,
@@ -30,8 +28,10 @@ from retgen.world.expressions import (
     holds,
     through,
 )
-from retgen.world.facts import ABSENT
-from retgen.world.table import Column, EntityTable
+from retgen.facts.facts import ABSENT
+from retgen.facts.table import Column, EntityTable
+from retgen.generators.world.conditions import ConditionPools, Kind
+from retgen.streams import Stream
 
 Operator = Literal["eq", "and", "or", "and-not", "k-of-n", "range", "superlative", "two-hop"]
 OPERATORS: tuple[Operator, ...] = get_args(Operator)

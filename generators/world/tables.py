@@ -13,15 +13,10 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from retgen.errors import RecipeError
-from retgen.generators.records import BatchedRows, Row, Rows
-from retgen.generators.tables import Ids
-from retgen.generators.world.params import WorldParams
-from retgen.generators.world.queries import Entities, QueryCell, Search, window
-from retgen.streams import Stream
-from retgen.world.asking import Asker
-from retgen.world.compose import Composer
-from retgen.world.domain import Domain, load_domain, ordinal
-from retgen.world.expressions import (
+from retgen.facts.asking import Asker
+from retgen.facts.compose import Composer
+from retgen.facts.domain import Domain, load_domain, ordinal
+from retgen.facts.expressions import (
     And,
     AndNot,
     Condition,
@@ -38,8 +33,13 @@ from retgen.world.expressions import (
     missing,
     slots,
 )
-from retgen.world.facts import Selection, World
-from retgen.world.table import Column, EntityTable, Mask
+from retgen.facts.facts import Selection, World
+from retgen.facts.table import Column, EntityTable, Mask
+from retgen.generators.records import BatchedRows, Row, Rows
+from retgen.generators.tables import Ids
+from retgen.generators.world.params import WorldParams
+from retgen.generators.world.queries import Entities, QueryCell, Search, window
+from retgen.streams import Stream
 
 _OPEN = 1 << 40  # beyond every value
 _NEAREST = 100  # entities whose value is nearest to a number or day that is asked for

@@ -8,17 +8,17 @@ from typing import Any, NamedTuple
 
 import orjson
 
+from retgen.facts.check import contradictions
+from retgen.facts.compose import ComposedDocument, Composer
+from retgen.facts.domain import Domain, load_domain
+from retgen.facts.expressions import dumps
+from retgen.facts.facts import World
+from retgen.facts.table import EntityTable
 from retgen.generators.world.params import WorldParams
 from retgen.generators.world.queries import QueryCell, Search
 from retgen.generators.world.tables import asker, cells
-from retgen.validators.world.definitions import BadDefinition
-from retgen.validators.world.queries import UnreadableQuery, domain_readers
-from retgen.world.check import contradictions
-from retgen.world.compose import ComposedDocument, Composer
-from retgen.world.domain import Domain, load_domain
-from retgen.world.expressions import dumps
-from retgen.world.facts import World
-from retgen.world.table import EntityTable
+from retgen.validators.facts.definitions import BadDefinition
+from retgen.validators.facts.queries import UnreadableQuery, domain_readers
 
 _DOCUMENTS = 10_000  # among which queries are looked for
 _SIZES = (1, 10, 100)

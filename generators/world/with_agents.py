@@ -22,6 +22,9 @@ import orjson
 from retgen.agents.agent import RepairsFailed, Turn
 from retgen.agents.judge import CALIBRATION, Calibration, CalibrationCase, CalibrationSheet
 from retgen.errors import RecipeError
+from retgen.facts.compose import Composer
+from retgen.facts.domain import Domain, load_domain
+from retgen.facts.facts import World
 from retgen.generators.agents import call_size, estimate_calls
 from retgen.generators.family import CallEstimate
 from retgen.generators.params import Job
@@ -45,9 +48,6 @@ from retgen.generators.world.agents import (
 )
 from retgen.generators.world.params import WorldParams
 from retgen.generators.world.tables import WorldQueries, cells
-from retgen.world.compose import Composer
-from retgen.world.domain import Domain, load_domain
-from retgen.world.facts import World
 from retgen.write import write_rows
 
 if TYPE_CHECKING:

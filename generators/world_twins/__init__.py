@@ -15,15 +15,15 @@ from collections.abc import Mapping, Sequence
 from functools import partial
 
 from retgen.errors import RecipeError
+from retgen.facts.domain import Domain, load_domain
 from retgen.generators.family import Family, Plan
 from retgen.generators.params import Job, check_readable, domain_digest
 from retgen.generators.records import OWN_LICENCE, Example, Records, rows_of
 from retgen.generators.world_twins.contrasts import Contrast
 from retgen.generators.world_twins.params import TwinsParams
 from retgen.generators.world_twins.tables import ROLES, TwinTables, changeable, twin_tables
+from retgen.validators.facts import twins as proof
 from retgen.validators.rule import CorpusRule, Judgements
-from retgen.validators.world import twins as proof
-from retgen.world.domain import Domain, load_domain
 
 __all__ = ["WorldTwins"]
 

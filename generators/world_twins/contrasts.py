@@ -16,8 +16,8 @@ from typing import Literal
 
 import numpy as np
 
-from retgen.world.domain import Slot, scalar
-from retgen.world.expressions import (
+from retgen.facts.domain import Slot, scalar
+from retgen.facts.expressions import (
     And,
     AndNot,
     Condition,
@@ -28,7 +28,7 @@ from retgen.world.expressions import (
     all_of,
     execute,
 )
-from retgen.world.table import EntityTable
+from retgen.facts.table import EntityTable
 
 Contrast = Literal["include", "exclude", "compare", "superlative"]
 ALIKE = 2  # documents of a triple that are answers: base and control

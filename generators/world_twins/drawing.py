@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from retgen import highlights
-from retgen.world import drawing
+from retgen.facts import drawing
 
 
 def view(

@@ -6,10 +6,10 @@ from typing import Annotated
 
 from pydantic import Field
 
+from retgen.facts.asking import Wording
+from retgen.facts.domain_file import SlotType
 from retgen.generators.params import Distinct, DomainName, Params
 from retgen.generators.world_twins.contrasts import Contrast
-from retgen.world.asking import Wording
-from retgen.world.domain_file import SlotType
 
 Length = Annotated[int, Field(ge=2, le=100)]
 Conditions = Annotated[int, Field(ge=2, le=4)]

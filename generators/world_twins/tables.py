@@ -16,15 +16,11 @@ from typing import Any, Literal, NamedTuple
 import numpy as np
 
 from retgen.errors import RecipeError
-from retgen.generators.tables import Ids
-from retgen.generators.world_twins.contrasts import ROUND, Contrast, expression_of
-from retgen.generators.world_twins.params import TwinsParams
-from retgen.streams import Permutation, Stream
-from retgen.world.asking import Asker, Wording
-from retgen.world.compose import ComposedDocument, Composer
-from retgen.world.domain import Domain, Slot, load_domain, month_ends, scalar
-from retgen.world.domain_file import SlotType
-from retgen.world.expressions import (
+from retgen.facts.asking import Asker, Wording
+from retgen.facts.compose import ComposedDocument, Composer
+from retgen.facts.domain import Domain, Slot, load_domain, month_ends, scalar
+from retgen.facts.domain_file import SlotType
+from retgen.facts.expressions import (
     And,
     Condition,
     Expression,
@@ -35,9 +31,13 @@ from retgen.world.expressions import (
     execute,
     grades,
 )
-from retgen.world.facts import ABSENT, Codes, World
-from retgen.world.reference import StatedFact
-from retgen.world.table import EntityTable
+from retgen.facts.facts import ABSENT, Codes, World
+from retgen.facts.reference import StatedFact
+from retgen.facts.table import EntityTable
+from retgen.generators.tables import Ids
+from retgen.generators.world_twins.contrasts import ROUND, Contrast, expression_of
+from retgen.generators.world_twins.params import TwinsParams
+from retgen.streams import Permutation, Stream
 
 ENTITIES = 12  # of a world for each triple: the first that fits is taken
 _BLOCKS = 20  # triples whose entities are tried

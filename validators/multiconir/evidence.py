@@ -1,7 +1,7 @@
 """What the labels of a set follow from where nobody judged: figures, or facts of a world.
 
 Where rewrites differ in a figure, they differ in nothing else. Where ladders are drawn from a
-world, the reader of `validators/world` reads every sentence and rewrite to the fact that it states,
+world, the reader of `validators/facts` reads every sentence and rewrite to the fact that it states,
 and every condition to its expression. Nothing of what the generator noted is used.
 """
 
@@ -12,9 +12,9 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
+from retgen.validators.facts.queries import UnreadableQuery, domain_readers
+from retgen.validators.facts.reader import Fact
 from retgen.validators.multiconir.ladders import TEN, LadderFile, LadderRow, LadderSpec
-from retgen.validators.world.queries import UnreadableQuery, domain_readers
-from retgen.validators.world.reader import Fact
 
 _WORDS = frozenset(
     "two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen sixteen "

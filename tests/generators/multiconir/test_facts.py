@@ -9,12 +9,12 @@ import numpy as np
 import pytest
 
 from retgen.errors import RecipeError
+from retgen.facts import load_domain
 from retgen.generators.multiconir.facts import LadderSampler, entailed_pair, openings
 from retgen.generators.multiconir.ladders import Ladder, places
 from retgen.generators.multiconir.params import MultiConIRParams
 from retgen.tokenizer import tokens
 from retgen.validators.multiconir.evidence import LadderReader
-from retgen.world import load_domain
 
 DOMAINS = ("people", "books", "movies", "medical", "legal")
 

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import pytest
 
+from retgen.facts.domain import bundled_domains, load_domain
+from retgen.facts.facts import World
 from retgen.generators.world.agents import (
     READ_FACTS,
     WRITE_DOCUMENT,
@@ -24,8 +26,6 @@ from retgen.generators.world.with_agents import (
     entity_facts,
     writer_question,
 )
-from retgen.world.domain import bundled_domains, load_domain
-from retgen.world.facts import World
 
 FILMS = load_domain("films")
 SLOTS = FILMS.slots

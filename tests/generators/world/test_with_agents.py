@@ -10,8 +10,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from retgen.world.domain import load_domain
-from retgen.world.facts import World
+from retgen.facts.domain import load_domain
+from retgen.facts.facts import World
 from tests.agents.server import Server, counted, serving
 from tests.conftest import read_jsonl
 from tests.generators.world.mind import NOWHERE, fails, mind, slips

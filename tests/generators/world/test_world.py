@@ -10,13 +10,13 @@ import orjson
 import pytest
 
 from retgen.errors import RecipeError
+from retgen.facts.domain import load_domain
 from retgen.generators.params import Job
 from retgen.generators.records import Records
 from retgen.generators.world import World
 from retgen.generators.world.params import WorldParams
 from retgen.generators.world.queries import OPERATORS, Window, window
 from retgen.generators.world.tables import cells
-from retgen.world.domain import load_domain
 
 BOATS = Path(__file__).parents[2] / "world" / "boats.yaml"
 SIZES = (1, 10, 20)

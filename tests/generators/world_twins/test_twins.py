@@ -12,9 +12,9 @@ import numpy as np
 import pytest
 
 from retgen.errors import RecipeError
+from retgen.facts.domain import load_domain
 from retgen.generators.world_twins import WorldTwins
 from retgen.generators.world_twins.tables import TwinTables, apart, span, triples
-from retgen.world.domain import load_domain
 
 from .made import Row, job, rows
 

@@ -1,0 +1,168 @@
+"""Texts: all facts of an entity, in an order that is written down, and sentences that state none."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+from retgen.facts import Composer, World, load_domain
+from retgen.facts.reference import Reference, Subject, cut
+
+SHIPS = load_domain(Path(__file__).parent / "ships.yaml")
+WORLD = World(SHIPS, 1, 2000)
+
+
+def test_a_text_to_the_letter() -> None:
+    one = Composer(WORLD).documents(3, 4)[0]
+    assert one.name == "Bold Plover 9"
+    assert one.text == (
+        "Bold Plover 9 was scrapped in 1962. It measured 140 metres. The first captain was Cy Falk. The "
+        "ship was launched on 30 October 1934. The home port was Kobe. The holds were filled with "
+        "coal. The ship flew a blue flag. The ship was built after the plans of Hasty Plover 12."
+    )
+    assert one.facts == [
+        "scrapped=1962",
+        "length=140",
+        "captain=Cy Falk",
+        "launch=1934-10-30",
+        "home=Kobe",
+        "cargo=coal",
+        "flag=a blue flag",
+        "sister=Hasty Plover 12",
+    ]
+
+
+SHARED = """
+shapes:
+  log:
+    - slots: [[home, launch], [scrapped, length], cargo, flag, captain, sister]
+"""
+
+
+def test_two_facts_share_a_sentence_where_the_shape_says_so(tmp_path: Path) -> None:
+    path = tmp_path / "ships.yaml"
+    text = (Path(__file__).parent / "ships.yaml").read_text("utf-8")
+    text = text.replace(
+        'document: ["{S} was registered',
+        'document: ["{S} was launched in {v}", "{S} was registered',
+    )
+    path.write_text(text + SHARED, "utf-8")
+    documents = Composer(World(load_domain(path), 1, 2000)).documents(0, 400)
+    texts = " ".join(one.text for one in documents)
+    day = r"\d+ [A-Z][a-z]+ 19\d\d"
+    told = [
+        rf" was launched in [A-Z]\w+ on {day}\. ",  # one phrase
+        r" was scrapped in 19\d\d and measured \d+ metres\. ",  # one subject
+        r" Scrapped in 19\d\d, (?:it|the \w+) measured \d+ metres\. ",  # a participle
+        r" (?:It|The \w+) was scrapped in 19\d\d\. ",  # two sentences
+    ]
+    assert [len(re.findall(one, texts)) for one in told] == [400, 72, 38, 73]
+    facts = {len(one.facts) for one in documents}
+    assert facts == {7, 8}
+    assert not re.search(r"(carried|flew)[^.]* and ", texts)
+
+
+def test_a_third_fact_follows_two_that_share_a_sentence() -> None:
+    texts = " ".join(
+        one.text for one in Composer(World(load_domain("people"), 5, 500)).documents(0, 500)
+    )
+    day = r"\d+ [A-Z][a-z]+ \d{4}"
+    born = re.findall(rf" was born in [A-Z][\w ]+ on {day}( and [^.]* siblings)?\. ", texts)
+    assert (len(born), sum(map(bool, born))) == (500, 321)
+
+
+def test_a_fact_is_told_by_the_way_but_not_twice_in_a_row() -> None:
+    texts = [one.text for one in Composer(World(load_domain("films"), 5, 1000)).documents(0, 1000)]
+    every = " ".join(texts)
+    aside = r"[^.]*, (?:which [^.,]*|an? [^.,]*|(?:set|released|billed|marketed) [^.,]*), [^.]*\."
+    assert len(re.findall(aside, every)) == 428
+    assert not re.search(rf"{aside}{aside}", every)
+    assert not re.search(r"\b[Ii]t, (?:which|an?|set|released)", every)  # they follow a noun
+
+
+def test_shapes_order_the_facts_and_say_what_stands_beside_them() -> None:
+    """Every part's facts stand together, in the order of one of the domain's shapes."""
+    domain = load_domain("films")
+    orders = [
+        {slot: number for number, part in enumerate(parts) for of in part.groups for slot in of}
+        for parts in domain.shapes.values()
+    ]
+    said = [one for parts in domain.shapes.values() for part in parts for one in part.say]
+    used = set()
+    for one in Composer(World(domain, 5, 1000)).documents(0, 300):
+        found = [[order[fact.partition("=")[0]] for fact in one.facts] for order in orders]
+        fits = [i for i, numbers in enumerate(found) if numbers == sorted(numbers)]
+        assert fits, one.text
+        used.update(fits)
+    assert used == {0, 1, 2}
+    texts = " ".join(one.text for one in Composer(World(domain, 5, 1000)).documents(0, 1000))
+    assert len(said) > 80
+    assert all(one in texts for one in said if "{" not in one)
+    assert texts.count("For the record, ") > 10
+    assert len(re.findall(r"\. (?:It|The \w+) premiered in \w+ and ", texts)) > 10
+    assert len(re.findall(r"\. [A-Z]\w+(?:ed|en|de|ot) [^,.]*, (?:it|the \w+) ", texts)) > 10
+
+
+def test_who_is_meant_behind_another_name() -> None:
+    """After a sentence that names another entity, the next one that names its own has its name."""
+    documents = Composer(World(load_domain("films"), 5, 1000)).documents(0, 1000)
+    behind = 0
+    for one in documents:
+        other = next((f.partition("=")[2] for f in one.facts if f.startswith("predecessor=")), None)
+        if other is None:
+            continue
+        sentences = re.split(r"(?<=[.]) ", one.text)
+        at = next(i for i, sentence in enumerate(sentences) if other in sentence)
+        for sentence in sentences[at + 1 :]:
+            if one.name in sentence:
+                behind += 1
+                break
+            assert not re.search(r"\b(it|its|the film|the picture)\b", sentence, re.I), one.text
+    assert behind > 300
+
+
+def test_it_is_clear_behind_a_sentence_that_ends_with_the_entity() -> None:
+    """Where what it states is a person: "Ann Lee wrote the book. It", and not "The book"."""
+    who = Subject.of(("The Sea", "", "it"), ("the film",), frozenset())
+    directed, stars = cut("{v} directed {O}"), cut("{S} stars {v}")
+    for person, called in ((True, "it"), (False, "the film")):
+        entity = Reference(who)
+        assert entity.called(directed) == "The Sea"
+        entity.heard(directed, person=person)
+        assert entity.called(stars) == called
+
+
+def test_blocks_do_not_matter() -> None:
+    composer = Composer(WORLD)
+    assert composer.documents(0, 40) == [composer.documents(i, i + 1)[0] for i in range(40)]
+
+
+def test_every_fact_is_said_once_and_in_order() -> None:
+    for one in Composer(WORLD).documents(0, 500):
+        at = -1
+        assert len(one.facts) == len(set(one.facts)) in (7, 8)
+        for fact in one.facts:
+            slot, _, value = fact.partition("=")
+            if slot == "launch":
+                year, month, day = value.split("-")
+                found = re.search(rf"\b{int(day)} [A-Z][a-z]+ {year}\b", one.text)
+                assert found
+                assert month
+                at_value = found.start()
+            elif slot in ("scrapped", "length"):
+                at_value = one.text.index(f"{value} met" if slot == "length" else value)
+            else:
+                at_value = one.text.index(value)
+            if slot != "scrapped":  # its year may be that of another date
+                assert at_value > at
+                at = at_value
+        assert one.name in one.text.partition(".")[0]
+        assert one.text.endswith(".")
+        assert ".." not in one.text
+        assert "{" not in one.text
+
+
+def test_subjects_vary() -> None:
+    texts = " ".join(one.text for one in Composer(WORLD).documents(0, 300))
+    assert all(text in texts for text in (" It ", " The ship ", " The vessel "))
+    assert texts.count("The archives were lost.") > 30
