@@ -120,7 +120,7 @@ def proof(documents: int) -> None:
 
 def near_duplicates(documents: int, least: int, most: int) -> None:
     """Texts a second until all groups of near-duplicates are known, ours and datasketch's."""
-    from retgen.validators.rule import hash_words
+    from retgen.validators.hashes import hash_words
     from retgen.validators.similar import groups
     from retgen.validators.wordsets import WordSets
 

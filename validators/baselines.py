@@ -25,7 +25,8 @@ from numpy.typing import NDArray
 
 from retgen.tokenizer import STOPWORDS, length, tokens
 from retgen.validators.containment import Containment
-from retgen.validators.rule import Batch, CorpusRule, Finding, Judgements, RuleState, hash_words
+from retgen.validators.hashes import hash_words
+from retgen.validators.rule import Batch, CorpusRule, Finding, Judgements, RuleState
 from retgen.work import Engine, Local
 
 CUTOFFS = (2, 10, 20, 100)

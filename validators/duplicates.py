@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import unicodedata
 from abc import abstractmethod
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import repeat
 from typing import ClassVar
@@ -13,19 +13,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from retgen.rows import text_hash
+from retgen.validators.hashes import hashes_of
 from retgen.validators.rule import Batch, Finding, RuleState, TextRule
-
-
-def hashes_of(keys: Iterable[str]) -> NDArray[np.uint64]:
-    """(n,) a hash of each."""
-    return np.fromiter(map(text_hash, keys), np.uint64)
-
-
-def repeated(keys: Iterable[str]) -> NDArray[np.bool_]:
-    """(n,) whether a key stands more than once; true as well where two share a hash."""
-    hashes = hashes_of(keys)
-    ordered = np.sort(hashes)
-    return np.isin(hashes, ordered[1:][ordered[1:] == ordered[:-1]])
 
 
 class _Kept(dict[int, str]):

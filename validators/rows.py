@@ -115,10 +115,3 @@ def read_rows(path: Path) -> Iterator[Any]:
         yield from TableFiles(path.name, (path,))
     except DatasetError as error:
         raise ValueError(error.__cause__ or error) from error
-
-
-def columns_of(path: Path) -> dict[str, str]:
-    """Columns of a Parquet file and their types. Raises OSError or ValueError."""
-    import pyarrow.parquet as pq
-
-    return {field.name: str(field.type) for field in pq.read_schema(path)}

@@ -11,20 +11,19 @@ from abc import ABC, abstractmethod
 from collections import Counter
 from collections.abc import Container, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, fields
-from itertools import chain
 from typing import Any, ClassVar, Literal, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
 from retgen.data import Dataset, Document, Qrel, Query
-from retgen.rows import Problem, text_hash
+from retgen.rows import Problem
 from retgen.tokenizer import tokens
+from retgen.validators.hashes import hash_words
 
 Severity = Literal["error", "warning", "info"]
 SEVERITIES: tuple[Severity, ...] = ("error", "warning", "info")
 _AT_A_TIME = 4096  # queries
-_KNOWN, _LONG = 1 << 19, 64  # words whose hashes are kept, and characters of such a word
 
 
 class Finding(NamedTuple):
@@ -42,28 +41,6 @@ class Finding(NamedTuple):
     def to_json(self) -> dict[str, Any]:
         """The shape of `gen validate --json`; `folded` only where there is any."""
         return {key: value for key, value in self._asdict().items() if key != "folded" or value}
-
-
-class _WordHashes(dict[str, int]):
-    """Word -> its hash, worked out once while there is room; a long word is not kept."""
-
-    def __missing__(self, word: str) -> int:
-        result = text_hash(word)
-        if len(word) <= _LONG:
-            if len(self) >= _KNOWN:
-                self.clear()  # so that memory does not grow with the corpus
-            self[word] = result
-        return result
-
-
-_word_hashes = _WordHashes()
-
-
-def hash_words(texts: Sequence[Sequence[str]]) -> tuple[NDArray[np.uint64], NDArray[np.int64]]:
-    """(sum of counts,) hashes of the words of all texts in order, (n,) words of each text."""
-    counts = np.fromiter(map(len, texts), np.int64, len(texts))
-    words = map(_word_hashes.__getitem__, chain.from_iterable(texts))
-    return np.fromiter(words, np.uint64, int(counts.sum())), counts
 
 
 @dataclass(slots=True)

@@ -60,16 +60,13 @@ def matches(sets: Sets, first: int, threshold: float = THRESHOLD) -> tuple[Ints,
 
 def _find(proof: _Proof, kept: _Forest | _Sides) -> bool:
     """All similar pairs, or nearly all; whether none can have been missed."""
-    chunks = _Join(proof.sets, proof.threshold).pairs()
+    chunks = _join(proof.sets, proof.threshold)
     if chunks is None:
         for keys in _keys(proof.sets):
             _stars(proof, keys, kept)
         return False
-    count = len(proof.sets)
     for a, b in chunks:
-        ask = kept.undecided_pairs(a, b)
-        pairs = np.unique(np.minimum(a, b)[ask] * count + np.maximum(a, b)[ask])
-        proof.look(pairs // count, pairs % count, kept)
+        proof.look(a, b, kept)
     return True
 
 
@@ -134,116 +131,57 @@ class _Sides:
 # --- the join of the rarest words -------------------------------------------------------------
 
 
-class _Join:
-    """Pairs of sets that may be similar, no similar one left out.
+def _join(sets: Sets, threshold: float) -> Iterator[tuple[Ints, Ints]] | None:
+    """Chunks of pairs of sets that may be similar, no similar one left out; None for too many.
 
     Two sets with a Jaccard similarity of t or more share one of the first |x| - ceil(t |x|) + 1 of
-    their words, the rarest first (Chaudhuri et al., ICDE 2006). Where the first word that they
-    share stands in each bounds their sizes (the position filter of PPJoin, WWW 2008). What is left
-    is compared by 64 bits of each set, the parity of its words by bucket: every bit that differs is
-    a word that they do not share.
-
-    Sets are numbered by size. An entry is an integer: word, number of the set, place in it.
+    their words, the rarest first (Chaudhuri et al., ICDE 2006): a product of sparse matrices pairs
+    them. They are compared by size and by 64 bits of each, the parity of its words by bucket: every
+    bit that differs is a word that they do not share.
     """
+    from scipy.sparse import csr_array
 
-    def __init__(self, sets: Sets, threshold: float) -> None:
-        self._sets = np.argsort(sets.sizes, kind="stable")  # number -> set
-        self._sizes = sets.sizes[self._sets]  # ascending
-        self._bits = np.zeros(len(sets), np.uint64)  # of numbers
-        self._threshold, self._words = threshold, int(sets.starts[-1])
-        longest = int(self._sizes[-1]) if len(sets) else 0
-        self._places = int(_prefix(np.array(longest), threshold)).bit_length()
-        self._word = np.uint64(self._places + len(sets).bit_length())  # the lowest bit of the word
-        fits = int(self._word) + BUCKET_BITS <= 64
-        self._keys = self._entries(sets) if fits else None
+    rarity, once = _rarity(sets)
+    bits = np.zeros(len(sets), np.uint64)
+    rows, words = [np.empty(0, np.int64)], [np.empty(0, np.int64)]
+    for low in range(0, len(sets), BLOCK):
+        starts = sets.starts[low : low + BLOCK + 1]
+        held = np.asarray(sets.words[starts[0] : starts[-1]])
+        sizes, begins = np.diff(starts), starts[:-1] - starts[0]
+        filled = np.flatnonzero(sizes)
+        if not len(filled):
+            continue
+        bit = np.uint64(1) << ((held >> BUCKET_BITS) & 63).view(np.uint64)
+        bits[low + filled] = np.bitwise_xor.reduceat(bit, begins[filled])
+        own = np.repeat(np.arange(len(sizes)), sizes)
+        ranked = (own << BUCKET_BITS) | rarity[held & BUCKETS]
+        ranked.sort()
+        ranked &= BUCKETS
+        first = np.arange(len(own)) - begins[own] < _prefix(sizes, threshold)[own]
+        taken = first & (ranked >= once)  # but for words that stand in one set alone
+        rows.append(own[taken] + low)
+        words.append(ranked[taken])
+    every = np.concatenate(words)
+    runs = np.bincount(every).astype(np.float64)
+    if len(every) > _ENTRIES or runs @ runs > PAIRS_A_WORD * int(sets.starts[-1]):
+        return None
+    entries = csr_array(
+        (np.ones(len(every), bool), (np.concatenate(rows), every)), shape=(len(sets), len(runs))
+    )
+    return _products(sets, threshold, entries, bits)
 
-    def _entries(self, sets: Sets) -> NDArray[np.uint64] | None:
-        """Entries, but for words that stand in one set alone; None if there are too many."""
-        rarity, once = _rarity(sets)
-        number = np.empty(len(sets), np.uint64)
-        number[self._sets] = np.arange(len(sets), dtype=np.uint64)
-        result, total = [np.empty(0, np.uint64)], 0
-        for low in range(0, len(sets), BLOCK):
-            starts = sets.starts[low : low + BLOCK + 1]
-            words = np.asarray(sets.words[starts[0] : starts[-1]])
-            sizes, begins, own = np.diff(starts), starts[:-1] - starts[0], number[low:]
-            filled = np.flatnonzero(sizes)
-            if not len(filled):
-                continue
-            bit = np.uint64(1) << ((words >> BUCKET_BITS) & 63).view(np.uint64)
-            self._bits[own[filled]] = np.bitwise_xor.reduceat(bit, begins[filled])
-            rows = np.repeat(np.arange(len(sizes)), sizes)
-            ranked = (rows << BUCKET_BITS) | rarity[words & BUCKETS]
-            ranked.sort()
-            ranked &= BUCKETS
-            places = np.arange(len(rows)) - begins[rows]
-            taken = (places < _prefix(sizes, self._threshold)[rows]) & (ranked >= once)
-            keys = ranked[taken].view(np.uint64) << self._word
-            keys |= own[rows[taken]] << np.uint64(self._places)
-            keys |= places[taken].view(np.uint64)
-            result.append(keys)
-            total += len(keys)
-            if total > _ENTRIES:
-                return None
-        return np.sort(np.concatenate(result))
 
-    def pairs(self) -> Iterator[tuple[Ints, Ints]] | None:
-        """Chunks of pairs; None where there are too many."""
-        if self._keys is None:
-            return None
-        below = np.concatenate([[0], np.cumsum(np.bincount(self._sizes))])  # sets of fewer words
-        windows = [np.empty((2, 0), np.int64)]
-        for begin in range(0, len(self._keys), CHUNK):
-            here = self._keys[begin : begin + CHUNK + 1]
-            own = np.flatnonzero(here[1:] >> self._word == here[:-1] >> self._word)
-            size = self._sizes[self._number(here[own])]
-            # the first word of those that two sets share: what is left of both is shared at most
-            factor = (1 + self._threshold) / self._threshold
-            largest = np.floor((size - self._place(here[own])) * factor - size + 1e-9)
-            upto = below[np.minimum(largest.astype(np.int64), len(below) - 2) + 1]
-            bound = (here[own] >> self._word << self._word) | (
-                upto.view(np.uint64) << np.uint64(self._places)
-            )
-            count = np.searchsorted(self._keys, bound) - (own + begin + 1)
-            some = (largest >= size) & (count > 0)
-            windows.append(np.stack([own[some] + begin, count[some]]))
-        first, count = np.concatenate(windows, 1)
-        return None if count.sum() > PAIRS_A_WORD * self._words else self._close(first, count)
-
-    def _close(self, first: Ints, count: Ints) -> Iterator[tuple[Ints, Ints]]:
-        """Entries with those behind them that may be similar: by bits, sizes, what is left."""
-        assert self._keys is not None
-        apart = (1 - self._threshold) / (1 + self._threshold)  # of both sizes: words not shared
-        most = (1 + 1 / self._threshold) * apart  # of one size, as the other is at most so large
-        ends, begin = np.cumsum(count), 0
-        while begin < len(first):
-            done = int(ends[begin - 1]) if begin else 0
-            end = max(begin + 1, int(np.searchsorted(ends, done + CHUNK, "right")))
-            here, times = first[begin:end], count[begin:end]
-            other = np.arange(done, ends[end - 1])
-            other += np.repeat(here + 1 - (ends[begin:end] - times), times)
-            own = self._number(self._keys[here])
-            differ = self._bits[self._number(self._keys[other])]
-            differ ^= np.repeat(self._bits[own], times)
-            allowed = np.minimum(self._sizes[own] * most + 1e-9, 64).astype(np.uint8)
-            maybe = np.flatnonzero(np.bitwise_count(differ) <= np.repeat(allowed, times))
-            a = self._keys[here[np.searchsorted(ends[begin:end], maybe + done, "right")]]
-            b = self._keys[other[maybe]]
-            x, y = self._number(a), self._number(b)
-            sizes = self._sizes[x] + self._sizes[y]
-            ask = np.bitwise_count(differ[maybe]) <= sizes * apart + 1e-9
-            rest = np.minimum(self._sizes[x] - self._place(a), self._sizes[y] - self._place(b))
-            ask &= rest >= sizes * (1 - apart) / 2 - 1e-9
-            yield self._sets[x[ask]], self._sets[y[ask]]
-            begin = end
-
-    def _number(self, keys: NDArray[np.uint64]) -> Ints:
-        mask = (1 << (int(self._word) - self._places)) - 1
-        number: Ints = (keys >> np.uint64(self._places)).view(np.int64) & mask
-        return number
-
-    def _place(self, keys: NDArray[np.uint64]) -> Ints:
-        return keys.view(np.int64) & ((1 << self._places) - 1)
+def _products(
+    sets: Sets, threshold: float, entries: Any, bits: NDArray[np.uint64]
+) -> Iterator[tuple[Ints, Ints]]:
+    others, apart = entries.T.tocsr(), (1 - threshold) / (1 + threshold)
+    for low in range(0, len(sets), BLOCK):
+        pairs = (entries[low : low + BLOCK] @ others).tocoo()
+        a, b = pairs.row.astype(np.int64) + low, pairs.col.astype(np.int64)
+        a, b = a[a < b], b[a < b]
+        differ = np.bitwise_count(bits[a] ^ bits[b])
+        maybe = differ <= (sets.sizes[a] + sets.sizes[b]) * apart + 1e-9
+        yield a[maybe], b[maybe]
 
 
 def _prefix(sizes: Ints, threshold: float) -> Ints:

@@ -13,7 +13,8 @@ from numpy.typing import NDArray
 from retgen.data import Query
 from retgen.on_disk import joined
 from retgen.tokenizer import STOPWORDS, is_unspaced, stems, tokens
-from retgen.validators.rule import RuleState, hash_words
+from retgen.validators.hashes import hash_words, mix
+from retgen.validators.rule import RuleState
 
 Ints = NDArray[np.int64]
 
@@ -21,8 +22,7 @@ WORD_BITS = 52  # bits of a word's hash: two words of a pair of texts meet once 
 
 # texts of a step, which stays in the processor's cache; a sort takes along the numbers of 4096
 _ROWS, _WORDS = 1024, 1 << 16
-_ODD, _OTHER = np.uint64(0x9E3779B97F4A7C15), np.uint64(0xD6E8FEB86659FD93)
-_HIGH, _LOW = np.uint64(32), np.uint64(29)
+_ODD = np.uint64(0x9E3779B97F4A7C15)
 
 
 @dataclass(frozen=True)
@@ -93,7 +93,7 @@ def word_runs(texts: Iterable[Sequence[str]], length: int, sampled: int) -> Sets
         keys = np.zeros(count, np.uint64)
         for at in range(length):
             keys = keys * _ODD + words[at : at + count]
-        keys = _mix(keys)
+        keys = mix(keys)
         within = owner[:count] == owner[len(owner) - count :]
         taken = np.flatnonzero(within & (keys % np.uint64(sampled) == 0))
         whole = np.stack([owner[taken], (keys[taken] >> np.uint64(1)).view(np.int64)], 1)
@@ -153,15 +153,7 @@ def _order_hash(
 ) -> NDArray[np.uint64]:
     """(words,) what each word adds to its text's hash of words in their order."""
     place = np.arange(1, len(words) + 1) - np.repeat(starts, lengths)
-    return _mix(words + place.view(np.uint64) * _ODD)
-
-
-def _mix(values: NDArray[np.uint64]) -> NDArray[np.uint64]:
-    values *= _ODD
-    values ^= values >> _HIGH
-    values *= _OTHER
-    values ^= values >> _LOW
-    return values
+    return mix(words + place.view(np.uint64) * _ODD)
 
 
 _NEGATIONS = frozenset({"no", "nor", "not", "without", "never"})

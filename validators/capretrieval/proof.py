@@ -31,7 +31,7 @@ from retgen.validators.capretrieval.words import (
     single_words,
     stand_in,
 )
-from retgen.validators.duplicates import repeated
+from retgen.validators.hashes import repeated
 from retgen.validators.rule import Batch, CorpusRule, Finding, Judgements, RuleState
 
 _Row = Mapping[str, Any]

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from retgen.data import GRADED, HIGHEST_GRADE, Dataset, Qrel
-from retgen.validators.duplicates import hashes_of, repeated
+from retgen.validators.hashes import hashes_of, repeated
 from retgen.validators.rule import (
     Batch,
     Finding,

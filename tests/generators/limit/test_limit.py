@@ -4,10 +4,8 @@ from __future__ import annotations
 
 import hashlib
 import json
-import math
 from collections import Counter
 from collections.abc import Callable
-from itertools import combinations
 from pathlib import Path
 from typing import Any
 
@@ -78,38 +76,6 @@ PINNED_5M = [
 ]
 
 
-def test_first_record_is_literal(tmp_path: Path) -> None:
-    run("limit_small", out=tmp_path / "out")
-    first = (tmp_path / "out" / "dataset" / "queries.jsonl").read_text().splitlines()[0]
-    assert first == FIRST_QUERY
-
-
-FIRST_QUERY = (
-    '{"_id":"q3694367","text":"Who likes Saddlebacks?","metadata":{"attributes":[1540],"row":64}}'
-)
-
-
-def test_the_papers_small_set(tmp_path: Path) -> None:
-    run("limit_small", out=tmp_path / "out")
-    data = tmp_path / "out" / "dataset"
-    corpus, queries, qrels = (
-        read_jsonl(data / f"{n}.jsonl") for n in ("corpus", "queries", "qrels")
-    )
-    assert (len(corpus), len(queries), len(qrels)) == (46, 1000, 2000)
-    by_query = relevant(qrels)
-    assert len({frozenset(docs) for docs in by_query.values()}) == 1000
-    assert {len(docs) for docs in by_query.values()} == {2}
-    holders: dict[str, set[str]] = {}
-    for document in corpus:
-        assert len(set(attributes(document))) == 45
-        for attribute in attributes(document):
-            holders.setdefault(attribute, set()).add(document["_id"])
-    for query in queries:
-        asked = query["text"].removeprefix("Who likes ").removesuffix("?")
-        assert holders[asked] == by_query[query["_id"]]
-    assert not any(query["_id"].startswith("q0000") for query in queries[:2])
-
-
 @pytest.mark.slow
 def test_baselines_of_limit_are_the_published_ones(tmp_path: Path) -> None:
     """TARGETS: summed IDF gives recall@2/10/20/46/100 = 4.5/22.5/45/100/100 at the paper's size."""
@@ -149,18 +115,6 @@ def test_a_train_set_passed_off_as_test_is_caught(tmp_path: Path) -> None:
         named.setdefault(finding.rule, set()).update(finding.ids)
     assert len(named["limit-proof/query"]) == 50
     assert len(named["limit-proof/names"]) == 60
-
-
-def test_k3_is_full(tmp_path: Path) -> None:
-    manifest, corpus, _, qrels = make(
-        tmp_path, "{pattern: dense, docs: 500, queries: 165, k: 3, attributes_per_doc: 45}"
-    )
-    held = Counter(row["corpus-id"] for row in qrels)
-    assert sorted(held.values()) == [45] * 11
-    triples = {frozenset(docs) for docs in relevant(qrels).values()}
-    assert triples == {frozenset(three) for three in combinations(held, 3)}
-    assert manifest["certificate"]["lower"] == manifest["certificate"]["upper"] == 6
-    assert sum(d["metadata"]["column"] >= 0 for d in corpus) == 11
 
 
 def test_balanced_has_no_shortcut(tmp_path: Path) -> None:
@@ -238,58 +192,6 @@ def test_impossible(tmp_path: Path, params: str, expected: str) -> None:
     assert str(error.value) == expected
 
 
-def test_conditions_have_their_hard_negatives(tmp_path: Path) -> None:
-    _, corpus, queries, qrels = make(
-        tmp_path,
-        "{pattern: regular, docs: 2000, relevant_docs: 40, queries: 100, k: 2, "
-        "form: {type: conditions, hard_negatives: 5}}",
-    )
-    sets = {d["_id"]: set(d["metadata"]["attributes"]) for d in corpus}
-    by_query = relevant(qrels)
-    for query in queries:
-        one, two = query["metadata"]["attributes"]
-        both = {d for d, held in sets.items() if {one, two} <= held}
-        assert both == by_query[query["_id"]]
-        alone = [{d for d, held in sets.items() if a in held} - both for a in (one, two)]
-        assert [len(docs) for docs in alone] == [5, 5]
-        assert set(query["metadata"]["hard_negatives"]) == alone[0] | alone[1]
-
-
-def test_a_missing_hard_negative_is_found(tmp_path: Path) -> None:
-    _, corpus, queries, _ = make(
-        tmp_path,
-        "{pattern: regular, docs: 500, relevant_docs: 40, queries: 100, k: 2, "
-        "form: {type: conditions, hard_negatives: 5}}",
-    )
-    query = queries[0]
-    one = query["metadata"]["attributes"][0]
-    victim = next(
-        d
-        for d in corpus
-        if one in d["metadata"]["attributes"] and d["_id"] in query["metadata"]["hard_negatives"]
-    )
-    place = victim["metadata"]["attributes"].index(one)
-    filler = next(
-        a
-        for a in corpus[-1]["metadata"]["attributes"]
-        if a not in victim["metadata"]["attributes"]
-        and not any(a in q["metadata"]["attributes"] for q in queries)
-    )
-    word = attributes(corpus[-1])[corpus[-1]["metadata"]["attributes"].index(filler)]
-    listed = attributes(victim)
-    listed[place] = word
-    victim["metadata"]["attributes"][place] = filler
-    name = victim["text"].partition(" likes ")[0]
-    victim["text"] = f"{name} likes {', '.join(listed[:-1])} and {listed[-1]}."
-    path = tmp_path / "out" / "dataset" / "corpus.jsonl"
-    path.write_text("".join(json.dumps(d, ensure_ascii=False) + "\n" for d in corpus))
-    every = validate(tmp_path / "out").findings
-    findings = [f for f in every if f.rule.startswith("limit-proof")]
-    assert [f.rule for f in findings] == ["limit-proof/hard-negatives"] * len(findings)
-    assert findings
-    assert query["_id"] in findings[0].ids
-
-
 def test_hard_negatives_in_the_metadata_are_checked(tmp_path: Path) -> None:
     _, _, queries, qrels = make(
         tmp_path,
@@ -306,28 +208,6 @@ def test_hard_negatives_in_the_metadata_are_checked(tmp_path: Path) -> None:
     assert [(f.rule, f.ids[0]) for f in findings] == [
         ("limit-proof/hard-negatives", queries[0]["_id"])
     ]
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize(
-    "params",
-    [
-        "{pattern: dense, docs: 40, queries: 30, k: 1, attributes_per_doc: 1}",
-        "{pattern: dense, docs: 40, queries: 30, k: 2, attributes_per_doc: 8}",
-        "{pattern: cycle, docs: 90, queries: 30, k: 3, attributes_per_doc: 2}",
-        "{pattern: disjoint, docs: 60, queries: 30, k: 2, attributes_per_doc: 1}",
-        "{pattern: random, docs: 100, queries: 80, k: 5}",
-        "{pattern: hadamard, n: 16, docs: 100}",
-        "{pattern: projective, p: 5, docs: 31}",
-        "{pattern: regular, docs: 100, queries: 50, k: 4}",
-    ],
-)
-def test_patterns_at_small_size(tmp_path: Path, params: str) -> None:
-    manifest, corpus, queries, qrels = make(tmp_path, params)
-    assert manifest["evidence"]["structural"] == len(qrels)
-    assert manifest["counts"]["documents"] == len(corpus)
-    assert manifest["counts"]["queries"] == len(queries)
-    assert manifest["certificate"]["lower"] <= manifest["certificate"]["upper"]
 
 
 BRACKETS = {
@@ -365,23 +245,6 @@ def test_bundled_recipes_run(tmp_path: Path, name: str) -> None:
     assert result.manifest["certificate"]["upper"] <= upper
 
 
-def test_positives_are_scattered_and_lists_give_nothing_away(tmp_path: Path) -> None:
-    _, corpus, queries, _ = make(tmp_path, "{pattern: dense, docs: 5000, queries: 1000, k: 2}")
-    places = [i / 5000 for i, d in enumerate(corpus) if d["metadata"]["column"] >= 0]
-    assert abs(sum(places) / 46 - 0.5) < 4 * math.sqrt(1 / 12 / 46)
-    asked = {q["metadata"]["attributes"][0] for q in queries}
-    where = [
-        i
-        for d in corpus
-        if d["metadata"]["column"] >= 0
-        for i, a in enumerate(d["metadata"]["attributes"])
-        if a not in asked
-    ]
-    # fillers of relevant documents stand anywhere in the list, not at its end
-    assert len(where) == 46 * 45 - 2000
-    assert abs(sum(where) / len(where) - 22) < 6
-
-
 @pytest.mark.slow
 @pytest.mark.parametrize("negatives", [0, 3])
 def test_pairs_are_the_qrels_with_texts(tmp_path: Path, negatives: int) -> None:
@@ -412,10 +275,3 @@ def test_pairs_are_the_qrels_with_texts(tmp_path: Path, negatives: int) -> None:
     # a change is found by its hash
     (run.path / "training/pairs.parquet").write_bytes(b"something else")
     assert not retgen.validate(run.path).ok
-
-
-def test_test_sets_have_none(tmp_path: Path) -> None:
-    run = retgen.run(
-        "limit_small", out=tmp_path / "run", overrides={"params.docs": 12, "params.queries": 60}
-    )
-    assert not (run.path / "training").exists()

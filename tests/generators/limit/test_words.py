@@ -31,16 +31,6 @@ def test_how_many() -> None:
     assert [a.id for a in EVERYTHING] == list(range(len(EVERYTHING)))
 
 
-def test_categories_stand_once() -> None:
-    headings = [
-        line
-        for path in bundled_files()
-        for line in path.read_text().splitlines()
-        if line[:1] == "["
-    ]
-    assert len(headings) == len(set(headings))
-
-
 def test_form() -> None:
     form = re.compile(r"(?!.*\b(?:and|or|And|Or)\b)[A-Z][A-Za-z]*(?:[ -][A-Za-z]+)*")
     assert [a.text for a in EVERYTHING if not form.fullmatch(a.text)] == []
@@ -60,12 +50,6 @@ def test_no_two_share_a_content_word() -> None:
 def test_no_word_of_the_templates() -> None:
     words = {word for a in EVERYTHING for word in content_stems(a.text)}
     assert words.isdisjoint(stems(["who", "likes", "like"]))
-
-
-def test_a_category_is_no_attribute() -> None:
-    """What a category names is not one of the things people like: it would be a kind of kinds."""
-    names = {a.category.casefold() for a in EVERYTHING}
-    assert names.isdisjoint(a.text.casefold() for a in EVERYTHING)
 
 
 def test_halves() -> None:

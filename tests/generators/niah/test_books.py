@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from retgen.generators.niah.books import Sentence, counts_by_book, names_left, read_books, sentences
-from retgen.generators.niah.params import NiahParams
+from retgen.generators.niah.books import Sentence, counts_by_book, names_left, sentences
 
 
 def test_sentences() -> None:
@@ -18,15 +17,6 @@ def test_sentences() -> None:
         "(It was so.)",
         '"Why?" she asked.',
     ]
-
-
-def test_bundled_books_of_the_sets() -> None:
-    held = {
-        name: [book.id for book in read_books(NiahParams(groups=name))[0]]
-        for name in ("test", "train", "all")
-    }
-    assert [len(held[name]) for name in held] == [10, 6, 16]
-    assert sorted(held["test"] + held["train"]) == held["all"]
 
 
 def test_names_that_no_book_holds() -> None:

@@ -14,21 +14,6 @@ from tests.conftest import read_jsonl
 from tests.generators.niah.rows import write_books
 
 
-@pytest.mark.slow
-def test_a_book_that_holds_a_name_gives_it_to_nobody(small: Path, tmp_path: Path) -> None:
-    name = read_jsonl(small / "sources" / "groups.jsonl")[0]["name"]
-    books = write_books(tmp_path / "books", "map_room", "boatyard")
-    with (books / "boatyard.txt").open("a") as file:
-        file.write(f"\n\nThe old man told {name} that it was late.\n")
-    made = run(
-        "niah",
-        overrides={"params.lengths": [128], "params.books": str(books)},
-        out=tmp_path / "own",
-    )
-    groups = read_jsonl(made.path / "sources" / "groups.jsonl")
-    assert len({row["name"] for row in groups} - {name}) == 22
-
-
 def test_books_that_hold_all_names(tmp_path: Path) -> None:
     books = write_books(tmp_path / "books", "map_room")
     (books / "names.txt").write_text("\n\n".join(f"It was {n} again." for n in people().names))

@@ -34,13 +34,6 @@ def test_a_tokenizer_that_counts_words_otherwise_at_the_beginning(tmp_path: Path
             assert row["metadata"]["depth"] == round(first / (159 - (last + 1 - first)), 4)
 
 
-@pytest.mark.slow
-def test_words_need_no_package(tmp_path: Path) -> None:
-    told = {"params.lengths": [100], "params.tokenizer": "words"}
-    rows = corpus(run("niah", overrides=told, out=tmp_path / "words").path)
-    assert {len(row["text"].split()) for row in rows} == {100}
-
-
 def test_a_tokenizer_that_cannot_be_loaded(tmp_path: Path) -> None:
     (tmp_path / "tokenizer.json").write_text('{"model": 1}')
     with pytest.raises(RecipeError) as caught:

@@ -2,512 +2,359 @@
 
 from __future__ import annotations
 
+import json
+import shutil
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
-from retgen.validators.rule import Finding
-from tests.validators.niah.sets import GROUPS, NEUTRAL, WORDS, Row, Set
+from retgen import run
+from retgen.data import open_dataset
+from retgen.generators.niah.groups import read_groups
+from retgen.generators.niah.params import NiahParams
+from retgen.on_disk import pack, unpacked_on_disk
+from retgen.recipe import load_recipe
+from retgen.validation.scan import load_judgements
+from retgen.validators.niah import NIAHSpec, proof_rules
+from retgen.validators.rule import Batch, Finding
+from tests.conftest import read_jsonl
 
-EVERYTHING: Row = {
-    "controls": ["nothing", "neutral"],
-    "needles": ["one_hop", "literal"],
-    "distractors": [0, 2],
-    "fillers": 2,
+Row = dict[str, Any]
+SETTINGS = {
+    "params.lengths": [128, 200],
+    "params.places": 3,
+    "params.orders": ["default", "inverted"],
+    "params.controls": ["nothing", "neutral"],
+    "params.fillers": 2,
+    "params.tokenizer": "words",
+    "params.training": True,
 }
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("tokenizer", ["words", "minilm"])
-@pytest.mark.parametrize(("settings", "size"), [({}, 36), (EVERYTHING, 336)])
+@pytest.fixture(scope="module")
+def sound(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A run of two bundled groups, about Krakow and about the blind."""
+    folder = tmp_path_factory.mktemp("sound")
+    groups = [group.model_dump() for group in read_groups(NiahParams())[:2]]
+    (folder / "table.yaml").write_text(json.dumps(groups))
+    table = {"params.table": str(folder / "table.yaml")}
+    return run("niah", overrides=SETTINGS | table, out=folder / "run").path
+
+
+class Set:
+    """The tables of the run, to be spoilt."""
+
+    def __init__(self, sound: Path, folder: Path) -> None:
+        self.path = shutil.copytree(sound, folder / "run")
+        self.groups = read_jsonl(self.path / "sources" / "groups.jsonl")
+        data = self.path / "dataset"
+        self.files = {one.name: read_jsonl(one) for one in data.glob("*.jsonl")}
+        self.corpus, self.queries = self.files["corpus.jsonl"], self.files["queries.jsonl"]
+        self.beside = {
+            name: read_jsonl(self.path / "tables" / f"{name}.jsonl") for name in ("pairs", "chat")
+        }
+        triplets = self.path / "training" / "needles.parquet"
+        self.beside["needles"] = pq.read_table(triplets).to_pylist()
+        job = load_recipe(self.path).at(self.path).job
+        self.settings = job.params.model_dump(mode="json")
+        self.tokenizer = "words"
+        self.held = self.one(needle="one_hop", order="default", place=1)
+        self.none = self.one(needle="none")
+        self.group = self.groups[0]
+
+    def one(self, **wanted: Any) -> Row:
+        """A row of the first group, of the first length and filler unless others are wanted."""
+        wanted = {"group": self.groups[0]["group"], "length": 128, "number": 0} | wanted
+        return next(
+            row
+            for row in self.corpus
+            if all(row["metadata"][key] == value for key, value in wanted.items())
+        )
+
+    def needle(self, key: str = "one_hop") -> str:
+        return str(self.group[key].replace("{name}", self.group["name"]))
+
+    def put(self, row: Row, text: str) -> None:
+        """Put something behind a text, or before the last stop of one."""
+        row["text"] = f"{row['text'][:-1]} {text}."
+
+    def write(self) -> None:
+        def lines(path: Path, rows: list[Row]) -> None:
+            path.write_text("".join(json.dumps(row) + "\n" for row in rows))
+
+        lines(self.path / "sources" / "groups.jsonl", self.groups)
+        for name, rows in self.files.items():
+            lines(self.path / "dataset" / name, rows)
+        for name in ("pairs", "chat"):
+            lines(self.path / "tables" / f"{name}.jsonl", self.beside[name])
+        table = pa.Table.from_pylist(self.beside["needles"])
+        pq.write_table(table, self.path / "training" / "needles.parquet")
+
+    def findings(self, parts: int = 1, beside: bool = False) -> list[Finding]:
+        """What the proof finds, reading the corpus in so many parts."""
+        self.write()
+        dataset = open_dataset(self.path / "dataset")
+        spec = NIAHSpec(self.path / "sources" / "groups.jsonl", self.tokenizer, self.settings)
+        rule, tables = proof_rules(spec, load_judgements(dataset, None, None))
+        states = []
+        size = max(1, -(-len(self.corpus) // parts))
+        for first in range(0, max(1, len(self.corpus)), size):
+            batch = Batch(first)
+            for row in self.corpus[first : first + size]:
+                batch.ids.append(row["_id"])
+                batch.titles.append(row["title"])
+                batch.texts.append(row["text"])
+                batch.metadata.append(row["metadata"])
+            rule.start()
+            rule.scan(batch)
+            states.append(unpacked_on_disk(pack(rule.state)))  # as from a process
+        rule.state, *later = states
+        for number, state in enumerate(later, start=1):
+            rule.state.merge(state, number * size)
+        if beside:
+            tables.read_qrels(replace(dataset, run=self.path), "test")
+        return [*rule.findings(), *tables.findings()]
+
+    def messages(self, beside: bool = False) -> list[str]:
+        """What is found, the record's id and the needle taken out."""
+        result = []
+        for finding in self.findings(beside=beside):
+            message = finding.message.replace(self.held["_id"], "HELD")
+            message = message.replace(self.none["_id"], "NONE")
+            result.append(message.replace(repr(self.needle()), "NEEDLE"))
+        return result
+
+
+@pytest.fixture
+def made(sound: Path, tmp_path: Path) -> Set:
+    return Set(sound, tmp_path)
+
+
 @pytest.mark.parametrize("parts", [1, 5])
-def test_a_sound_set(tmp_path: Path, tokenizer: str, settings: Row, size: int, parts: int) -> None:
-    one = Set(tokenizer=tokenizer, **settings)
-    assert len(one.corpus) == size
-    assert one.findings(tmp_path, parts, beside=True) == []
+def test_a_sound_set(made: Set, parts: int) -> None:
+    assert len(made.corpus) == 2 * 2 * 2 * (2 * 3 + 1 + 3)
+    assert made.findings(parts, beside=True) == []
 
 
-def test_a_set_of_no_documents_lacks_everything(tmp_path: Path) -> None:
-    one = Set()
-    one.corpus.clear()
-    found = one.messages(tmp_path)
-    assert found[0] == (
-        "landmark-1: lacks the one-hop needle default at place 0 (80 tokens, shuffled filler 0)"
+def test_a_set_of_no_documents_lacks_everything(made: Set) -> None:
+    made.corpus.clear()
+    found = made.messages()
+    assert found[0].endswith(
+        ": lacks the one-hop needle default at place 0 (128 tokens, shuffled filler 0)"
     )
-    assert sum(": lacks the " in message for message in found) == len(found) == 36
+    assert sum(": lacks the " in message for message in found) == len(found) == 80
 
 
 # --- one thing broken ---------------------------------------------------------------------------
 
-HELD = {"needle": "one_hop", "order": "default", "group": "diet-1", "length": 80, "place": 1}
-NONE = {"needle": "none", "group": "diet-1", "length": 80}
+
+def moved(made: Set) -> None:
+    """The needle to the end."""
+    row, needle = made.held, made.needle()
+    row["text"] = f"{row['text'].replace(needle, '').replace('  ', ' ')} {needle}"
+    row["metadata"]["span"] = [len(row["text"]) - len(needle), len(row["text"])]
 
 
-def put(row: Row, new: str, old: str = "") -> None:
-    """Replace a word beside the needle, whose span moves along; default: the first of the filler."""
-    old = old or next(word for word in row["text"].split() if word in WORDS)
-    place = row["text"].index(f"{old} ")
-    row["text"] = row["text"][:place] + new + row["text"][place + len(old) :]
-    if place < row["metadata"]["span"][0]:
-        row["metadata"]["span"] = [at + len(new) - len(old) for at in row["metadata"]["span"]]
-
-
-def broken(tmp_path: Path, change: Callable[[Row], Any], **wanted: Any) -> list[str]:
-    """What is said of a set with one row changed, its id taken out."""
-    settings = wanted.pop("settings", {})
-    one = Set(**settings)
-    row = one.one(**wanted)
-    change(row)
-    return [message.replace(row["_id"], "ID") for message in one.messages(tmp_path)]
-
-
-@pytest.mark.parametrize("tokenizer", ["words", "minilm"])
-def test_a_token_more(tmp_path: Path, tokenizer: str) -> None:
-    one = Set(tokenizer=tokenizer)
-    row = one.one(**NONE)
-    row["text"] += " and"
-    wrong, words = one.findings(tmp_path)
-    assert wrong == Finding(
-        "haystacks", "error", [row["_id"]], f"{row['_id']}: it has 81 tokens, not 80"
-    )
-    assert words.severity == "warning"
-    assert words.message == (
-        "8 of 32 haystacks have not the number of words of their controls, 8 have fewer: words alone "
-        "tell them apart. Use more books, with sentences of many lengths"
-    )
-
-
-def test_a_needle_that_is_not_where_its_span_is(tmp_path: Path) -> None:
-    def change(row: Row) -> None:
-        row["metadata"]["span"] = [at + 1 for at in row["metadata"]["span"]]
-
-    (message,) = [one for one in broken(tmp_path, change, **HELD) if "span" in one]
-    needle = GROUPS[1]["one_hop"].replace("{name}", "Wouter")
-    assert message.startswith(f"ID: its span holds '{needle[1:]}")
-    assert message.endswith(f"not '{needle}'")
-
-
-def test_a_word_of_the_needle_that_differs(tmp_path: Path) -> None:
-    def change(row: Row) -> None:
-        row["text"] = row["text"].replace("all molluscs.", "all mollusks.")
-
-    needle = GROUPS[1]["one_hop"].replace("{name}", "Wouter")
-    held = needle.replace("molluscs", "mollusks")
-    assert broken(tmp_path, change, **HELD)[:1] == [f"ID: its span holds {held!r}, not {needle!r}"]
-
-
-def test_a_needle_at_another_place(tmp_path: Path) -> None:
-    def change(row: Row) -> None:
-        start, stop = row["metadata"]["span"]
-        needle, text = row["text"][start:stop], row["text"]
-        row["text"] = f"{(text[:start] + text[stop:].lstrip()).strip()} {needle}"
-        row["metadata"]["span"] = [len(row["text"]) - len(needle), len(row["text"])]
-
-    found = broken(tmp_path, change, **HELD)
-    assert found == [
-        "ID: its needle stands at depth 1.0000, not 0.2794",
-        "d0000029: its needle has place 2 and 32 tokens before it, that of ID place 1 and 68",
-    ]
-
-
-def test_a_needle_within_a_sentence(tmp_path: Path) -> None:
-    def change(row: Row) -> None:
-        start = row["metadata"]["span"][0]
-        row["text"] = f"{row['text'][: start - 2]}, {row['text'][start:]}"
-
-    (message,) = broken(tmp_path, change, **HELD)[:1]
-    assert message.startswith("ID: its needle does not follow the end of a sentence, but '")
-
-
-@pytest.mark.parametrize(
-    ("word", "kind"),
-    [
-        ("oysters", "one_hop"),
-        ("Oyster", "one_hop"),
-        ("eats", "none"),
-        ("ate", "one_hop"),
-        ("eaten", "none"),
-        ("characterless", "one_hop"),
-        ("oyster_bed", "none"),
-        ("oy\u00adsters", "one_hop"),
-        ("Öyster", "one_hop"),
-    ],
-)
-def test_a_word_of_the_question_in_the_filler(tmp_path: Path, word: str, kind: str) -> None:
-    wanted = HELD if kind == "one_hop" else NONE
-
-    def change(row: Row) -> None:
-        put(row, word)
-
-    found = [one for one in broken(tmp_path, change, **wanted) if "question" in one]
-    plain = {"Oyster": "oyster", "oyster_bed": "oyster", "oy\u00adsters": "oysters"}
-    plain["Öyster"] = "oyster"
-    assert found == [
-        f"ID: {plain.get(word, word)!r} stands in it, and is a word of its question or related to "
-        "one"
-    ]
-
-
-def test_words_of_the_question_may_stand_in_unfiltered_filler(tmp_path: Path) -> None:
-    one = Set(filtered=[False])
-    for row in one.corpus:
-        put(row, "oysters")
-    assert one.messages(tmp_path) == []
-
-
-def test_words_of_another_question_are_no_fault(tmp_path: Path) -> None:
-    one = Set()
-    for row in one.corpus:
-        if row["metadata"]["group"] == "diet-1":
-            put(row, "Norway")
-    assert one.messages(tmp_path) == []
-
-
-def test_a_name_twice(tmp_path: Path) -> None:
-    def change(row: Row) -> None:
-        put(row, "wouter")
-
-    found = broken(tmp_path, change, **HELD)
-    assert "ID: it names 'Wouter' 2 times, not 1" in found
-
-
-def test_a_control_that_names_the_character(tmp_path: Path) -> None:
-    def change(row: Row) -> None:
-        put(row, "Wouter's")
-
-    assert "ID: it names 'Wouter' 1 times, not 0" in broken(tmp_path, change, **NONE)
-
-
-def test_a_control_with_the_needle(tmp_path: Path) -> None:
-    one = Set()
-    control, held = one.one(**NONE), one.one(**HELD)
-    control["text"] = held["text"]
-    needle = GROUPS[1]["one_hop"].replace("{name}", "Wouter")
-    found = [message.replace(control["_id"], "ID") for message in one.messages(tmp_path)]
-    assert found[:2] == [
-        "ID: it names 'Wouter' 1 times, not 0",
-        f"ID: it holds {needle!r} beside its needle",
-    ]
-
-
-def test_the_needle_of_another_group(tmp_path: Path) -> None:
-    other = GROUPS[0]["one_hop_inverted"].replace("{name}", "Kofi")
-
-    def change(row: Row) -> None:
-        row["text"] += f" {other}"
-
-    assert f"ID: it holds {other!r} beside its needle" in broken(tmp_path, change, **HELD)
-
-
-def test_a_near_answer_where_none_is_asked_for(tmp_path: Path) -> None:
-    near = GROUPS[1]["near"][0].replace("{name}", "Kofi")
-
-    def change(row: Row) -> None:
-        row["text"] += f" {near}"
-
-    found = broken(tmp_path, change, **HELD)
-    assert "ID: it holds 1 near-answer of its group, not 0" in found
-
-
-def test_a_near_answer_too_few(tmp_path: Path) -> None:
-    def change(row: Row) -> None:
-        put(row, "in each", "at every")
-
-    wanted = HELD | {"settings": {"distractors": [2]}}
-    found = broken(tmp_path, change, **wanted)
-    assert "ID: it holds 1 near-answer of its group, not 2" in found
-
-
-def test_a_needle_in_a_neutral_sentence(tmp_path: Path) -> None:
-    one = Set(controls=["nothing", "neutral"])
-    row = one.one(needle="neutral", place=1, group="landmark-1")
-    needle = GROUPS[0]["one_hop"].replace("{name}", "Imani")
-    said = NEUTRAL.replace("{name}", "Imani")
-    row["text"] = row["text"].replace(said, needle)
+def within(made: Set) -> None:
+    row = made.held
     start = row["metadata"]["span"][0]
-    row["metadata"]["span"] = [start, start + len(needle)]
-    found = [message.replace(row["_id"], "ID") for message in one.messages(tmp_path)]
-    assert f"ID: its neutral sentence is {needle!r}" in found
+    row["text"] = f"{row['text'][: start - 2]}, {row['text'][start:]}"
 
 
-def test_places_in_another_order(tmp_path: Path) -> None:
-    one = Set()
-    first, second = one.one(**HELD), one.one(**HELD | {"place": 2})
-    first["metadata"]["place"], second["metadata"]["place"] = 2, 1
-    assert one.messages(tmp_path) == [
-        f"{first['_id']}: its needle has place 2 and 19 tokens before it, that of "
-        f"{second['_id']} place 1 and 32"
-    ]
+def another_filler(made: Set) -> None:
+    other = made.one(needle="none", group=made.groups[1]["group"])
+    made.none["text"] = other["text"]
 
 
-@pytest.mark.parametrize("wanted", [HELD, NONE])
-def test_another_filler(tmp_path: Path, wanted: Row) -> None:
-    one = Set()
-    row = one.one(**wanted | {"length": 160})
-    other = one.one(**wanted | {"length": 160, "group": "landmark-1"})
-    (start, stop), (first, last) = row["metadata"]["span"], other["metadata"]["span"]
-    needle = row["text"][start:stop]
-    row["text"] = other["text"][:first] + needle + other["text"][last:]
-    row["metadata"]["span"] = [first, first + len(needle)] if needle else [0, 0]
-    found = one.messages(tmp_path)
-    assert any("its filler is not that of" in message for message in found)
+def exchanged(made: Set) -> None:
+    other = made.one(needle="one_hop", order="default", place=2)
+    made.held["metadata"]["place"], other["metadata"]["place"] = 2, 1
 
 
-def test_a_word_of_the_filler_that_differs(tmp_path: Path) -> None:
-    one = Set()
-    row, same = one.one(**HELD | {"place": 0}), one.one(**HELD)
-    row["text"] = f"{row['text'].rpartition(' ')[0]} lamp."
-    assert one.messages(tmp_path) == [
-        f"{row['_id']}: its filler is not to the word that of {same['_id']}, whose needle is the "
-        "same"
-    ]
+def noted(**notes: Any) -> Callable[[Set], None]:
+    return lambda made: made.held["metadata"].update(notes)
 
 
-def test_two_fillers_that_are_one(tmp_path: Path) -> None:
-    one = Set(fillers=2, controls=["nothing"])
-    for row in one.corpus:
-        if row["metadata"]["number"] == 1:
-            kept = row["metadata"] | {"number": 0}
-            same = one.one(
-                **{k: kept[k] for k in ("group", "length", "needle", "order", "place")}, number=0
-            )
-            row["text"] = same["text"]
-            row["metadata"] |= {
-                "span": same["metadata"]["span"],
-                "depth": same["metadata"]["depth"],
-            }
-    found = one.messages(tmp_path)
-    assert len(found) == 4
-    assert all(message.endswith(": have one filler, not two") for message in found)
+def held_beside(text: Callable[[Set], str]) -> Callable[[Set], None]:
+    return lambda made: made.put(made.held, text(made))
 
 
-def test_a_row_that_is_missing(tmp_path: Path) -> None:
-    one = Set()
-    row = one.one(**HELD)
-    one.corpus.remove(row)
-    assert one.messages(tmp_path) == [
-        "diet-1: lacks the one-hop needle default at place 1 (80 tokens, shuffled filler 0)"
-    ]
+def neutral_needle(made: Set) -> None:
+    row = made.one(needle="neutral", place=1)
+    start, stop = row["metadata"]["span"]
+    row["text"] = row["text"][:start] + made.needle() + row["text"][stop:]
+    row["metadata"]["span"] = [start, start + len(made.needle())]
 
 
-def test_a_row_twice_and_one_that_nobody_asked_for(tmp_path: Path) -> None:
-    one = Set()
-    row = one.one(**NONE)
-    one.corpus.append(row | {"_id": "d8"})
-    odd = one.one(**NONE | {"length": 160})
-    odd["metadata"] = odd["metadata"] | {"number": 7}
-    found = one.messages(tmp_path)
-    assert found[:3] == [
-        f"{row['_id']} and d8: are both the control with no needle (80 tokens, shuffled filler 0)",
-        "diet-1: lacks the control with no needle (160 tokens, shuffled filler 0)",
-        f"{odd['_id']}: the settings ask for no such: the control with no needle (160 tokens, "
-        "shuffled filler 7)",
-    ]
+def negative(text: str) -> Callable[[Set], None]:
+    return lambda made: made.beside["needles"][0].update(negative_1=text)
 
 
-@pytest.mark.parametrize(
-    ("note", "message"),
-    [
-        ({"group": "x"}, "its group is 'x', which the run has not"),
-        ({"category": "x"}, "its category is 'x', that of its group 'diet'"),
-        ({"name": "Kofi"}, "its character is 'Kofi', that of its group 'Wouter'"),
-        ({"span": [5, 5]}, "its span 5 to 5 is none of its {} characters"),
-        ({"needle": "two_hop"}, "its metadata is no haystack's"),
-        ({"order": ""}, "its metadata is no haystack's"),
-        ({"depth": "0"}, "its metadata is no haystack's"),
-        ({"span": [1]}, "its metadata is no haystack's"),
-        ({"depth": 0.5}, "its needle stands at depth 0.2794, not 0.5000"),
-    ],
-)
-def test_metadata_that_is_wrong(tmp_path: Path, note: Row, message: str) -> None:
-    one = Set()
-    row = one.one(**HELD)
-    row["metadata"] |= note
-    wanted = f"{row['_id']}: {message.format(len(row['text']))}"
-    assert one.messages(tmp_path)[0] == wanted
-
-
-# --- the table, queries and qrels ---------------------------------------------------------------
-
-
-def test_a_needle_that_shares_a_word_with_its_question(tmp_path: Path) -> None:
-    groups = [GROUPS[0], GROUPS[1] | {"one_hop": "Among oystermen {name} once felt at home."}]
-    message = "'Among oystermen Wouter once felt at home.' shares 'oystermen' with its question"
-    assert Set(groups).messages(tmp_path)[0] == f"diet-1: {message}"
-
-
-def test_a_literal_needle_that_is_none(tmp_path: Path) -> None:
-    groups = [GROUPS[0] | {"literal": "Once {name} sang below a rock."}, GROUPS[1]]
-    assert Set(groups).messages(tmp_path) == [
-        "landmark-1: 'Once Imani sang below a rock.' has no word of its question"
-    ]
-
-
-def test_one_name_for_two(tmp_path: Path) -> None:
-    groups = [GROUPS[0], GROUPS[1] | {"name": "imani"}]
-    assert Set(groups).messages(tmp_path) == ["landmark-1 and diet-1: have one character's name"]
-
-
-def test_queries_that_are_wrong(tmp_path: Path) -> None:
-    one = Set()
-    one.queries[0]["text"] = "Who has been to Norway?"
-    one.queries[1]["metadata"]["needle"] = "What?"
-    one.queries.append({"_id": "q2", "text": "Who?", "metadata": {}})
-    needle = GROUPS[1]["one_hop"].replace("{name}", "Wouter")
-    assert one.messages(tmp_path) == [
-        "q0: is not the question of its group 'landmark-1'",
-        f"q1: its needle is 'What?', not {needle!r}",
-        "q2: its metadata names no group of the run",
-    ]
-
-
-def test_a_query_that_is_missing(tmp_path: Path) -> None:
-    one = Set()
-    one.queries.pop()
-    assert one.messages(tmp_path)[0] == "diet-1: has no query"
-
-
-def test_a_qrel_that_is_missing(tmp_path: Path) -> None:
-    one = Set()
-    (gone,) = [q for q in one.qrels["test_80"] if q["corpus-id"] == one.one(**HELD)["_id"]]
-    one.qrels["test_80"].remove(gone)
-    assert one.messages(tmp_path) == [
-        f"q1: 1 of its 8 haystacks are no qrels of split test_80, {gone['corpus-id']} among them"
-    ]
-
-
-def test_qrels_that_are_wrong(tmp_path: Path) -> None:
-    one = Set()
-    control, longer = one.one(**NONE)["_id"], one.one(**HELD | {"length": 160})["_id"]
-    other = one.one(**HELD | {"group": "landmark-1"})["_id"]
-    one.qrels["test_80"] += [
-        {"query-id": "q1", "corpus-id": doc_id, "score": 1} for doc_id in (control, longer, other)
-    ]
-    assert one.messages(tmp_path) == [
-        f"q1: {control} is a qrel of split test_80, and is a control",
-        f"q1: {longer} is a qrel of split test_80, and has 160 tokens",
-        f"q1: {other} is a qrel of split test_80, and is of group 'landmark-1'",
-    ]
-
-
-def test_a_split_that_is_missing(tmp_path: Path) -> None:
-    one = Set()
-    del one.qrels["test_160"]
-    assert one.messages(tmp_path) == ["there are no qrels of split test_160"]
-
-
-# --- the tokenizer ------------------------------------------------------------------------------
-
-
-def test_a_tokenizer_that_is_not_there(tmp_path: Path) -> None:
-    one = Set()
-    one.tokenizer = str(tmp_path / "gone.json")
-    assert one.findings(tmp_path) == [
-        Finding(
-            "haystacks",
-            "warning",
-            [],
-            f"the lengths are not proven: no tokenizer {one.tokenizer!r} to count with "
-            f"({one.tokenizer} is not there)",
+def appended(name: str) -> Callable[[Set], None]:
+    def change(made: Set) -> None:
+        doc_id = {"control": made.none, "longer": made.one(needle="one_hop", length=200)}[name]
+        made.files["qrels.test_128.jsonl"].append(
+            {"query-id": made.queries[0]["_id"], "corpus-id": doc_id["_id"], "score": 1}
         )
-    ]
+
+    return change
 
 
-def test_a_tokenizer_that_is_none(tmp_path: Path) -> None:
-    one = Set()
-    file = tmp_path / "tokenizer.json"
-    file.write_text("{}")
-    one.tokenizer = str(tmp_path)
-    (finding,) = one.findings(tmp_path)
-    assert finding.severity == "warning"
-    assert f"({file} cannot be read: " in finding.message
+# what is changed, and what is said of it among other things
+CASES: dict[str, tuple[Callable[[Set], Any], str]] = {
+    "a token more": (lambda m: m.put(m.none, "and"), "NONE: it has 129 tokens, not 128"),
+    "a span that is not the needle's": (
+        lambda m: m.held["metadata"].update(span=[at + 1 for at in m.held["metadata"]["span"]]),
+        "HELD: its span holds ",
+    ),
+    "a needle at another place": (moved, "HELD: its needle stands at depth 1.0000, not "),
+    "a needle within a sentence": (
+        within,
+        "HELD: its needle does not follow the end of a sentence, but ",
+    ),
+    "places in another order": (exchanged, "HELD: its needle has place 2 and "),
+    "a word of the question": (
+        held_beside(lambda m: "Krakow"),
+        "HELD: 'krakow' stands in it, and is a word of its question or related to one",
+    ),
+    "a word of the question in disguise": (
+        held_beside(lambda m: "Kr\u00e1\u00adkow_town"),
+        "HELD: 'krakow' stands in it, and is a word of its question or related to one",
+    ),
+    "the name twice": (held_beside(lambda m: m.group["name"].lower()), "HELD: it names "),
+    "a control with the needle": (
+        lambda m: m.none.update(text=m.held["text"]),
+        "NONE: it holds NEEDLE beside its needle",
+    ),
+    "the needle of another group": (
+        held_beside(lambda m: m.groups[1]["one_hop"].replace("{name}", "Zed")),
+        "HELD: it holds ",
+    ),
+    "a near-answer": (
+        held_beside(lambda m: m.group["near"][0].replace("{name}", "Zed")),
+        "HELD: it holds 1 near-answer of its group, not 0",
+    ),
+    "a needle in a neutral sentence": (neutral_needle, "its neutral sentence is NEEDLE"),
+    "another filler": (another_filler, "its filler is not that of "),
+    "a row that is missing": (
+        lambda m: m.corpus.remove(m.held),
+        "lacks the one-hop needle default at place 1 (128 tokens, shuffled filler 0)",
+    ),
+    "a row twice": (
+        lambda m: m.corpus.append(m.none | {"_id": "d8"}),
+        "NONE and d8: are both the control with no needle (128 tokens, shuffled filler 0)",
+    ),
+    "a row that nobody asked for": (
+        noted(number=7),
+        "HELD: the settings ask for no such: the one-hop needle default at place 1 (128 tokens, "
+        "shuffled filler 7)",
+    ),
+    "no group": (noted(group="x"), "HELD: its group is 'x', which the run has not"),
+    "another category": (noted(category="x"), "HELD: its category is 'x', that of its group "),
+    "another name": (noted(name="Zed"), "HELD: its character is 'Zed', that of its group "),
+    "no span": (noted(span=[5, 5]), "HELD: its span 5 to 5 is none of its "),
+    "no needle's kind": (noted(needle="two_hop"), "HELD: its metadata is no haystack's"),
+    "no order": (noted(order=""), "HELD: its metadata is no haystack's"),
+    "another depth": (noted(depth=0.9), "HELD: its needle stands at depth "),
+    "a needle of the table with a word of its question": (
+        lambda m: m.group.update(one_hop="Once {name} saw Krakow."),
+        "landmark-01: NEEDLE shares 'krakow' with its question",
+    ),
+    "a literal needle that is none": (
+        lambda m: m.group.update(literal="Once {name} sang."),
+        " has no word of its question",
+    ),
+    "one name for two": (
+        lambda m: m.groups[1].update(name=m.group["name"].lower()),
+        ": have one character's name",
+    ),
+    "another question": (
+        lambda m: m.queries[0].update(text="Who has been to Norway?"),
+        ": is not the question of its group ",
+    ),
+    "another needle of a query": (
+        lambda m: m.queries[0]["metadata"].update(needle="What?"),
+        ": its needle is 'What?', not ",
+    ),
+    "a query of no group": (
+        lambda m: m.queries.append({"_id": "q2", "text": "Who?", "metadata": {}}),
+        "q2: its metadata names no group of the run",
+    ),
+    "a query that is missing": (lambda m: m.queries.pop(), ": has no query"),
+    "a qrel that is missing": (
+        lambda m: m.files["qrels.test_128.jsonl"].pop(),
+        "1 of its 12 haystacks are no qrels of split test_128, ",
+    ),
+    "a control as a qrel": (appended("control"), " is a qrel of split test_128, and is "),
+    "a qrel of another length": (appended("longer"), " is a qrel of split test_128, and "),
+    "another control of a pair": (
+        lambda m: m.beside["pairs"][0].update(control="d1"),
+        "tables/pairs.jsonl, row 1: d1 is no control of ",
+    ),
+    "another place of a pair": (
+        lambda m: m.beside["pairs"][0].update(place=9),
+        "tables/pairs.jsonl, row 1: 9 is not the place of ",
+    ),
+    "another answer": (
+        lambda m: m.beside["chat"][0].update(expected="Zed"),
+        "tables/chat.jsonl, row 1: 'Zed' is not the answer of ",
+    ),
+    "a prompt that asks nothing": (
+        lambda m: m.beside["chat"][0].update(messages=[]),
+        "tables/chat.jsonl, row 1: the prompt does not ask the question of ",
+    ),
+    "another anchor": (
+        lambda m: m.beside["needles"][0].update(anchor="Who?"),
+        "training/needles.parquet, row 1: the anchor is not the question of ",
+    ),
+    "another positive": (
+        lambda m: m.beside["needles"][0].update(positive="It."),
+        "training/needles.parquet, row 1: the positive is not the text of ",
+    ),
+    "another query": (
+        lambda m: m.beside["needles"][0].update({"query-id": "q9"}),
+        "training/needles.parquet, row 1: q9 is not the query of ",
+    ),
+    "a first negative without a near-answer": (
+        negative("It."),
+        "training/needles.parquet, row 1: it holds 0 near-answers of its group, not 1, in the first ",
+    ),
+    "another second negative": (
+        lambda m: m.beside["needles"][0].update(negative_2="It."),
+        "training/needles.parquet, row 1: the second negative is no control of ",
+    ),
+}
 
 
-# --- the tables beside dataset/ -----------------------------------------------------------------
+@pytest.mark.parametrize("case", CASES)
+def test_what_is_broken_is_named(made: Set, case: str) -> None:
+    change, expected = CASES[case]
+    change(made)
+    found = made.messages(beside=True)
+    assert any(expected in message for message in found), found
 
 
-def beside(tmp_path: Path, table: str, column: str, value: Any) -> list[str]:
-    """What is said of a set with one value of a table's first row changed, its id taken out."""
-    one = Set()
-    row = getattr(one, table)[0]
-    row[column] = value
-    doc_id = row.get("haystack", row.get("positive-id"))
-    return [message.replace(doc_id, "ID") for message in one.messages(tmp_path, beside=True)]
-
-
-@pytest.mark.parametrize(
-    ("table", "column", "value", "message"),
-    [
-        ("pairs", "control", "d1", "tables/pairs.jsonl, row 1: d1 is no control of ID"),
-        ("pairs", "control", "d0000001", "tables/pairs.jsonl, row 1: d0000001 is no control of ID"),
-        ("pairs", "needle", "It.", "tables/pairs.jsonl, row 1: 'It.' is not the needle of ID"),
-        ("pairs", "place", 9, "tables/pairs.jsonl, row 1: 9 is not the place of ID"),
-        (
-            "pairs",
-            "question",
-            "Who?",
-            "tables/pairs.jsonl, row 1: 'Who?' is not the question of ID",
-        ),
-        ("chat", "expected", "Kofi", "tables/chat.jsonl, row 1: 'Kofi' is not the answer of ID"),
-        (
-            "chat",
-            "messages",
-            [],
-            "tables/chat.jsonl, row 1: the prompt does not ask the question of ID",
-        ),
-        (
-            "triplets",
-            "anchor",
-            "Who?",
-            "training/needles.parquet, row 1: the anchor is not the question of ID",
-        ),
-        (
-            "triplets",
-            "positive",
-            "It.",
-            "training/needles.parquet, row 1: the positive is not the text of ID",
-        ),
-        (
-            "triplets",
-            "query-id",
-            "q9",
-            "training/needles.parquet, row 1: q9 is not the query of ID",
-        ),
-        (
-            "triplets",
-            "negative_1",
-            "It.",
-            "training/needles.parquet, row 1: it holds 0 near-answers of its group, not 1, in the first negative of ID",
-        ),
-        (
-            "triplets",
-            "negative_1",
-            "It was Imani.",
-            "training/needles.parquet, row 1: it names 'Imani' 1 times, not 0, in the first negative of ID",
-        ),
-        (
-            "triplets",
-            "negative_2",
-            "It.",
-            "training/needles.parquet, row 1: the second negative is no control of ID",
-        ),
-    ],
-)
-def test_a_table_that_is_wrong(
-    tmp_path: Path, table: str, column: str, value: Any, message: str
-) -> None:
-    assert beside(tmp_path, table, column, value) == [message]
+def test_words_of_another_question_are_no_fault(made: Set) -> None:
+    for row in made.corpus:
+        if row["metadata"]["group"] != made.group["group"]:
+            row["text"] = row["text"].replace(" the ", " Krakow ", 1)
+    assert not any("stands in it" in message for message in made.messages())
 
 
 @pytest.mark.parametrize("content", [None, "{}"])
-def test_a_table_that_is_none(tmp_path: Path, content: str | None) -> None:
-    one = Set()
-    one.triplets.clear()
-    path = tmp_path / "training/needles.parquet"
-    path.parent.mkdir()
-    if content is not None:
-        path.write_text(content)
-    (message,) = one.messages(tmp_path, beside=True)
-    assert message.startswith("training/needles.parquet, it cannot be read: ")
+def test_a_tokenizer_that_is_none(made: Set, content: str | None) -> None:
+    file = made.path / "tokenizer.json"
+    if content:
+        file.write_text(content)
+    made.tokenizer = str(file)
+    (finding,) = made.findings()
+    assert (finding.severity, finding.ids) == ("warning", [])
+    why = "cannot be read: " if content else "is not there)"
+    assert finding.message.startswith(
+        f"the lengths are not proven: no tokenizer {made.tokenizer!r} to count with ({file} {why}"
+    )
