@@ -89,11 +89,6 @@ def seed_number(seed: int | str) -> int:
     return seed if isinstance(seed, int) else int(seed, 16)
 
 
-def written_seed(number: int) -> int | str:
-    """A seed as recipes write it: what is too large for JSON as 64 hexadecimal digits."""
-    return number if number < 2**63 else f"{number:064x}"
-
-
 class RecipeFile(_Strict):
     """A recipe as it is written, `params` checked by its family."""
 

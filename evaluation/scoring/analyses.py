@@ -7,7 +7,6 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from retgen.data import Dataset
-from retgen.evaluation.scoring import by_type
 from retgen.evaluation.scoring.by_type import break_down
 from retgen.evaluation.scoring.columns import values_of
 from retgen.evaluation.scoring.failures import DEPTH, Top, failures
@@ -46,21 +45,15 @@ class Analysis:
     wanted: Analyses
     collection: Collection
     _tops: list[tuple[Score, Top]] = field(default_factory=list, init=False)
-    _negatives: dict[str, by_type.Shares] = field(default_factory=dict, init=False)
 
     def depth(self) -> int:
         """How deep rankings must reach for it."""
-        wanted = self.wanted.worst or self.collection.breakdown
-        return min(DEPTH, self.collection.documents) if wanted else 1
+        return min(DEPTH, self.collection.documents) if self.wanted.worst else 1
 
     def add(self, score: Score, ranked: SystemRanks) -> None:
         """Keep what is needed of a ranking."""
         if self.wanted.worst:
             self._tops.append((score, ranked.rankings.documents[:, :DEPTH]))
-        if self.collection.breakdown:
-            shares = by_type.shares(self.collection, ranked.rankings.documents)
-            if shares is not None:
-                self._negatives[score.label] = shares
 
     def finish(self, scores: Sequence[Score], units: Units) -> list[Part]:
         """Keys of eval.json, and sections of the page and the terminal."""
@@ -68,9 +61,7 @@ class Analysis:
             return []
         measure = primary_of(scores[0].names, self.collection)
         by = {
-            column: break_down(
-                column, values, self.collection, scores, units, measure, self._negatives
-            )
+            column: break_down(column, values, self.collection, scores, units, measure)
             for column, values in self._columns().items()
         }
         parts: list[Part] = []

@@ -25,40 +25,11 @@ from retgen.search.base import slug
 from retgen.search.collection import Collection
 from retgen.statistics.clustered import FEWEST, Units
 
-DEPTH = 10
 TOLERANCE = 0.01  # two scores of a query that are less apart are equal
 ALL = "all queries"
 _MOST = 50  # values of a column
-_HARD = Measure(f"hard_negatives@{DEPTH}", better="", head=f"hard negatives@{DEPTH}")
 _GROUPS, _SERIES = 10, 6  # values and systems in a picture
 _BM25 = ("bm25", "bm25-capretrieval", "rank-bm25", "bm25-capretrieval-characters")
-
-Shares = NDArray[np.float64]  # (queries,), NaN where a query has no hard negative
-
-
-def shares(collection: Collection, documents: NDArray[np.int64]) -> Shares | None:
-    """Of every query, the share of its first `DEPTH` documents that are hard negatives.
-
-    `documents` (queries, depth): a ranking. None where the data set has none, or where what is not
-    judged is not known.
-    """
-    if not collection.complete:
-        return None
-    result = np.full(len(collection.queries), np.nan)
-    judged = [
-        [doc for doc, relevance in collection.qrels[query.query_id].items() if relevance == 0]
-        for query in collection.queries
-    ]
-    place = collection.places(doc for docs in judged for doc in docs)
-    for row, (query, docs) in enumerate(zip(collection.queries, judged, strict=True)):
-        if docs:
-            known = [place[doc] for doc in docs if doc in place]
-            found = np.isin(documents[row, :DEPTH], known).sum()
-            facts = query.metadata if isinstance(query.metadata, dict) else {}
-            stated = facts.get("hard_negatives")
-            there = stated if isinstance(stated, int) else len(docs)
-            result[row] = min(1.0, found * max(1.0, there / len(docs)) / DEPTH)
-    return None if np.isnan(result).all() else result
 
 
 def rows_by(
@@ -93,13 +64,11 @@ def break_down(
     scores: Sequence[Score],
     units: Units,
     measure: str,
-    negatives: Mapping[str, Shares],
 ) -> tuple[dict[str, Any], Section]:
     """Every system by the values of a column: what eval.json has under `by`, and the tables.
 
-    `values`: query id -> value. `negatives`: by label of a system, the share of hard negatives
-    among each query's first documents. Raises `UsageError` for a column that tells nearly every
-    query apart.
+    `values`: query id -> value. Raises `UsageError` for a column that tells nearly every query
+    apart.
     """
     groups = rows_by(column, values, collection, _MOST)
     reference = next((s for s in scores if s.model in _BM25), None)
@@ -107,7 +76,7 @@ def break_down(
     for value, places in groups.items():
         for score in in_order(scores, measure):
             of = score.within(places, units)
-            more = dict(_shares(of, score, reference, places, measure, negatives))
+            more = dict(_shares(of, score, reference, places, measure))
             spans = None if np.isnan(of.intervals).any() else of.intervals.tolist()
             results.append(
                 {
@@ -140,10 +109,9 @@ def _shares(
     reference: Score | None,
     places: NDArray[np.int64],
     measure: str,
-    negatives: Mapping[str, Shares],
 ) -> Iterator[tuple[str, float]]:
     """Of these queries, those on which a system is better, worse and equal against BM25, unless it
-    is that; of their first documents the hard negatives, where that is known.
+    is that.
     """
     if reference is not None and score is not reference:
         at = score.names.index(measure)
@@ -153,10 +121,6 @@ def _shares(
         yield "better", float(np.mean(apart & (change > 0)))
         yield "worse", float(np.mean(apart & (change < 0)))
         yield "equal", float(np.mean(~apart))
-    if score.label in negatives:
-        known = negatives[score.label][places]
-        if not np.isnan(known).all():
-            yield _HARD.name, float(np.nanmean(known))
 
 
 def _section(
@@ -185,13 +149,6 @@ def _section(
         "groups of queries and more share nothing."
     ]
     columns = [Column(name, score_measure(name)) for name in names]
-    if _HARD.name in stated:
-        columns.append(Column(_HARD.head, _HARD))
-        text.append(
-            f"{_HARD.head}: the share of a query's first {DEPTH} documents that are its hard "
-            "negatives, such as those that meet what the query rules out; estimated where not all "
-            "of them are judged. The lower, the better."
-        )
     panels = [panel([one for one in rows if one.by[column] != ALL], columns)]
     if "better" in stated:
         text.append(

@@ -55,7 +55,6 @@ def evaluate(
     dims: Sequence[int] = (),
     split: str | None = None,
     out: str | Path | None = None,
-    over_seeds: bool = False,
     options: Options | None = None,
     analyses: Analyses | None = None,
     cache: bool = True,
@@ -69,13 +68,11 @@ def evaluate(
     """Score systems on one or several data sets and write everything under `out`.
 
     `out` defaults to RUN/eval for one run directory, else to outputs/eval_NAME. `models` defaults
-    to bm25 where no `runs` are given, or to those of a task with candidate sets. `over_seeds`: the
-    data sets are one recipe under several seeds. `analyses`: what is looked at beside means.
-    `model_options` is about models behind an API: their ledger, cap and prices. `limit`: how many
-    items of a domain they order, and in some tasks how many all systems are measured on. `title`
-    and `about` head the page. Raises `UsageError`
-    or `DatasetError` for what cannot be scored; a model that fails after others were scored lands
-    in `failures` instead.
+    to bm25 where no `runs` are given, or to those of a task with candidate sets. `analyses`: what
+    is looked at beside means. `model_options` is about models behind an API: their ledger, cap and
+    prices. `limit`: how many items of a domain they order, and in some tasks how many all systems
+    are measured on. `title` and `about` head the page. Raises `UsageError` or `DatasetError` for
+    what cannot be scored; a model that fails after others were scored lands in `failures` instead.
     """
     for name in models:
         check_name(name)  # before anything is fetched
@@ -143,7 +140,6 @@ def evaluate(
         folder,
         failures,
         message,
-        seeds=over_seeds,
         title=title,
         about=about,
         exit_code=code,

@@ -12,7 +12,6 @@ from retgen.evaluation.scoring.panels import (
     data_sets_panel,
     differences_panel,
     scores_panel,
-    seeds_panel,
 )
 from retgen.evaluation.scoring.scores import Score, in_order
 from retgen.evaluation.scoring.summary import cut_texts, sentences
@@ -75,14 +74,14 @@ def _sections(result: Evaluation, scored: DatasetScores) -> Iterator[Section]:
     def titled(text: str) -> str:
         return f"{scored.name}: {text[0].lower()}{text[1:]}" if several else text
 
-    several, printed = len(result.datasets) > 1, not result.seeds
+    several = len(result.datasets) > 1
     path, notes = scored.collection.path, [*scored.all_notes, *_remarks(scored.scores)]
     if scored.scores and scored.aside:
         yield Section(
             titled("Rankings of the whole corpus"),
             [scored.aside],
             notes=notes,
-            folded=[Fold("Scores", [scores_panel(scored)], printed=printed)],
+            folded=[Fold("Scores", [scores_panel(scored)], printed=True)],
             terminal_title=f"{path}: {scored.aside}",
         )
     else:
@@ -92,12 +91,11 @@ def _sections(result: Evaluation, scored: DatasetScores) -> Iterator[Section]:
             [scores_panel(scored)] if scored.scores else [],
             _pictures(scored),
             notes,
-            printed=printed,
             terminal_title=str(path),
         )
     for part in _analyses(scored):
         title = f"{scored.name}: {part.title}" if several else part.title
-        yield replace(part, title=title, printed=printed)
+        yield replace(part, title=title)
     if scored.comparisons and not scored.aside:
         name = scored.primary
         every = sum(c.measure == name for c in scored.comparisons)
@@ -209,16 +207,6 @@ def _overview(result: Evaluation) -> Iterator[Section]:
     results = {(i, s.label): s.measured(measure) for i, d in enumerate(sets) for s in d.scores}
     values = {label: [results.get((i, label)) for i in range(len(sets))] for label in labels}
     names = [scored.name for scored in sets]
-    if result.seeds:
-        yield Section(
-            "Over seeds",
-            [
-                f"The same recipe under {len(sets)} seeds: mean and standard deviation over the "
-                "seeds."
-            ],
-            [seeds_panel(result.datasets)],
-            terminal_title=f"{measure} and others over {len(sets)} seeds",
-        )
     pictures: list[Picture] = [
         Bars(
             file=f"overview_{_file(measure)}",

@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-import numpy as np
-
 from retgen.evaluation.scoring.result import DatasetScores
 from retgen.evaluation.scoring.scores import in_order
 from retgen.evaluation.scoring.significance import PairedDifference
@@ -94,21 +92,6 @@ def baseline_levels(baselines: Mapping[str, Any], measure: str) -> list[Level]:
     if baselines["random"][measure] is not None:
         levels.append(Level(RANDOM, baselines["random"][measure], True))
     return levels
-
-
-def seeds_panel(datasets: Sequence[DatasetScores]) -> Panel:
-    """Mean and standard deviation of every score over data sets of one recipe."""
-    names = datasets[0].measures.names
-    rows = []
-    for score in in_order(datasets[0].scores, datasets[0].primary):
-        of = [s for d in datasets for s in d.scores if s.label == score.label]
-        for name in names:
-            v = np.array([s.metrics[name] for s in of])
-            note = f" ± {v.std(ddof=1) if len(v) > 1 else 0:.4f}"
-            by = {"dim": str(score.dim or "")}
-            rows.append(Measurement(score.model, name, by, float(v.mean()), n=len(v), note=note))
-    columns = [Column(name, score_measure(name)) for name in names]
-    return Panel("", rows, columns, rows=["system", "dim"], whole="")
 
 
 def data_sets_panel(sets: Sequence[DatasetScores], measure: str, labels: Sequence[str]) -> Panel:

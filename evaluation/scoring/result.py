@@ -105,7 +105,6 @@ class Evaluation:
     folder: Path
     failures: dict[str, str]
     command: str
-    seeds: bool = False
     title: str = ""
     about: str = ""
     exit_code: int = 0

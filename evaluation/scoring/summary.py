@@ -9,8 +9,6 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
 from retgen.evaluation.scoring.panels import p_value
 from retgen.evaluation.scoring.scores import Score, at_largest
 from retgen.results.numbers import listed
@@ -34,7 +32,7 @@ def sentences(result: Evaluation) -> list[str]:
     if len(ranked) == 1:
         outcome += _leader(ranked[0], ranked[0].primary), _against(ranked[0], ranked[0].primary)
     elif ranked:
-        outcome.append(_over_seeds(ranked) if result.seeds else _leaders(ranked))
+        outcome.append(_leaders(ranked))
     outcome += (f"{one.collection.caution}." for one in ranked if one.collection.caution)
     return [*outcome, missing(result)]
 
@@ -127,24 +125,6 @@ def baseline(baselines: Mapping[str, Any], measure: str) -> tuple[str, float | N
     if best and best.get(measure) is not None and best[measure] >= (random or 0.0):
         return best_at(baselines["rankings"], measure)
     return "random order", random
-
-
-def _over_seeds(ranked: Sequence[DatasetScores]) -> str:
-    """Mean and standard deviation of the best systems."""
-    measure = ranked[0].primary
-    spread = {
-        s.label: [o.metrics[measure] for d in ranked for o in d.scores if o.label == s.label]
-        for s in at_largest(ranked[0].scores)
-    }
-    order = sorted(spread, key=lambda label: -float(np.mean(spread[label])))
-    message = [
-        f"{label} {np.mean(spread[label]):.4f} ± {np.std(spread[label], ddof=1):.4f}"
-        for label in order[:3]
-    ]
-    return (
-        f"Mean {measure} over {len(ranked)} seeds, with its standard deviation: "
-        f"{listed(message)}{' (the best three)' if len(order) > 3 else ''}."
-    )
 
 
 def _leaders(ranked: Sequence[DatasetScores]) -> str:

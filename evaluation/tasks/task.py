@@ -9,7 +9,7 @@ knows files only: no family, no model.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable, Mapping, Sequence, Set
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, field
 from typing import Any, ClassVar, NamedTuple
 
@@ -76,6 +76,25 @@ class SystemResult:
     def label(self) -> str:
         """The system's name in tables."""
         return label(self.model, self.dim, self.details)
+
+
+def noted_queries(
+    collection: Collection, keys: Set[str]
+) -> Iterator[tuple[Query, Mapping[str, Any]]]:
+    """The queries whose metadata have some keys, and these metadata."""
+    for query in collection.queries:
+        if isinstance(query.metadata, dict) and keys <= query.metadata.keys():
+            yield query, query.metadata
+
+
+def noted_documents(
+    collection: Collection, key: str
+) -> Iterator[tuple[str, str, Mapping[str, Any]]]:
+    """(id, title and text, metadata) of each document whose metadata have a key."""
+    for document in collection.dataset.documents(strict=collection.path):
+        if isinstance(document.metadata, dict) and document.metadata.get(key) is not None:
+            text = f"{document.title} {document.text}".strip()
+            yield document.doc_id, text, document.metadata
 
 
 def by_label(results: Sequence[SystemResult]) -> dict[str, Any]:

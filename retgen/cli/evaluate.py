@@ -45,7 +45,6 @@ from retgen.work import engine_named
         --worst        Show the worst queries of each system, and what it ranks first instead.
         --complete     All pairs are judged: no qrel means not relevant.
         --out DIR      Folder; default RUN/eval, else outputs/eval_NAME.
-        --seeds N      Repeat over N seeds of the generator, 2 or more; PATH is a run or recipe.
         --engine ENGINE  Whose workers encode for embedders, on GPUs if they have some; see gen run.
         --paper-prompt  Put {instructions} before every query.
         --limit N      {items} per domain that an llm: model orders; in haystacks, questions for
@@ -70,7 +69,6 @@ def eval_command(
     complete: bool = False,
     split: SplitOption = None,
     out: Path | None = None,
-    seeds: int | None = None,
     engine: str = "local",
     paper_prompt: bool = False,
     limit: int | None = None,
@@ -81,16 +79,13 @@ def eval_command(
     """Score retrievers and TREC runs, with query-blind baselines, intervals and pictures."""
     from retgen.recipes import find_study
 
-    study = find_study(path[0]) if len(path) == 1 and seeds is None else None
+    study = find_study(path[0]) if len(path) == 1 else None
     if study is None:
         refuse_given({"--set": set_}, "changes the recipes of a study, and PATH is none")
+        check_datasets(*path)
     else:
         own = {"--by": by, "--worst": worst, "--complete": complete, "--run": run, "--split": split}
         refuse_given(own, "about data sets; a study makes its own")
-    if seeds is not None and (seeds < 2 or len(path) != 1):
-        raise UsageError("--seeds: give one run directory or recipe, and 2 seeds or more")
-    if study is None and seeds is None:
-        check_datasets(*path)
     from retgen.evaluation.scoring.analyses import Analyses
     from retgen.evaluation.tasks import paper_prompt as task_instruction
 
@@ -123,10 +118,6 @@ def eval_command(
             from retgen.studies.run import run_study
 
             result = run_study(study, overrides=overrides_of(set_), **shared)
-        elif seeds is not None:
-            from retgen.studies.run import evaluate_seeds
-
-            result = evaluate_seeds(path[0], seeds, **shared, **of_sets)
         else:
             from retgen.evaluation.scoring.evaluate import evaluate
 

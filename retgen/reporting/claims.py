@@ -8,7 +8,7 @@ from typing import Any
 
 from retgen.highlights import query_examples
 from retgen.reporting import evidence
-from retgen.results.numbers import count_text, number, score
+from retgen.results.numbers import count_text, number
 from retgen.results.page import Tile, Verdict
 from retgen.validators.rules.origin import is_separable
 
@@ -150,40 +150,8 @@ def what_it_tests(report: Report) -> Iterator[Statement]:
             "come first for different queries."
         )
         yield "Combining.", text
-    rankings = (report.baselines.get("rankings") or {}).values()
-    cutoffs = {} if report.traced else report.baselines.get("random") or {}
-    best = {c: max((r[c] for r in rankings if c in r), default=0.0) for c in cutoffs}
-    telling = [
-        f"{name} (baseline {score(recall)})" for name, recall in best.items() if recall < 0.5
-    ]
-    if telling:
-        yield (
-            "Informative cutoffs.",
-            (", ".join(telling) + ". The baseline is what the best query-blind ranking reaches."),
-        )
     if manifest.get("complete"):
         yield "Complete labels.", "A pair without a qrel is not relevant."
-
-
-def _head_start(report: Report) -> str:
-    """How far a query-blind ranking is above chance, "" where luck could explain it, and of own
-    documents, which are not balanced against such rankings.
-    """
-    play = report.statistics.get("relevant_documents", 0)
-    best: tuple[float, float, str, str] = (0.0, 0.0, "", "")
-    for name, scores in {} if report.traced else (report.baselines.get("rankings") or {}).items():
-        for cutoff, chance in (report.baselines.get("random") or {}).items():
-            recall = scores.get(cutoff, 0.0)
-            # ten relevant documents where at most two are expected: one in 20,000 by luck
-            if chance and recall * play >= 10 and recall >= 5 * chance:
-                best = max(best, (recall, recall / chance, name, cutoff))
-    recall, times, name, cutoff = best
-    if not times:
-        return ""
-    return (
-        f"A ranking that never reads it ({name}) reaches {cutoff} = {score(recall)}, "
-        f"{times:.0f} times chance. Print the query-blind baselines beside every score."
-    )
 
 
 def what_it_does_not_test(report: Report) -> Iterator[Statement]:
@@ -191,8 +159,6 @@ def what_it_does_not_test(report: Report) -> Iterator[Statement]:
     if shortcut := report.content.get("solved_blindly"):
         report_it = evidence.what_to_report(shortcut)
         yield "Reading the query.", f"This set can be solved without it: {shortcut}. {report_it}"
-    elif start := _head_start(report):
-        yield "Reading the query, in part.", start
     if is_separable(report.origin):
         text = (
             "They can be told from the positives without the query, which scores and trainings on "

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import shlex
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from textwrap import shorten
 from typing import Any
 
 from retgen.highlights import both_sides
@@ -28,13 +27,11 @@ from retgen.results.pictures import Bars, Level, Line, Lines, Matrix, Picture, b
 from retgen.results.tables import Place, TableView
 from retgen.validators.baselines import solves
 from retgen.validators.rules.origin import in_words
-from retgen.write import size_text
 from retgen.yaml_text import to_yaml
 
 _FINDINGS = 500  # of the page, shared evenly by the rules that found something
 _SHOWN = 5  # findings of a rule above the fold
 _IDS = 20  # ids of a finding
-_FILES = 200  # rows of the table of files
 _YAML = 40_000  # characters of the recipe
 _LOW = 0.1  # recall; lines below it would lie on each other on a scale from 0 to 1
 
@@ -57,7 +54,7 @@ def run_page(content: Content) -> Page:
         _shape(report),
         _findings(report),
         _sources(report),
-        _files(report),
+        _made(report),
         _use(folder),
     )
     return Page(
@@ -182,12 +179,11 @@ def _certificate(stated: Content) -> Section:
             "“At most” is about vectors that exist for this matrix; a trained model is another "
             "question.",
         ]
-    rows, best, details = list[list[str]](), set[Place](), dict[Place, str]()
+    rows, best = list[list[str]](), set[Place]()
     for end, side, falling in (("at least", "lower", True), ("at most", "upper", False)):
         bounds = stated.get(f"{side}_bounds") or []
         for bound in sorted(bounds, key=lambda one: one["dimension"], reverse=falling):
             best |= {(len(rows), 1)} if bound["dimension"] == stated.get(side) else set()
-            details[len(rows), 3] = _details(bound)
             texts = (bound.get(name, "") for name in _BOUND[1:])
             rows.append([end, number(bound["dimension"]), *texts])
     for one in stated.get("skipped") or []:
@@ -197,19 +193,9 @@ def _certificate(stated: Content) -> Section:
         [name, number(stated.get(name.replace(" ", "_")), 6), meaning]
         for name, meaning in _DENSITIES
     ]
-    tables = [TableView(head, rows, len(head), best=best, beside=details)] if rows else []
+    tables = [TableView(head, rows, len(head), best=best)] if rows else []
     tables.append(TableView(["density", "value", "meaning"], densities, 3, title="Densities"))
     return Section(title, text, tables)
-
-
-def _details(bound: Content) -> str:
-    """What else is known of a bound."""
-    rest = ((name, one) for name, one in bound.items() if name not in _BOUND)
-    return "; ".join(
-        f"{name.replace('_', ' ')}: "
-        + (number(one, 6) if isinstance(one, float) else shorten(str(one).strip("[]"), 60))
-        for name, one in rest
-    )
 
 
 def _baselines(report: Report) -> Section | None:
@@ -375,46 +361,28 @@ def _ids_text(ids: Sequence[str]) -> str:
 # --- files, and what to do with them -------------------------------------------------------------
 
 
-def _files(report: Report) -> Section:
-    def rows_of(key: str) -> list[list[Any]]:
-        return [[name, value] for name, value in report.part(key, "manifest").items()]
-
-    folded = []
-    if files := rows_of("files"):
-        rows = [[path, info["sha256"], size_text(info["bytes"])] for path, info in files[:_FILES]]
-        more = f"; {len(files) - _FILES} more in report.json" if len(files) > _FILES else ""
-        title = f"{number(len(files))} files with their sizes and SHA-256{more}"
-        folded.append(Fold(title, [TableView(["file", "SHA-256", "size"], rows, 2)]))
+def _made(report: Report) -> Section:
+    """The recipe, what agents took, and how long each stage did."""
+    manifest, folded = report.manifest, []
     if report.recipe:
         yaml = to_yaml(report.recipe)
         cut = yaml if len(yaml) <= _YAML else yaml[:_YAML] + "\n# ... the rest: recipe.yaml"
         folded.append(Fold("The resolved recipe", code=cut))
-    if lists := rows_of("word_lists"):
-        table = TableView(["list", "SHA-256"], lists, 2)
-        folded.append(Fold("Word lists and their SHA-256", [table]))
-    versions = ", ".join(" ".join(pair) for pair in rows_of("versions"))
-    facts = [*_costs(report.manifest), ["made with", versions]]
-    tables = []
-    if facts := [row for row in facts if row[1]]:
-        tables.append(TableView(["fact", "value"], facts, 2))
-    if timings := rows_of("timings"):
-        rows = [[stage, number(value, 3)] for stage, value in timings]
-        tables.append(TableView(["stage", "seconds"], rows))
-    labels = ", ".join(f"{number(count)} {kind}" for kind, count in rows_of("evidence"))
-    text = [f"Evidence of the labels: {labels}."] if labels else []
-    return Section("Files", text, tables, folded=folded)
-
-
-def _costs(manifest: Content) -> list[list[str]]:
-    """What agents took, and which of their answers could not be used."""
-    rows = []
+    notes = []
     if manifest.get("calls") or manifest.get("cache_hits"):
         tokens, usd = manifest["tokens"], manifest["usd"]
         price = "at a price not known" if usd is None else f"${usd:.4f}"
-        text = f"{manifest['calls']:,}, and {manifest['cache_hits']:,} answers from the ledger; "
-        text += f"{tokens['in']:,} tokens in, {tokens['out']:,} out; {price}"
-        rows.append(["calls", text])
-    return rows + [["answers", line] for line in evidence.model_answers(manifest)[1]]
+        notes.append(
+            f"calls: {manifest['calls']:,}, and {manifest['cache_hits']:,} answers from the "
+            f"ledger; {tokens['in']:,} tokens in, {tokens['out']:,} out; {price}"
+        )
+    notes += evidence.model_answers(manifest)[1]
+    if versions := report.part("versions", "manifest"):
+        notes.append(f"made with {', '.join(map(' '.join, versions.items()))}")
+    timings = report.part("timings", "manifest").items()
+    rows = [[stage, number(value, 3)] for stage, value in timings]
+    tables = [TableView(["stage", "seconds"], rows)] if rows else []
+    return Section("Recipe and costs", [], tables, notes=notes, folded=folded)
 
 
 def _sources(report: Report) -> Section:

@@ -1,4 +1,4 @@
-"""`gen eval STUDY` and `gen eval --seeds`: data sets made, models scored or trained on them."""
+"""`gen eval STUDY`: data sets made, models scored or trained on them."""
 
 from __future__ import annotations
 
@@ -9,11 +9,9 @@ from typing import TYPE_CHECKING, Any
 from retgen.agents.models import DEFAULT_OPTIONS, ModelOptions
 from retgen.errors import OutputError, RunDirectoryError
 from retgen.evaluation.retrievers import check_name
-from retgen.evaluation.scoring.evaluate import evaluate, output_folder
+from retgen.evaluation.scoring.evaluate import evaluate
 from retgen.plugins import require_modules
 from retgen.progress import Progress, no_progress
-from retgen.recipe import load_recipe
-from retgen.recipe_file import written_seed
 from retgen.run import run
 from retgen.search.base import slug
 from retgen.search.mteb_tasks import dataset_folder
@@ -142,31 +140,3 @@ def run_study(
 def _folder_name(name: str, dim: int | None) -> str:
     """Where a training stands."""
     return slug(name.replace(": ", "-").replace("+", "-")) + (f"-{dim}" if dim else "")
-
-
-def evaluate_seeds(
-    path: str | Path,
-    seeds: int,
-    *,
-    out: str | Path | None = None,
-    progress: Progress = no_progress,
-    **given: Any,
-) -> Evaluation:
-    """Make a run or recipe anew under `seeds` consecutive seeds (`out`/seeds), and score them all.
-
-    Runs that are there are not made again. `given`: as `evaluate` takes it.
-    """
-    for name in given.get("models", ()):
-        check_name(name)  # before anything is made
-    folder = Path(out) if out is not None else output_folder([Path(path)])
-    recipe = load_recipe(path)
-    paths = [
-        run(
-            path,
-            out=folder / "seeds" / f"seed-{seed}",
-            overrides={"seed": written_seed(seed)},
-            progress=progress,
-        ).path
-        for seed in range(recipe.job.seed, recipe.job.seed + seeds)
-    ]
-    return evaluate(paths, out=folder, over_seeds=True, progress=progress, **given)

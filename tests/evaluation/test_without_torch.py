@@ -112,7 +112,6 @@ def test_what_needs_an_extra_says_so_before_anything_is_done(
     source = ("--set", "params.source={path: kb}")
     needing: tuple[tuple[tuple[str | Path, ...], str, str], ...] = (
         (("eval", limit_run, "--model", "bm25", "--model", "minilm"), "torch", "eval"),
-        (("eval", limit_run, "--seeds", "2", "--model", "minilm"), "torch", "eval"),
         (("eval", "limit_patterns_by_dimension", "--model", "minilm"), "torch", "eval"),
         (("eval", "limit_table3"), "torch", "eval"),
         (("capacity", "--construct"), "torch", "eval"),

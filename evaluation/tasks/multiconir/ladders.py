@@ -16,6 +16,7 @@ from typing import Any, NamedTuple
 
 from retgen.data import TableFiles
 from retgen.errors import DatasetError
+from retgen.evaluation.tasks.task import noted_documents, noted_queries
 from retgen.search.base import CandidateSet
 from retgen.search.collection import Collection
 
@@ -55,10 +56,6 @@ class CandidateLadder:
 KEYS = frozenset({"ladder", "style", "conditions"})  # of a query about a ladder
 
 
-def _names(metadata: Any) -> bool:
-    return isinstance(metadata, dict) and metadata.keys() >= KEYS
-
-
 def load_ladders(collection: Collection) -> tuple[list[CandidateLadder], list[str]]:
     """The ladders of a data set in the order of their queries, and notes about what is not there.
 
@@ -79,50 +76,22 @@ def _load(collection: Collection) -> tuple[list[CandidateLadder], list[str]]:
     queries: dict[str, dict[str, dict[int, str]]] = {}
     domains: dict[str, str] = {}
     wordings: dict[str, Sequence[str]] = {}
-    for query in collection.queries:
-        message = query.metadata
-        if _names(message):
-            styles = queries.setdefault(str(message["ladder"]), {})
-            of = styles.setdefault(str(message["style"]), {})
-            of[int(message["conditions"])] = query.text
-            domains[str(message["ladder"])] = str(message.get("domain") or collection.name)
-            asks = message.get("wordings") or ()
-            wordings[str(message["ladder"])] = max(
-                wordings.get(str(message["ladder"]), ()), asks, key=len
-            )
+    for query, note in noted_queries(collection, KEYS):
+        name = str(note["ladder"])
+        styles = queries.setdefault(name, {})
+        styles.setdefault(str(note["style"]), {})[int(note["conditions"])] = query.text
+        domains[name] = str(note.get("domain") or collection.name)
+        wordings[name] = max(wordings.get(name, ()), note.get("wordings") or (), key=len)
     left_out = _incomplete(collection, queries)
-    positives: dict[str, str] = {}
-    orders: dict[str, dict[int, list[LadderLevel]]] = {}
-    singles: dict[str, dict[int, str]] = {}
-    for document in collection.dataset.documents(strict=path):
-        message = document.metadata
-        if not isinstance(message, dict) or message.get("ladder") is None:
-            continue
-        name = str(message["ladder"])
-        text = f"{document.title} {document.text}".strip()
-        broken = frozenset(message.get("broken") or ())
-        if not broken:
-            positives[name] = text
-            continue
-        if len(broken) == 1:
-            singles.setdefault(name, {})[min(broken)] = text
-        named = message.get("orders")
-        for order in (1,) if named is None else named:
-            orders.setdefault(name, {}).setdefault(int(order), []).append(LadderLevel(text, broken))
+    documents: dict[str, list[tuple[LadderLevel, Sequence[int]]]] = {name: [] for name in queries}
+    for _, text, note in noted_documents(collection, "ladder"):
+        level = LadderLevel(text, frozenset(note.get("broken") or ()))
+        orders = note.get("orders")
+        of = documents.setdefault(str(note["ladder"]), [])
+        of.append((level, (1,) if orders is None else orders))
     result = [
-        CandidateLadder(
-            name,
-            domains[name],
-            {style: _numbered(path, name, style, of[style]) for style in sorted(of, key=_style)},
-            _there(path, name, positives),
-            {
-                order: _hard_negatives(path, name, order, rungs)
-                for order, rungs in sorted(_there(path, name, orders).items())
-            },
-            singles.get(name, {}),
-            wordings[name],
-        )
-        for name, of in queries.items()
+        _ladder(path, name, domains[name], queries[name], documents[name], wordings[name])
+        for name in queries
     ]
     _check_alike(path, result)
     notes = _tables(collection, {ladder.ladder_id: ladder for ladder in result})
@@ -132,6 +101,46 @@ def _load(collection: Collection) -> tuple[list[CandidateLadder], list[str]]:
             "rejected a positive of theirs"
         )
     return result, notes
+
+
+def _ladder(
+    path: Path,
+    name: str,
+    domain: str,
+    queries: Mapping[str, Mapping[int, str]],
+    documents: Sequence[tuple[LadderLevel, Sequence[int]]],
+    wordings: Sequence[str],
+) -> CandidateLadder:
+    levels = sorted((one for one in documents if one[0].broken), key=lambda one: len(one[0].broken))
+    orders: dict[int, list[LadderLevel]] = {}
+    for level, named in levels:
+        for order in named:
+            orders.setdefault(int(order), []).append(level)
+    positives = [level.text for level, _ in documents if not level.broken]
+    counts = {
+        **{f"queries ({style})": sorted(of) for style, of in queries.items()},
+        **{f"documents (order {n})": [len(one.broken) for one in of] for n, of in orders.items()},
+    }
+    faults = [
+        f"{what} of {', '.join(map(str, found))} conditions, not of 1, 2, 3, ..."
+        for what, found in counts.items()
+        if found != list(range(1, len(found) + 1))
+    ]
+    if not positives or not orders:
+        faults = ["no positive document" if orders else "no document"]
+    if faults:
+        raise DatasetError(
+            f"{path}: ladder {name} has {faults[0]}; `gen validate` says what is missing"
+        )
+    return CandidateLadder(
+        name,
+        domain,
+        {style: [of[n] for n in sorted(of)] for style, of in sorted(queries.items(), key=_style)},
+        positives[-1],
+        dict(sorted(orders.items())),
+        {min(level.broken): level.text for level, _ in levels if len(level.broken) == 1},
+        wordings,
+    )
 
 
 def _incomplete(collection: Collection, queries: dict[str, dict[str, dict[int, str]]]) -> int:
@@ -148,40 +157,8 @@ def _incomplete(collection: Collection, queries: dict[str, dict[str, dict[int, s
     return len(lost)
 
 
-def _style(name: str) -> int:
-    return STYLES.index(name) if name in STYLES else len(STYLES)
-
-
-def _there(path: Path, name: str, result: Mapping[str, Any]) -> Any:
-    if name not in result:
-        texts = result and isinstance(next(iter(result.values())), str)
-        what = "positive document" if texts else ""
-        raise DatasetError(
-            f"{path}: ladder {name} has no {what or 'document'}, so nothing of it can be compared"
-        )
-    return result[name]
-
-
-def _numbered(path: Path, name: str, style: str, texts: Mapping[int, str]) -> list[str]:
-    if sorted(texts) != list(range(1, len(texts) + 1)):
-        raise DatasetError(
-            f"{path}: ladder {name} has queries ({style}) for {', '.join(map(str, sorted(texts)))} "
-            "conditions; they ask for 1, 2, 3, ..."
-        )
-    return [texts[n] for n in sorted(texts)]
-
-
-def _hard_negatives(
-    path: Path, name: str, order: int, rungs: Sequence[LadderLevel]
-) -> list[LadderLevel]:
-    ordered = sorted(rungs, key=lambda rung: len(rung.broken))
-    if [len(rung.broken) for rung in ordered] != list(range(1, len(ordered) + 1)):
-        broken = ", ".join(str(len(rung.broken)) for rung in ordered)
-        raise DatasetError(
-            f"{path}: ladder {name}, order {order}: its documents violate {broken} conditions; "
-            "each violates one more than the one before"
-        )
-    return ordered
+def _style(named: tuple[str, Any]) -> int:
+    return STYLES.index(named[0]) if named[0] in STYLES else len(STYLES)
 
 
 def _check_alike(path: Path, ladders: Sequence[CandidateLadder]) -> None:

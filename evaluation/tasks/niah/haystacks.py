@@ -11,8 +11,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from retgen.data import Query
 from retgen.errors import DatasetError
+from retgen.evaluation.tasks.task import noted_documents, noted_queries
 from retgen.search.collection import Collection
 
 CONTROLS = ("none", "neutral")  # what stands instead of a needle, the main control first
@@ -92,41 +92,32 @@ class HaystackSets:
 KEYS = frozenset({"group", "category", "needle"})  # of a query about a needle
 
 
-def _names(metadata: Any) -> bool:
-    return isinstance(metadata, dict) and metadata.keys() >= KEYS
-
-
 def load_haystacks(collection: Collection) -> HaystackSets:
     """The questions of a data set in their order. Raises `DatasetError` for a missing control."""
     path = collection.path
     groups: dict[str, QuestionTexts] = {}
-    for query in collection.queries:
-        if _names(query.metadata):
-            group = _group(query)
-            if group.name in groups:
-                raise DatasetError(f"{path}: group {group.name} has two questions; each has one")
-            groups[group.name] = group
+    for query, note in noted_queries(collection, KEYS):
+        group = _group(query.query_id, query.text, note)
+        if group.name in groups:
+            raise DatasetError(f"{path}: group {group.name} has two questions; each has one")
+        groups[group.name] = group
     relevant = {
         name: {doc for doc, score in collection.qrels[group.query_id].items() if score > 0}
         for name, group in groups.items()
     }
     controls: list[HaystackText] = []
-    for document in collection.dataset.documents(strict=path):
-        if isinstance(document.metadata, dict) and "depth" in document.metadata:
-            try:
-                text = _text(
-                    document.doc_id, f"{document.title} {document.text}".strip(), document.metadata
-                )
-            except (KeyError, TypeError, ValueError) as error:
-                raise DatasetError(
-                    f"{path}: the metadata of document {document.doc_id} is not that of a "
-                    f"haystack: {type(error).__name__} {error}; `gen validate` says what belongs "
-                    "there"
-                ) from error
-            if text.needle in CONTROLS:
-                controls.append(text)
-            elif text.doc_id in relevant.get(text.group, ()):
-                groups[text.group].haystacks.append(text)
+    for doc_id, content, note in noted_documents(collection, "depth"):
+        try:
+            text = _text(doc_id, content, note)
+        except (KeyError, TypeError, ValueError) as error:
+            raise DatasetError(
+                f"{path}: the metadata of document {doc_id} is not that of a haystack: "
+                f"{type(error).__name__} {error}; `gen validate` says what belongs there"
+            ) from error
+        if text.needle in CONTROLS:
+            controls.append(text)
+        elif text.doc_id in relevant.get(text.group, ()):
+            groups[text.group].haystacks.append(text)
     kept = [group for group in groups.values() if group.haystacks]
     if not kept:
         raise DatasetError(f"{path}: no relevant document is a haystack of its question")
@@ -148,9 +139,8 @@ def _rank(text: HaystackText) -> tuple[bool, bool, int, bool]:
     return text.needle != "one_hop", not filtered, distractors, filler != "shuffled"
 
 
-def _group(query: Query) -> QuestionTexts:
-    message = query.metadata
-    queries = {QUESTION: query.text}
+def _group(query_id: str, text: str, message: Mapping[str, Any]) -> QuestionTexts:
+    queries = {QUESTION: text}
     expanded = [key for key in message if key.startswith(_EXPANSION) and message[key]]
     queries |= {key: str(message[key]) for key in sorted(expanded, key=terms)}
     keys = {
@@ -161,7 +151,7 @@ def _group(query: Query) -> QuestionTexts:
     }
     needles = {kind: str(message[key]) for kind, key in keys.items() if message.get(key)}
     return QuestionTexts(
-        str(message["group"]), query.query_id, str(message["category"]), queries, needles
+        str(message["group"]), query_id, str(message["category"]), queries, needles
     )
 
 

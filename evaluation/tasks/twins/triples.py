@@ -10,7 +10,14 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from retgen.errors import DatasetError
-from retgen.evaluation.tasks.task import Comparison, Scores, TaskData, TaskMeasures
+from retgen.evaluation.tasks.task import (
+    Comparison,
+    Scores,
+    TaskData,
+    TaskMeasures,
+    noted_documents,
+    noted_queries,
+)
 from retgen.evaluation.tasks.twins.measures import results_of
 from retgen.search.base import CandidateSet
 from retgen.search.collection import Collection
@@ -38,15 +45,10 @@ class TripleQuery(NamedTuple):
 def load_triples(collection: Collection) -> list[TripleQuery]:
     """The queries of a data set in their order. Raises `DatasetError` for a triple that is cut."""
     documents: dict[str, dict[str, tuple[str, str]]] = {}
-    for document in collection.dataset.documents(strict=collection.path):
-        told = document.metadata if isinstance(document.metadata, dict) else {}
-        if told.get("role") in ROLES:
-            roles = documents.setdefault(str(told.get("triple")), {})
-            roles[told["role"]] = document.doc_id, f"{document.title} {document.text}".strip()
-    noted: dict[str, Mapping[str, Any]] = {}
-    for query in collection.queries:
-        if isinstance(query.metadata, dict) and query.metadata.keys() >= KEYS:
-            noted[query.query_id] = query.metadata
+    for doc_id, text, note in noted_documents(collection, "role"):
+        if note["role"] in ROLES:
+            documents.setdefault(str(note.get("triple")), {})[note["role"]] = doc_id, text
+    noted = {query.query_id: note for query, note in noted_queries(collection, KEYS)}
     lengths: dict[str, dict[str, None]] = {}  # the triples of each length, in their order
     for query_id, note in noted.items():
         triple, length = str(note["triple"]), str(note["length"])

@@ -9,12 +9,14 @@ from typing import Any
 
 import pytest
 
+import retgen
 from retgen.errors import UsageError
 from retgen.evaluation.scoring.analyses import Analyses
 from retgen.evaluation.scoring.evaluate import evaluate
 from retgen.evaluation.scoring.page import text as text_of
 from tests.pages import Read
 
+BOATS = Path(__file__).parents[2] / "world"
 CORPUS = {"a": "ash", "b": "birch", "c": "cedar", "d": "date", "e": "elm", "f": "fir"}
 WORDS = {"q1": "ash", "q2": "birch", "q3": "cedar", "q4": "date", "q5": "elm", "q6": "fir"}
 QRELS = [(f"q{i}", doc, 1) for i, doc in enumerate(CORPUS, start=1)]
@@ -194,3 +196,32 @@ def test_a_column_that_tells_every_query_apart_is_refused(with_columns, tmp_path
     assert str(error.value) == (
         "--by row: the 51 queries have 51 different values there; a breakdown takes up to 50"
     )
+
+
+RECIPE = """
+name: boats
+family: world
+params:
+  domain: {folder}/boats.yaml
+  documents: 400
+  operators: [eq, and-not]
+  answer_sizes: [1, 10]
+  wordings: [literal, entailed]
+  queries_per_cell: 2
+"""
+
+
+@pytest.mark.slow
+def test_a_data_set_says_what_scores_are_broken_down_by(tmp_path: Path) -> None:
+    recipe = tmp_path / "boats.yaml"
+    recipe.write_text(RECIPE.format(folder=BOATS))
+    run = retgen.run(recipe, out=tmp_path / "run").path
+    manifest = json.loads((run / "manifest.json").read_text())
+    assert manifest["breakdown"] == ["operator", "answers", "wording"]
+    result = evaluate(run, models=["bm25"], metrics=["nDCG@10"], out=tmp_path / "eval")
+    by = result.to_json()["by"]
+    assert {column: [row["value"] for row in of["results"]] for column, of in by.items()} == {
+        "operator": ["and-not", "eq", "all queries"],
+        "answers": ["1", "10", "all queries"],
+        "wording": ["entailed", "literal", "all queries"],
+    }

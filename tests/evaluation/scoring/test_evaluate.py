@@ -20,7 +20,6 @@ from retgen.evaluation.scoring.evaluate import evaluate
 from retgen.evaluation.scoring.page import text as text_of
 from retgen.search.base import slug
 from retgen.search.collection import load
-from retgen.studies.run import evaluate_seeds
 from tests.evaluation.scoring.fruit import CORPUS, QRELS, QUERIES
 
 
@@ -222,19 +221,6 @@ def test_several_data_sets_on_one_page(limit_run: Path, dataset, tmp_path: Path)
     page = (tmp_path / "out" / "eval.html").read_text()
     assert "All data sets" in page
     assert (tmp_path / "out" / "made" / "runs" / "bm25.trec").is_file()
-
-
-def test_seeds(limit_run: Path, tmp_path: Path) -> None:
-    result = evaluate_seeds(limit_run, 3, metrics=["recall@2"], out=tmp_path / "out")
-    seeds = [d.collection.path.name for d in result.datasets]
-    assert seeds == ["seed-42", "seed-43", "seed-44"]
-    assert text_of(result).splitlines()[:3] == [
-        "recall@2 and others over 3 seeds",
-        "system  dim         recall@2",
-        "bm25         1.0000 ± 0.0000",
-    ]
-    texts = {(d.collection.path / "dataset" / "queries.jsonl").read_text() for d in result.datasets}
-    assert len(texts) == 3
 
 
 def test_a_document_with_the_id_of_the_query_is_not_ranked(dataset, tmp_path: Path) -> None:  # type: ignore[no-untyped-def]

@@ -11,7 +11,6 @@ from retgen.evaluation.scoring.evaluate import evaluate
 from retgen.evaluation.scoring.page import text as text_of
 from retgen.evaluation.scoring.panels import scores_panel
 from retgen.evaluation.scoring.summary import sentences
-from retgen.studies.run import evaluate_seeds
 from tests.pages import Read
 
 NAMES = [f"{i:02}" for i in range(30)]
@@ -113,7 +112,7 @@ def test_what_was_cut_or_failed_is_in_the_summary(limit_run: Path, tmp_path: Pat
 
 
 @pytest.mark.slow
-def test_several_data_sets_and_seeds(limit_run: Path, one_each: Path, tmp_path: Path) -> None:
+def test_several_data_sets(limit_run: Path, one_each: Path, tmp_path: Path) -> None:
     result = evaluate(
         [limit_run, one_each], models=["bm25", "tfidf"], metrics=["recall@1"], out=tmp_path / "out"
     )
@@ -123,7 +122,3 @@ def test_several_data_sets_and_seeds(limit_run: Path, one_each: Path, tmp_path: 
         f"query-blind baseline on {one_each.name}."
     )
     assert missing == f"Labels are incomplete in {one_each.name}."
-    result = evaluate_seeds(limit_run, 2, metrics=["recall@2"], out=tmp_path / "seeds")
-    assert sentences(result)[0] == (
-        "Mean recall@2 over 2 seeds, with its standard deviation: bm25 1.0000 ± 0.0000."
-    )
