@@ -35,9 +35,8 @@ from tests.agents.ledgers import (
     states,
 )
 from tests.agents.minds import mind
-from tests.agents.server import answering
+from tests.agents.server import answering, completion
 from tests.agents.server import serving as serving_mind
-from tests.agents.test_outcomes import completion
 from tests.command import Done, in_process
 from tests.test_full_disk import namespace, twice
 from tests.with_agents.conftest import USAGE, environment, recipe_of
