@@ -15,7 +15,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.agents.backends.test_register import ECHO
+from tests.agents.test_register import ECHO
 from tests.evaluation.retrievers.test_register import LONGEST
 from tests.evaluation.tasks.test_tasks import FAMILY, TASK
 from tests.project import ROOT, Project
@@ -70,7 +70,7 @@ print([one.name for one in tasks() if one.name == "choices"])
 # what looks at all parts of a kind
 TESTS = (
     "tests/validators/rules/test_register.py",
-    "tests/agents/backends/test_register.py",
+    "tests/agents/test_register.py",
     "tests/evaluation/retrievers/test_register.py",
     "tests/test_recipe.py",
     "tests/evaluation/tasks/test_tasks.py::test_bundled_tasks_and_who_has_one",

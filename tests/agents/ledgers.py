@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import asyncio
 import sqlite3
-from collections.abc import AsyncIterator, Awaitable
+from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager, closing
 from pathlib import Path
 from typing import Any, TypeVar
 
+from retgen.agents.batch_queue import BatchQueue
 from retgen.agents.chat import ChatModel
 from retgen.agents.client import Client
 from retgen.agents.ledger import Answer, Call, Ledger, LedgerReader
@@ -113,6 +114,7 @@ async def open_client(
     stop: Stop | None = None,
     budget: Budget | None = None,
     chat: ChatModel | None = None,
+    batches: Callable[[ChatModel, Session], BatchQueue] | None = None,
     settings: dict[str, Any] | None = None,
     **options: Any,
 ) -> AsyncIterator[Client]:
@@ -127,6 +129,7 @@ async def open_client(
     shared = {name: options.pop(name) for name in ("report", "notice", "replay") if name in options}
     session = Session(ledger, run, stop, budget or Budget(cap, ledger.begin(run), stop), **shared)
     chat = chat or open_chat(model, "sk-planted-0123")
+    options["batches"] = batches and batches(chat, session)
     client = Client(session, chat, model, **{"price": PRICE, "first_delay": 0.01, **options})
     try:
         async with asyncio.timeout(300):

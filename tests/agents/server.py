@@ -43,6 +43,41 @@ class Reply(NamedTuple):
     billed: bool = True
 
 
+USAGE = {"prompt_tokens": 5, "completion_tokens": 2}
+GEMINI_USAGE = {"promptTokenCount": 5, "candidatesTokenCount": 2}
+
+
+def completion(
+    content: Any, ended: str | None = "stop", usage: Any = USAGE, **message: Any
+) -> Reply:
+    """An answer in OpenAI's protocol."""
+    said = {"role": "assistant", "content": content, **message}
+    choice = {"index": 0, "message": said, "finish_reason": ended}
+    tree: Body = {"id": "1", "object": "chat.completion", "created": 1, "model": "m"}
+    tree["choices"] = [choice]
+    return Reply(body=tree if usage is None else {**tree, "usage": usage})
+
+
+def generated(
+    text: str | None, ended: str | None = "STOP", usage: Any = GEMINI_USAGE, **candidate: Any
+) -> Reply:
+    """An answer in Gemini's protocol."""
+    parts = [] if text is None else [{"text": text}]
+    made = {"content": {"role": "model", "parts": parts}, "finishReason": ended, **candidate}
+    tree: Body = {"candidates": [made]}
+    return Reply(body=tree if usage is None else {**tree, "usageMetadata": usage})
+
+
+def error(status: int, message: Any, code: Any = None, **more: Any) -> Reply:
+    """An error as OpenAI words it."""
+    return Reply(status, {"error": {"message": message, "code": code, **more}})
+
+
+def page(status: int = 200) -> Reply:
+    """A page of a proxy in place of an answer."""
+    return Reply(status, b"<html>Bad gateway</html>", {"content-type": "text/html"})
+
+
 class Worked(NamedTuple):
     """What the server did for a request, and bills.
 
@@ -79,29 +114,15 @@ class Worked(NamedTuple):
         return {name: count for name, count in pairs if count is not None}
 
     def body(
-        self, text: str | None = None, ended: str | None = "stop", usage: Any = None, **message: Any
+        self, text: str | None = None, ended: str | None = "stop", usage: Any = None, **more: Any
     ) -> dict[str, Any]:
-        """An answer; `message`: more of OpenAI's message, or of Gemini's candidate."""
+        """An answer; `more`: of OpenAI's message, or of Gemini's candidate."""
         if ended == "stop" and self.cut:
             ended = "length"
         if self.gemini:
-            ended = {"stop": "STOP", "length": "MAX_TOKENS", "content_filter": "SAFETY"}.get(
-                str(ended), ended
-            )
-            parts = [] if text is None else [{"text": text}]
-            candidate = {"content": {"role": "model", "parts": parts}, "finishReason": ended}
-            tree: dict[str, Any] = {"candidates": [{**candidate, **message}]}
-        else:
-            said = {"role": "assistant", "content": text, **message}
-            choice = {"index": 0, "message": said, "finish_reason": ended}
-            tree = {
-                "id": "1",
-                "object": "chat.completion",
-                "created": 1,
-                "model": "m",
-                "choices": [choice],
-            }
-        return tree | ({} if usage is None else {self.usage_name: usage})
+            names = {"stop": "STOP", "length": "MAX_TOKENS", "content_filter": "SAFETY"}
+            return generated(text, names.get(str(ended), ended), usage, **more).body
+        return completion(text, ended, usage, **more).body
 
     @property
     def usage_name(self) -> str:
@@ -116,11 +137,21 @@ Fault = Callable[[Worked], Reply | None]
 
 
 def status(code: int, words: str = "no", *, billed: bool = True) -> Fault:
-    return lambda w: Reply(code, {"error": {"message": words, "code": code}}, billed=billed)
+    return lambda w: error(code, words, code)._replace(billed=billed)
 
 
 def body(make: Callable[[Worked], Any], **more: Any) -> Fault:
     return lambda w: Reply(body=make(w), **more)
+
+
+def stating(usage: Any = None, **counts: Any) -> Fault:
+    """The text, and this usage; `counts`: what `Worked.usage` states otherwise."""
+    return body(lambda w: w.body(w.text, usage=w.usage(**counts) if counts else usage))
+
+
+def blank(text: Any = None, **more: Any) -> Fault:
+    """An answer that ends as usual, with this in place of its text, and no usage."""
+    return body(lambda w: w.body(text, **more))
 
 
 def for_good(w: Worked) -> None:
@@ -131,84 +162,58 @@ def _encoded(w: Worked) -> bytes:
     return json.dumps(w.whole()).encode()
 
 
-PAGE = {"content-type": "text/html"}
-CALL = {"name": "answer", "arguments": '{"a": "b"}'}
+STREAM = {"content-type": "text/event-stream"}
+ODD = {"content-type": "application/json; charset=unicode_escape"}
+CALL = {"id": "1", "type": "function", "function": {"name": "answer", "arguments": "{}"}}
 TEXT: dict[str, Fault] = {
     # a text, and usage that is not all or not there
-    "no usage": body(lambda w: w.body(w.text)),
+    "no usage": stating(),
     "usage null": body(lambda w: {**w.body(w.text), w.usage_name: None}),
-    "usage empty": body(lambda w: w.body(w.text, usage={})),
-    "usage of zeros": body(lambda w: w.body(w.text, usage=w.usage(input=0, output=0, total=0))),
-    "no completion tokens": body(lambda w: w.body(w.text, usage=w.usage(output=None, total=None))),
-    "completion tokens 0": body(lambda w: w.body(w.text, usage=w.usage(output=0, total=None))),
+    "usage of zeros": stating(input=0, output=0, total=0),
+    "no completion tokens": stating(output=None, total=None),
     "completion tokens 1": body(lambda w: w.body(w.text * 20, usage=w.usage(output=1, total=None))),
-    "no prompt tokens": body(lambda w: w.body(w.text, usage=w.usage(input=None, total=None))),
-    "prompt tokens 1": body(lambda w: w.body(w.text, usage=w.usage(input=1, total=None))),
-    "negative usage": body(lambda w: w.body(w.text, usage=w.usage(input=-5, output=-7, total=-12))),
-    "usage in words": body(
-        lambda w: w.body(w.text, usage=w.usage(input="5", output="7", total="12"))
-    ),
-    "usage a list": body(lambda w: w.body(w.text, usage=[1, 2])),
-    "total alone": body(lambda w: w.body(w.text, usage=w.usage(input=None, output=None))),
+    "no prompt tokens": stating(input=None, total=None),
+    "prompt tokens 1": stating(input=1, total=None),
+    "negative usage": stating(input=-5, output=-7, total=-12),
+    "usage in words": stating(input="5", output="7", total="12"),
+    "usage a list": stating([1, 2]),
+    "total alone": stating(input=None, output=None),
     "total of the prompt": body(
         lambda w: w.body(w.text, usage=w.usage(output=None, total=w.tokens_in))
     ),
-    "usage over 64 bits": body(lambda w: w.body(w.text, usage=w.usage(input=10**30, total=None))),
+    "usage over 64 bits": stating(input=10**30, total=None),
     "a lone surrogate": body(lambda w: w.body(f"\ud800{w.text}")),
-    "unknown finish": body(lambda w: w.body(w.text, ended="ended_well")),
     "no finish": body(lambda w: w.body(w.text, ended=None)),
     "cut, no usage": body(lambda w: w.body(w.text[: len(w.text) // 2], ended="length")),
     "filtered, no usage": body(lambda w: w.body(w.text[:9], ended="content_filter")),
 }
 NO_TEXT: dict[str, Fault] = {
-    "content null": body(lambda w: w.body(None)),
-    "content null, usage of zeros": body(
-        lambda w: w.body(None, usage=w.usage(input=0, output=0, total=0))
-    ),
+    "content null": blank(),
     "content null, no completion": body(
         lambda w: w.body(None, usage=w.usage(output=0, total=None))
     ),
-    "content empty": body(lambda w: w.body("")),
-    "content a number": body(lambda w: w.body(7)),  # type: ignore[arg-type]
-    "content in parts": body(lambda w: w.body([{"type": "image"}])),  # type: ignore[arg-type]
-    "cut without text": body(lambda w: w.body("", ended="length")),
+    "content a number": blank(7),
+    "content in parts": blank([{"type": "image"}]),
+    "cut without text": blank("", ended="length"),
     "finish error": body(lambda w: w.body(w.text[:5], ended="error")),
-    "finish abort": body(lambda w: w.body("", ended="abort")),
-    "refusal": body(lambda w: w.body(None, refusal="I cannot.")),
-    "tool calls": body(
-        lambda w: w.body(
-            None,
-            ended="tool_calls",
-            tool_calls=[{"id": "call_1", "type": "function", "function": CALL}],
-        )
-    ),
-    "no message": body(
-        lambda w: {"choices": [{"index": 0, "finish_reason": "stop"}], "candidates": [{}]}
-    ),
+    "refusal": blank(refusal="I cannot."),
+    "tool calls": blank(ended="tool_calls", tool_calls=[CALL]),
+    "no message": body(lambda w: {"choices": [{"finish_reason": "stop"}], "candidates": [{}]}),
     "no choices": body(lambda w: {"choices": [], "candidates": []}),
-    "choices null": body(lambda w: {"choices": None, "candidates": None}),
     "choices a text": body(lambda w: {"choices": "no", "candidates": "no"}),
     "an error in a 200": body(lambda w: {"error": {"message": "upstream failed"}}),
     "a 401 in a 200": body(lambda w: {"error": {"message": "upstream failed", "code": 401}}),
     "a 429 in a 200": body(lambda w: {"error": {"message": "slow down", "code": 429}}),
     "a 500 in a 200": body(lambda w: {"error": {"message": "boom", "code": 500}}),
-    "an empty object": body(lambda w: {}),
     "null": body(lambda w: b"null"),
-    "a text": body(lambda w: b'"hello"'),
     "a list": body(lambda w: [w.whole()]),
     "nothing": body(lambda w: b""),
-    "a page": body(lambda w: b"<html>Bad gateway</html>", headers=PAGE),
-    "an event stream": body(
-        lambda w: b"data: " + _encoded(w) + b"\n\ndata: [DONE]\n\n",
-        headers={"content-type": "text/event-stream"},
-    ),
+    "a page": lambda w: page(),
+    "an event stream": body(lambda w: b"data: " + _encoded(w) + b"\n\n", headers=STREAM),
     "JSON cut": body(lambda w: _encoded(w)[: len(_encoded(w)) // 2]),
     "JSON cut before its usage": body(lambda w: _encoded(w)[:-60]),
     "not UTF-8": body(lambda w: _encoded(w)[:40] + b"\xff\xfe"),
-    "a charset with lone surrogates": body(
-        lambda w: b'{"\\ud800": 1}',
-        headers={"content-type": "application/json; charset=unicode_escape"},
-    ),
+    "a charset with lone surrogates": body(lambda w: b'{"\\ud800": 1}', headers=ODD),
     "204": body(lambda w: b"", status=204),
 }
 TRANSFER: dict[str, Fault] = {
@@ -220,14 +225,9 @@ TRANSFER: dict[str, Fault] = {
 }
 STATUS: dict[str, Fault] = {
     "500": status(500, "boom"),
-    "500 with usage": body(
-        lambda w: {"error": "boom", "usage": {"prompt_tokens": 1, "completion_tokens": 1}},
-        status=500,
-    ),
-    "502 page": body(lambda w: b"<html>Bad gateway</html>", status=502, headers=PAGE),
+    "500 with usage": body(lambda w: {"error": "boom", "usage": {"prompt_tokens": 1}}, status=500),
+    "502 page": lambda w: page(502),
     "503": status(503, "overloaded"),
-    "504": status(504, "deadline"),
-    "529": status(529, "overloaded"),
     "400": status(400, "cannot be processed"),
     "400 with a lone surrogate": status(400, "\ud800 cannot be processed"),
     "400 filtered": status(400, "flagged by our usage policy"),
@@ -240,97 +240,55 @@ STATUS: dict[str, Fault] = {
     "401": status(401, billed=False),
     "404": status(404, billed=False),
 }
-_PROMPT = {"promptTokenCount": 9}
-GEMINI: dict[str, Fault] = {
-    "prompt blocked": body(lambda w: {"promptFeedback": {"blockReason": "SAFETY"}}),
-    "prompt blocked, part of the usage": body(
-        lambda w: {
-            "promptFeedback": {"blockReason": "OTHER"},
-            "usageMetadata": w.usage(output=None, total=None),
-        }
+BUSY = {"code": 503, "message": "overloaded", "status": "UNAVAILABLE"}
+RETRY = {"@type": "type.googleapis.com/google.rpc.RetryInfo", "retryDelay": "0.01s"}
+QUOTA = {"code": 429, "message": "quota", "status": "RESOURCE_EXHAUSTED", "details": [RETRY]}
+THOUGHT = {"parts": [{"text": "Well...", "thought": True}]}
+
+
+def _thoughts(w: Worked) -> dict[str, Any]:
+    """An answer whose tokens all went into thoughts."""
+    usage = w.usage(output=None) | {"thoughtsTokenCount": w.tokens_out}
+    return w.body(None, ended="MAX_TOKENS", usage=usage, content=THOUGHT)
+
+
+# Gemini's own, with the action that the table of outcomes has for each
+GEMINI: dict[str, tuple[Fault, str]] = {
+    "prompt blocked": (body(lambda w: {"promptFeedback": {"blockReason": "SAFETY"}}), "reject"),
+    "candidate without content": (
+        body(lambda w: {"candidates": [{"finishReason": "STOP"}]}),
+        "answer",
     ),
-    "candidate without content": body(
-        lambda w: {
-            "candidates": [{"finishReason": "STOP", "index": 0}],
-            "usageMetadata": w.usage(output=None, total=None),
-        }
+    "content without parts": (blank(ended="MAX_TOKENS", content={"role": "model"}), "more"),
+    "thoughts alone": (body(_thoughts), "more"),
+    "thoughts counted, the text not": (
+        body(
+            lambda w: w.body(
+                w.text, usage={"promptTokenCount": w.tokens_in, "thoughtsTokenCount": 3}
+            )
+        ),
+        "answer",
     ),
-    "content without parts": body(
-        lambda w: {"candidates": [{"content": {"role": "model"}, "finishReason": "MAX_TOKENS"}]}
+    "MALFORMED_FUNCTION_CALL": (
+        blank(ended="MALFORMED_FUNCTION_CALL", finishMessage="no such call"),
+        "retry",
     ),
-    "thoughts alone": body(
-        lambda w: {
-            "candidates": [
-                {
-                    "content": {"parts": [{"text": "Well...", "thought": True}]},
-                    "finishReason": "MAX_TOKENS",
-                }
-            ],
-            "usageMetadata": {
-                "promptTokenCount": w.tokens_in,
-                "thoughtsTokenCount": w.tokens_out,
-                "totalTokenCount": w.tokens_in + w.tokens_out,
-            },
-        }
+    "RECITATION": (blank(ended="RECITATION"), "reject"),
+    "SAFETY": (
+        body(lambda w: w.body(w.text[:3], "SAFETY", w.usage(output=None, total=None))),
+        "reject",
     ),
-    "thoughts counted, the text not": body(
-        lambda w: {
-            **w.body(w.text),
-            "usageMetadata": {"promptTokenCount": w.tokens_in, "thoughtsTokenCount": 3},
-        }
-    ),
-    "MALFORMED_FUNCTION_CALL": body(
-        lambda w: w.body(None, ended="MALFORMED_FUNCTION_CALL", finishMessage="no such call")
-    ),
-    "UNEXPECTED_TOOL_CALL": body(
-        lambda w: w.body(None, ended="UNEXPECTED_TOOL_CALL", usage=w.usage(output=None, total=None))
-    ),
-    "RECITATION": body(lambda w: w.body(None, ended="RECITATION")),
-    "SAFETY": body(
-        lambda w: w.body(w.text[:3], ended="SAFETY", usage=w.usage(output=None, total=None))
-    ),
-    "PROHIBITED_CONTENT": body(lambda w: w.body(None, ended="PROHIBITED_CONTENT")),
-    "NO_IMAGE": body(lambda w: w.body(None, ended="NO_IMAGE")),
-    "parts empty": body(lambda w: w.body(None, content={"role": "model", "parts": [{}]})),
-    "parts null": body(lambda w: w.body(None, content={"role": "model", "parts": None})),
-    "a function call": body(
-        lambda w: w.body(
-            None, content={"parts": [{"functionCall": {"name": "answer", "args": {}}}]}
-        )
-    ),
-    "a stream as a list": body(
-        lambda w: [w.body(w.text[:5], ended=None), w.body(w.text[5:], usage=w.usage())]
-    ),
-    "a list with a 503": body(
-        lambda w: [{"error": {"code": 503, "message": "overloaded", "status": "UNAVAILABLE"}}]
-    ),
-    "503 as a list": body(
-        lambda w: [{"error": {"code": 503, "message": "overloaded", "status": "UNAVAILABLE"}}],
-        status=503,
-    ),
-    "429 with RetryInfo": body(
-        lambda w: [
-            {
-                "error": {
-                    "code": 429,
-                    "message": "quota",
-                    "status": "RESOURCE_EXHAUSTED",
-                    "details": [
-                        {"@type": "type.googleapis.com/google.rpc.RetryInfo", "retryDelay": "0.01s"}
-                    ],
-                }
-            }
-        ],
-        status=429,
-        billed=False,
+    "parts null": (blank(content={"role": "model", "parts": None}), "answer"),
+    "a function call": (blank(content={"parts": [{"functionCall": {"name": "a"}}]}), "answer"),
+    "a stream as a list": (body(lambda w: [w.body(w.text[:5]), w.whole()]), "retry"),
+    "503 in a list": (body(lambda w: [{"error": BUSY}]), "retry"),
+    "503 as a list": (body(lambda w: [{"error": BUSY}], status=503), "retry"),
+    "429 with RetryInfo": (
+        body(lambda w: [{"error": QUOTA}], status=429, billed=False),
+        "retry",
     ),
 }
 FAULTS = {**TEXT, **NO_TEXT, **TRANSFER, **STATUS}
-# what Gemini's shapes stand for: outcomes of the table, in the order of `GEMINI`
-GEMINI_OUTCOMES = (
-    "reject reject retry room room answer retry retry reject reject reject retry retry retry retry "
-    "retry later later later"
-).split()
 MODELS: dict[str, Fault] = {
     "drop": TRANSFER["hung up"],
     "hang": lambda w: Reply(how="hang"),
@@ -338,8 +296,6 @@ MODELS: dict[str, Fault] = {
     "cut": body(lambda w: w.body(w.text, ended="length", usage=w.usage())),
     "filtered": body(lambda w: w.body(w.text, ended="content_filter", usage=w.usage())),
     "too-long": STATUS["400 too long"],
-    "no-usage": TEXT["no usage"],
-    "flaky": lambda w: Reply(503, {"error": "busy"}) if w.times <= 2 else None,
 }
 
 
@@ -350,10 +306,6 @@ def failing(model: str) -> Fault:
     code = int(model.removeprefix("status-"))
     headers = {429: {"retry-after": "3"}, 307: {"location": "/elsewhere"}}.get(code, {})
     return lambda w: Reply(code, {"error": {"message": f"not with {w.key}", "code": "no"}}, headers)
-
-
-def fixed(tokens_in: int, tokens_out: int) -> Tokens:
-    return lambda asked, text: (tokens_in, tokens_out)
 
 
 def counted(asked: Body, text: str, each: int = 4) -> tuple[int, int]:

@@ -14,22 +14,19 @@ import pytest
 
 from retgen.agents.chat import Unusable
 from retgen.agents.ledger import Ledger
-from retgen.agents.limits import Stop, Stopped
+from retgen.agents.limits import Stop
 from retgen.agents.report import CallReport
-from retgen.errors import BudgetReached, EndpointFailed, UsageError
+from retgen.errors import BudgetReached, EndpointFailed
 from tests.agents.ledgers import (
     PRICE,
     WORST,
-    add_call,
     open_client,
     request,
     request_all,
-    run,
     spent,
     states,
 )
-from tests.agents.server import Reply, Server, answering
-from tests.agents.test_outcomes import completion, error, page
+from tests.agents.server import Reply, Server, answering, completion, error, page
 
 COST = PRICE.of(5, 2)  # of an answer of `completion`
 HELLO = completion("hello")
@@ -73,14 +70,17 @@ def the(kind: type[Exception], result: Sequence[Any]) -> str:
 # --- answers --------------------------------------------------------------------------------------
 
 
-def test_what_was_answered_is_not_asked_again(ledger: Ledger) -> None:
+def test_a_request_is_sent_once(ledger: Ledger) -> None:
     with answering(faulty({})) as server:
         first, second, third = CallReport(), CallReport(), CallReport()
-        assert ask(server, ledger, range(10, 50), report=first) == ["hello"] * 40
+        assert ask(server, ledger, [*range(10, 50)], report=first) == ["hello"] * 40
         assert ask(server, ledger, range(10, 50), report=second, run="b") == ["hello"] * 40
-        assert ask(server, ledger, range(49, 52), report=third) == ["hello"] * 3
-        assert len(server.requests) == 42
-    assert spent(ledger) == {"a": (42, 0, 42 * 5, 42 * 2, 42 * COST), "b": (0, 40, 0, 0, 0)}
+        assert ask(server, ledger, [49, 50, 51], report=third) == ["hello"] * 3
+        assert ask(server, ledger, [52] * 10, run="c") == ["hello"] * 10
+        assert len(server.requests) == 43
+    sums = spent(ledger)
+    assert sums["a"] == (42, 0, 42 * 5, 42 * 2, 42 * COST)
+    assert (sums["b"], sums["c"]) == ((0, 40, 0, 0, 0), (1, 0, 5, 2, COST))
     assert (first.calls, first.cached) == ({"write": 40}, {})
     assert (second.calls, second.cached) == ({}, {"write": 40})
     assert (third.calls, third.cached) == ({"write": 2}, {"write": 1})
@@ -88,35 +88,12 @@ def test_what_was_answered_is_not_asked_again(ledger: Ledger) -> None:
     assert (third.unstated, third.in_flight) == (0, 0)
 
 
-def test_identical_requests_are_sent_once(ledger: Ledger) -> None:
-    with answering(faulty({})) as server:
-        assert ask(server, ledger, [10] * 10) == ["hello"] * 10
-        assert len(server.requests) == 1
-
-
 def test_usage_that_is_not_stated_is_charged_at_the_most(ledger: Ledger) -> None:
-    silent = Reply(200, {name: value for name, value in HELLO.body.items() if name != "usage"})
-    with answering(lambda body: silent) as server:
+    with answering(lambda body: completion("hello", usage=None)) as server:
         counters = CallReport()
         assert ask(server, ledger, [10], report=counters) == ["hello"]
     assert ledger.spent("a").nano_usd == WORST
     assert (counters.unstated, counters.tokens_out) == (1, {"write": 100})
-
-
-def test_a_request_that_is_in_a_batch_is_not_asked_beside_it(ledger: Ledger) -> None:
-    async def submit() -> None:
-        call = await add_call(ledger, 10, batched=True)
-        await ledger.note_batch([call], "tag", "batch_1")
-
-    run(ledger, submit())
-    with answering(faulty({})) as server:
-        (result,) = ask(server, ledger, [10])
-        assert isinstance(result, UsageError)
-        assert str(result) == (
-            "a request of this run (number 10) is in a batch whose answers were not fetched: "
-            "--batch takes it up; --no-batch asks again, and pays for it twice"
-        )
-        assert server.requests == []
 
 
 # --- what may pass --------------------------------------------------------------------------------
@@ -137,23 +114,14 @@ class Recorded(Stop):
 def test_what_may_pass_is_tried_again_and_said_once(ledger: Ledger) -> None:
     """After delays that double, or as the server says; nobody documents that a 503 is free."""
     later = error(429, "slow down")._replace(headers={"retry-after": "7"})
-    notices, stops = list[str](), list[Recorded]()
-
-    def stop() -> Recorded:
-        stops.append(Recorded())
-        return stops[-1]
-
-    async def main(url: str) -> str:
-        options: dict[str, Any] = {"notice": notices.append, "first_delay": 0.5}
-        async with open_client(ledger, url, stop=stop(), **options) as client:
-            return await client.request(request(10), "write")
-
     answers = error(503, "busy"), error(503, "busy"), later, Reply(0, b""), HELLO
+    notices, stop = list[str](), Recorded()
+    options = {"stop": stop, "notice": notices.append, "first_delay": 0.5}
     with answering(in_turn(*answers)) as server:
-        assert asyncio.run(main(server.url)) == "hello"
+        assert ask(server, ledger, [10], **options) == ["hello"]
         assert len(server.requests) == 5
     # its own pause, or what the server asks for, and the pause before whatever is sent next
-    assert stops[0].slept == [0.5, 0.5, 1.0, 1.0, 7.0, 2.0, 4.0, 4.0]
+    assert stop.slept == [0.5, 0.5, 1.0, 1.0, 7.0, 2.0, 4.0, 4.0]
     assert spent(ledger) == {"a": (5, 0, 5, 2, 3 * WORST + COST)}
     until = "until the server has answered nobody for 0 seconds and 5 tries"
     at_most = "; every try is charged at its most"
@@ -163,29 +131,14 @@ def test_what_may_pass_is_tried_again_and_said_once(ledger: Ledger) -> None:
     ]
 
 
-OUTAGES = [
-    (Reply(0, b""), WORST),
-    (page(), WORST),
-    (Reply(200, {"error": {"message": "upstream failed"}}), WORST),
-    (Reply(200, b'data: {"choices": []}\n\n', {"content-type": "text/event-stream"}), WORST),
-    (Reply(200, b'{"choices": [{"mess'), WORST),
-    (Reply(200, b""), WORST),
-    (Reply(200, {"choices": []}), WORST),
-    (error(500, "boom"), WORST),
-    (page(502), WORST),
-    (error(503, "overloaded"), WORST),
-    (error(408, "too slow"), WORST),
-    (error(429, "slow down"), 0),
-    (Reply(200, {"error": {"message": "upstream", "code": 502}}), WORST),
-    (Reply(200, {"error": {"message": "slow down", "code": 429}}), WORST),
-]
-
-
 @pytest.mark.parametrize(
     ("fault", "charged"),
     [
-        pytest.param(*case, marks=[pytest.mark.slow] if number % 4 else [])
-        for number, case in enumerate(OUTAGES)
+        (Reply(0, b""), WORST),
+        (page(), WORST),
+        (error(500, "boom"), WORST),
+        (error(429, "slow down"), 0),
+        (error(502, "upstream", 502)._replace(status=200), WORST),
     ],
 )
 def test_an_outage_of_any_kind_passes(ledger: Ledger, fault: Reply, charged: int) -> None:
@@ -271,27 +224,25 @@ FILTERED = "the request or its answer was filtered, or the model refused"
 
 
 @pytest.mark.parametrize(
-    ("fault", "why", "reason"),
+    ("fault", "why", "reason", "concurrency"),
     [
         (
-            error(400, "flagged by our usage policy", "invalid_prompt"),
+            error(400, "flagged", "invalid_prompt"),
             "filtered",
-            f"{FILTERED} (400: invalid_prompt: flagged by our usage policy)",
+            f"{FILTERED} (400: invalid_prompt: flagged)",
+            1,
         ),
-        (completion("he", "content_filter"), "filtered", f"{FILTERED} (content_filter)"),
+        (completion("he", "content_filter"), "filtered", f"{FILTERED} (content_filter)", 64),
         (
-            error(400, "maximum context length is 9 tokens", "context_length_exceeded"),
+            error(400, "maximum context length is 9 tokens"),
             "too_long",
-            "the request is too long for the model (400: context_length_exceeded: maximum context "
-            "length is 9 tokens)",
+            "the request is too long for the model (400: maximum context length is 9 tokens)",
+            64,
         ),
-        (page(413), "refused", "413: <html>Bad gateway</html>"),
-        (error(422, "cannot be processed"), "refused", "422: cannot be processed"),
-        (error(400, "no"), "refused", "400: no"),
-        (page(403), "refused", "403: <html>Bad gateway</html>"),
+        (page(413), "refused", "413: <html>Bad gateway</html>", 1),
+        (error(400, "no"), "refused", "400: no", 64),
     ],
 )
-@pytest.mark.parametrize("concurrency", [1, 64])
 def test_a_record_that_is_always_refused(
     ledger: Ledger, fault: Reply, why: str, reason: str, concurrency: int
 ) -> None:
@@ -383,17 +334,12 @@ def test_agents_are_told_apart(ledger: Ledger) -> None:
 
 
 def test_what_no_record_can_help_stops_the_others(ledger: Ledger) -> None:
-    async def main(url: str) -> tuple[list[Any], Exception | None]:
-        stop = Stop()
-        async with open_client(ledger, url, stop=stop, settings={"concurrency": 1}) as client:
-            work = (client.request(request(i), "write") for i in range(10, 41))
-            return await asyncio.gather(*work, return_exceptions=True), stop.error
-
+    stop, one = Stop(), {"concurrency": 1}
     with answering(faulty({10: error(401, "Not with sk-planted-0123.")})) as server:
-        result, reason = asyncio.run(main(server.url))
+        result = ask(server, ledger, range(10, 41), stop=stop, settings=one)
         assert kinds(result) == {"EndpointFailed": 1, "Stopped": 30}
         assert len(server.requests) == 1
-    assert result[0] is reason
+    assert result[0] is stop.error
     assert result[0].exit_code == 4
     assert str(result[0]) == (
         "m at loopback, asked by write (number 10): 401: Not with [key]. `gen doctor` shows which "
@@ -428,15 +374,10 @@ def test_what_is_in_flight_when_it_stops_is_kept(ledger: Ledger) -> None:
 
 
 def test_a_stop_ends_a_back_off_at_once(ledger: Ledger) -> None:
-    async def main(url: str) -> None:
-        stop = Stop()
-        options = {"stop": stop, "first_delay": 3600.0, "notice": lambda text: stop.set()}
-        async with open_client(ledger, url, **options) as client:  # type: ignore[arg-type]
-            await client.request(request(10), "write")
-
+    stop = Stop()
+    options = {"stop": stop, "first_delay": 3600.0, "notice": lambda text: stop.set()}
     with answering(lambda body: error(500, "boom")) as server:
-        with pytest.raises(Stopped):
-            asyncio.run(main(server.url))
+        assert kinds(ask(server, ledger, [10], **options)) == {"Stopped": 1}
         assert len(server.requests) == 1
 
 
@@ -456,9 +397,7 @@ def test_cancelled_at_any_moment_the_client_goes_on(ledger: Ledger) -> None:
 
     with answering(faulty({})) as server:
         assert asyncio.run(main(server)) == "hello"
-        (sums,) = ledger.sums()
-        assert sums.calls >= len(server.requests) > 30
-        assert sums.open <= 200
+        assert 30 < len(server.requests) <= ledger.spent("a").calls
 
 
 # --- the cap --------------------------------------------------------------------------------------
@@ -491,17 +430,13 @@ def test_a_cap_below_one_call_sends_nothing(ledger: Ledger) -> None:
         result = ask(server, ledger, [10, 11], cap=WORST - 1)
         assert kinds(result) == {"BudgetReached": 1, "Stopped": 1}
         assert (server.requests, ledger.sums()) == ([], [])
-
-
-def test_answers_of_the_ledger_need_no_budget(ledger: Ledger) -> None:
-    with answering(faulty({})) as server:
         ask(server, ledger, [10])
-        assert ask(server, ledger, [10], cap=0) == ["hello"]
+        assert ask(server, ledger, [10], cap=0) == ["hello"]  # the ledger's answers need none
 
 
-def with_usage(tokens_in: int, tokens_out: int, **more: int) -> Reply:
+def with_usage(tokens_in: int, tokens_out: int, **more: Any) -> Reply:
     usage = {"prompt_tokens": tokens_in, "completion_tokens": tokens_out, **more}
-    return Reply(200, {**HELLO.body, "usage": usage})
+    return completion("hello", usage=usage)
 
 
 @pytest.mark.parametrize("beside", [False, True])
@@ -552,13 +487,11 @@ def reasoning(hidden: int, visible: int = 40) -> Answer:
 
     def answer(body: dict[str, Any]) -> Reply:
         most, needed = body["max_tokens"], hidden + visible
-        usage = {
-            "prompt_tokens": 30,
-            "completion_tokens": min(most, needed),
-            "completion_tokens_details": {"reasoning_tokens": min(most, hidden)},
-        }
-        result = HELLO if most >= needed else completion("", "length")
-        return Reply(200, {**result.body, "usage": usage})
+        details = {"reasoning_tokens": min(most, hidden)}
+        result = with_usage(30, min(most, needed), completion_tokens_details=details)
+        if most < needed:
+            return completion("", "length", result.body["usage"])
+        return result
 
     return answer
 
@@ -595,25 +528,9 @@ def test_one_answer_without_end_is_rejected(ledger: Ledger) -> None:
     assert states(ledger.path) == {"answered": 19, "failed": 1, "refused": 1}
 
 
-def test_an_answer_that_is_always_cut_off_is_rejected(ledger: Ledger) -> None:
-    with answering(lambda body: completion("", "length")) as server:
-        (result,) = ask(server, ledger, [10])
-        assert (result.why, str(result)) == (
-            "cut_off",
-            "the answer was cut off, even with 32,768 tokens",
-        )
-        assert list(asked_tokens(server)) == [100, 400, 1600, 6400, 25600, 32768]
-
-
-def test_a_recipe_may_ask_for_more_tokens_than_are_learned(ledger: Ledger) -> None:
-    with answering(reasoning(50_000)) as server:
-        assert ask(server, ledger, [10], max_tokens=100_000) == ["hello"]
-        assert asked_tokens(server) == {100_000: 1}
-
-
-@pytest.mark.parametrize("most", [300, 3000])
-def test_a_model_that_writes_fewer_tokens(ledger: Ledger, most: int) -> None:
+def test_a_model_that_writes_fewer_tokens(ledger: Ledger) -> None:
     """What it cannot write is not asked for again; the refusals are charged at their most."""
+    most = 300
 
     def answer(body: dict[str, Any]) -> Reply:
         too_many = body["max_tokens"] > most
@@ -622,9 +539,8 @@ def test_a_model_that_writes_fewer_tokens(ledger: Ledger, most: int) -> None:
     with answering(answer) as server:
         assert ask(server, ledger, range(10, 30), max_tokens=4096) == ["hello"] * 20
         refused = [tokens for tokens in asked_tokens(server).elements() if tokens > most]
-        assert (
-            len(server.requests) == 20 + len(refused) <= 20 + 4 * 8
-        )  # four halvings, of what is in flight
+        assert len(server.requests) == 20 + len(refused)
+        assert len(refused) <= 4 * 8  # four halvings, of what is in flight
     charged = sum(PRICE.worst(request(10), tokens) for tokens in refused)
     assert ledger.spent("a").nano_usd == 20 * COST + charged
 

@@ -5,14 +5,11 @@ from __future__ import annotations
 import asyncio
 from pathlib import Path
 
-import pytest
-
 from retgen.agents.agent import Agent, AnswerSchema, Question, RepairsFailed
 from retgen.agents.context import Context
 from retgen.agents.judge import Calibration, CalibrationCase, CalibrationSheet, calibrate
 from retgen.agents.prompt import Prompt
 from retgen.agents.report import CallReport
-from retgen.statistics.clustered import wilson
 
 
 class AskPrimes(Question):
@@ -113,16 +110,3 @@ def test_a_verdict_that_no_case_has_costs_precision_only() -> None:
         "accuracy 66.7% on 3 calibration cases (95% interval 20.8% to 93.8%; precision and "
         "recall: another value 0% and -, stated 100% and 67%)"
     )
-
-
-@pytest.mark.parametrize(
-    ("hits", "trials", "interval"),
-    [
-        (0, 0, (0.0, 1.0)),
-        (0, 10, (0.0, 0.2775)),
-        (5, 5, (0.5655, 1.0)),
-        (87, 240, (0.3043, 0.4250)),
-    ],
-)
-def test_the_interval_is_wilsons(hits: int, trials: int, interval: tuple[float, float]) -> None:
-    assert wilson(hits, trials) == pytest.approx(interval, abs=5e-5)

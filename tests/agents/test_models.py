@@ -2,22 +2,12 @@
 
 from __future__ import annotations
 
-import asyncio
 from typing import Any
 
 import pytest
 from pydantic import TypeAdapter, ValidationError
 
-from retgen.agents.backends.google_genai import GoogleChat
-from retgen.agents.backends.openai import OpenAIChat
-from retgen.agents.models import (
-    FLOW,
-    Model,
-    ModelSettings,
-    find_key,
-    open_chat,
-    settings_of,
-)
+from retgen.agents.models import FLOW, Model, ModelSettings, find_key, settings_of
 from retgen.errors import UsageError
 
 SERVER = "http://localhost:8000/v1"
@@ -41,7 +31,6 @@ def settings(provider: str = "openai", name: str = "m", **more: Any) -> ModelSet
     [
         ("offline", None),
         ("openai:gpt-5-mini", settings("openai", "gpt-5-mini")),
-        ("google_genai:gemini-2.5-pro", settings("google_genai", "gemini-2.5-pro")),
         ("ollama:qwen3:8b", settings("ollama", "qwen3:8b")),  # the first colon parts them
         (
             {"provider": "openai", "name": "m", "base_url": f"{SERVER}/", "temperature": 0},
@@ -53,7 +42,7 @@ def test_models_of_recipes(value: Any, expected: ModelSettings | None) -> None:
     assert read(value) == expected
 
 
-@pytest.mark.parametrize("text", ["gpt-5-mini", "openai:", ":gpt-5-mini", ":", "", "Offline"])
+@pytest.mark.parametrize("text", ["gpt-5-mini", "openai:", ":gpt-5-mini", "", "Offline"])
 def test_texts_that_name_no_model(text: str) -> None:
     with pytest.raises(ValidationError) as error:
         read(text)
@@ -74,36 +63,20 @@ NO_VARIABLE = "Value error, is the name of an environment variable, in capital l
 @pytest.mark.parametrize(
     ("more", "message"),
     [
-        ({"name": ""}, "String should have at least 1 character"),
         ({"base_url": "localhost:8000"}, NO_ADDRESS),
-        ({"base_url": "ftp://localhost/v1"}, NO_ADDRESS),
-        ({"base_url": "http:///v1"}, NO_ADDRESS),
         ({"base_url": "https://me:sk-1@host/v1"}, NO_KEY),
         ({"base_url": "https://host/v1?key=sk-1"}, NO_KEY),
-        ({"via": "curl"}, "Input should be 'langchain'"),
         ({"structured": "tools"}, "Input should be 'schema' or 'prompt'"),
-        ({"temperature": -0.1}, "Input should be greater than or equal to 0"),
-        ({"seed": -1}, "Input should be greater than or equal to 0"),
         ({"seed": 2**63}, f"Input should be less than {2**63}"),
-        ({"max_tokens": 0}, "Input should be greater than or equal to 1"),
         (
             {"extra": {"tools": [], "n": 2, "top_k": 1}},
             "Value error, n, tools cannot stand here: retgen sets it",
-        ),
-        *(
-            ({"extra": {name: 1}}, f"Value error, {name} cannot stand here: retgen sets it")
-            for name in ("model", "messages", "response_format", "stream", "n", "tools")
         ),
         (
             {"extra": {"api_key": "sk-1", "Authorization": "sk-1"}},
             "Value error, Authorization, api_key: a key does not belong in a recipe",
         ),
         ({"api_key_env": "sk-1"}, NO_VARIABLE),
-        ({"api_key_env": "1_KEY"}, NO_VARIABLE),
-        ({"outage_seconds": -1}, "Input should be greater than or equal to 0"),
-        ({"outage_attempts": 0}, "Input should be greater than or equal to 1"),
-        ({"requests_per_minute": 6}, "Extra inputs are not permitted"),
-        ({"concurrency": 0}, "Input should be greater than or equal to 1"),
         ({"concurrency": 4097}, "Input should be less than or equal to 4096"),
         ({"timeout": 0}, "Input should be greater than 0"),
         ({"api_key": "sk-1"}, "Extra inputs are not permitted"),
@@ -114,22 +87,6 @@ def test_mappings_that_are_refused(more: dict[str, Any], message: str) -> None:
         read({"provider": "openai", "name": "m", **more})
     (problem,) = error.value.errors()
     assert (problem["loc"], problem["msg"]) == (("settings", *more), message)
-
-
-@pytest.mark.parametrize("lacks", ["provider", "name"])
-def test_a_model_has_a_provider_and_a_name(lacks: str) -> None:
-    with pytest.raises(ValidationError) as error:
-        read({key: "x" for key in ("provider", "name") if key != lacks})
-    (problem,) = error.value.errors()
-    assert (problem["loc"], problem["msg"]) == (("settings", lacks), "Field required")
-
-
-@pytest.mark.parametrize("value", [5, None, ["openai:m"]])
-def test_what_is_neither_text_nor_mapping(value: Any) -> None:
-    with pytest.raises(ValidationError) as error:
-        read(value)
-    (problem,) = error.value.errors()
-    assert problem["type"] == "model_type"
 
 
 def test_sampling_holds_what_was_said_but_for_the_room() -> None:
@@ -155,7 +112,6 @@ def test_flow_changes_neither_sampling_nor_endpoint() -> None:
         (settings(), "openai"),
         (settings(base_url=f"{SERVER}//"), SERVER),
         (settings("google_genai"), "google_genai"),
-        (settings("google_genai", base_url=SERVER), SERVER),
         (settings("anthropic"), "langchain:anthropic"),
         (settings(via="langchain"), "langchain:openai"),
         (settings("ollama", base_url=SERVER), f"langchain:{SERVER}"),
@@ -184,29 +140,19 @@ def test_the_environment_names_a_server_of_openais_protocol(
     )
 
 
-KEYS = {
-    "OPENAI_API_KEY": "o",
-    "GOOGLE_API_KEY": "g1",
-    "GEMINI_API_KEY": "g2",
-    "ANTHROPIC_API_KEY": "a",
-    "MINE": "m",
-    "EMPTY": "",
-}
+KEYS = {"OPENAI_API_KEY": "o", "GOOGLE_API_KEY": "g1", "GEMINI_API_KEY": "g2", "MINE": "m"}
 
 
 @pytest.mark.parametrize(
     ("model", "without", "key"),
     [
         (settings(), "", "o"),
-        (settings(via="langchain"), "", "o"),
         (settings(base_url=SERVER), "", "o"),
         (settings(base_url=SERVER), "OPENAI_API_KEY", "none"),  # a server of one's own
         (settings("google_genai"), "", "g1"),
         (settings("google_genai"), "GOOGLE_API_KEY", "g2"),
         (settings("anthropic"), "", None),  # LangChain finds it
-        (settings("anthropic", api_key_env="MINE"), "", "m"),
         (settings(api_key_env="MINE"), "", "m"),
-        (settings(base_url=SERVER, api_key_env="MINE"), "", "m"),
     ],
 )
 def test_where_a_key_comes_from(model: ModelSettings, without: str, key: str | None) -> None:
@@ -222,25 +168,10 @@ def test_where_a_key_comes_from(model: ModelSettings, without: str, key: str | N
             settings("google_genai", "flash"),
             "google_genai:flash needs a key: set GOOGLE_API_KEY or GEMINI_API_KEY",
         ),
-        (settings(base_url=SERVER, api_key_env="MINE"), "openai:m needs a key: set MINE"),
         (settings(base_url=SERVER, api_key_env="EMPTY"), "openai:m needs a key: set EMPTY"),
-        (settings("anthropic", api_key_env="MINE"), "anthropic:m needs a key: set MINE"),
     ],
 )
 def test_a_key_that_is_not_there(model: ModelSettings, message: str) -> None:
     with pytest.raises(UsageError) as error:
         find_key(model, {"EMPTY": ""})
     assert str(error.value) == f"{message} in the environment or in a .env file in this folder"
-
-
-@pytest.mark.parametrize(
-    ("model", "backend"),
-    [(settings(), OpenAIChat), (settings("google_genai", base_url=SERVER), GoogleChat)],
-)
-def test_backends(model: ModelSettings, backend: type) -> None:
-    async def run() -> None:
-        chat = open_chat(model, "sk-planted")
-        assert type(chat) is backend
-        await chat.close()
-
-    asyncio.run(run())

@@ -22,7 +22,7 @@ from genai_prices.types import (
 )
 
 from retgen.agents.models import ModelSettings
-from retgen.agents.prices import Price, Prices, price_list
+from retgen.agents.prices import Price, Prices
 from retgen.agents.prompt import Message, Request
 from retgen.errors import UsageError
 
@@ -67,17 +67,11 @@ def dollars(cost_in: str, cost_out: str) -> ModelPrice:
     [
         ("openai", "gpt-5-mini", "openai", "gpt-5-mini"),
         ("openai", "gpt-5-mini-2025-08-07", "openai", "gpt-5-mini"),
-        ("openai", "gpt-5-mini-20250807", "openai", "gpt-5-mini"),
-        ("openai", "gpt-5-mini-2031-01-01", "openai", "gpt-5-mini"),
         ("openai", "gpt-4o-2024-05-13", "openai", "gpt-4o-2024-05-13"),  # not the price of gpt-4o
         ("google_genai", "gemini-2.5-flash", "google", "gemini-2.5-flash"),
         ("anthropic", "claude-haiku-4-5-20251001", "anthropic", "claude-haiku-4-5"),
-        ("groq", "openai/gpt-oss-20b", "groq", "openai/gpt-oss-20b"),
-        ("mistralai", "mistral-small-2603", "mistral", "mistral-small-2603"),
         ("cohere", "command-r7b-12-2024", "cohere", "command-r7b"),  # 37.5, rounded up
         ("openai", "text-embedding-3-small", "openai", "text-embedding-3-small"),
-        ("google_genai", "gemini-embedding-001", "google", "gemini-embedding-001"),
-        ("cohere", "embed-v4.0", "cohere", "embed-v4.0"),
         ("voyage", "voyage-4", "voyageai", "voyage-4"),
     ],
 )
@@ -90,10 +84,8 @@ def test_list_prices(provider: str, name: str, theirs: str, same_as: str) -> Non
 @pytest.mark.parametrize(
     ("provider", "name"),
     [
-        ("openai", "gpt-5-mini-0807"),
         ("openai", "gpt-5-mini-2025-08-07-x"),
         ("openai", "whisper-1"),  # not charged by tokens
-        ("anthropic", "gpt-5-mini"),
         ("openrouter", "openai/gpt-5-mini"),
         ("nobody", "gpt-5-mini"),
     ],
@@ -117,11 +109,8 @@ def test_a_long_prompt_costs_more(add: Any) -> None:
     assert result.of(1000, 7) == 1000 * 2000 + 7 * 10_000
     assert result.of(1001, 7) == 1001 * 4000 + 7 * 15_000
     request = Request("x", "m", (Message("user", "a" * 1000),))
-    assert (
-        result.worst(request, 7)
-        == result.of(len(request.body), 7)
-        == (len(request.body) * 4000 + 7 * 15_000)
-    )
+    worst = result.worst(request, 7)
+    assert worst == result.of(len(request.body), 7) == len(request.body) * 4000 + 7 * 15_000
 
 
 def test_the_highest_price_of_the_coming_week(add: Any) -> None:
@@ -145,40 +134,24 @@ def test_the_highest_price_of_the_coming_week(add: Any) -> None:
     assert price("invented") == Price(3000, 10_000)
 
 
-@pytest.mark.parametrize(
-    ("provider", "theirs", "expected"),
-    [
-        ("openai", "openai", Price(2500, 10_000)),  # prompts are written into its cache unasked
-        ("anthropic", "anthropic", Price(2000, 10_000)),
-    ],
-)
-def test_writing_into_a_cache(add: Any, provider: str, theirs: str, expected: Price) -> None:
-    prices = {
-        "input_mtok": "2",
-        "cache_write_mtok": "2.5",
-        "cache_read_mtok": ".2",
-        "output_mtok": "10",
-    }
-    add(theirs, ModelPrice(**{name: Decimal(text) for name, text in prices.items()}))
-    assert price("invented", provider=provider) == expected
+def test_writing_into_a_cache(add: Any) -> None:
+    prices = {"input_mtok": "2", "cache_write_mtok": "2.5", "output_mtok": "10"}
+    model = ModelPrice(**{name: Decimal(text) for name, text in prices.items()})
+    add("openai", model)
+    add("anthropic", model)
+    # prompts are written into OpenAI's cache unasked
+    assert price("invented") == Price(2500, 10_000)
+    assert price("invented", provider="anthropic") == Price(2000, 10_000)
 
 
 def test_prices_of_batches(add: Any) -> None:
     mark = {"processing": "batch"}
-    for provider, theirs, name in (
-        ("openai", "openai", "gpt-5-mini"),
-        ("google_genai", "google", "gemini-2.5-flash"),
-    ):
-        assert price(name, provider=provider, batch=True) == listed(theirs, name, mark)
-        add(theirs, dollars("0.001", "2"))
-        assert price("invented", provider=provider, batch=True) == Price(1, 2000)  # the usual one
-        add(theirs, dollars("1", "2"), [PriceVariant(mark, dollars("0.3", "0.6"))])
-        assert price("invented", provider=provider, batch=True) == Price(300, 600)
+    assert price("gpt-5-mini", batch=True) == listed("openai", "gpt-5-mini", mark)
+    add("openai", dollars("0.001", "2"))
+    assert price("invented", batch=True) == Price(1, 2000)  # the usual one
+    add("openai", dollars("1", "2"), [PriceVariant(mark, dollars("0.3", "0.6"))])
+    assert price("invented", batch=True) == Price(300, 600)
     assert price("gpt-5-mini", "9,10", batch=True) == Price(9000, 10_000)
-
-
-def test_the_list_has_a_version() -> None:
-    assert price_list().startswith("genai-prices ")
 
 
 @pytest.mark.parametrize(
@@ -186,13 +159,9 @@ def test_the_list_has_a_version() -> None:
     [
         (["0.25,2.00"], Price(250, 2000)),
         (["0,0"], Price(0, 0)),
-        (["m=1,2"], Price(1000, 2000)),
         (["openai:m=1,2"], Price(1000, 2000)),
         (["1,1", "m=2,2", "openai:m=3,3"], Price(3000, 3000)),  # the most exact goes first
-        (["openai:m=3,3", "m=2,2", "1,1"], Price(3000, 3000)),
-        (["1,1", "m=2,2"], Price(2000, 2000)),
         (["other=1,2"], None),
-        (["other=1,2", "4,5"], Price(4000, 5000)),
         # whole nano-dollars a token, rounded up
         (["0.0375,0.000001"], Price(38, 1)),
         (["2.007,2.0071"], Price(2007, 2008)),  # 2.007 * 1000 is a little more than 2007 in binary
@@ -202,9 +171,7 @@ def test_prices_of_the_command_line(given: list[str], expected: Price | None) ->
     assert price("m", *given) == expected
 
 
-@pytest.mark.parametrize(
-    "text", ["", "1", "1,2,3", "1;2", "a,b", "=1,2", "m=", "m=1", "-1,2", "1,nan", "inf,1", "1,1e6"]
-)
+@pytest.mark.parametrize("text", ["", "1", "1,2,3", "a,b", "=1,2", "m=1", "-1,2", "1,nan", "1,1e6"])
 def test_prices_that_are_none(text: str) -> None:
     with pytest.raises(UsageError) as error:
         Prices([text])
@@ -221,46 +188,32 @@ def test_a_cap_counts_with_the_most_that_a_request_can_cost() -> None:
     assert Price(2, 10).of(3, 4) == 46
 
 
+SERVER = {"base_url": "http://localhost:1/v1"}
+
+
 @pytest.mark.parametrize(
-    ("provider", "name", "extra", "expected"),
+    ("provider", "name", "more", "hidden"),
     [
-        ("openai", "gpt-5-mini", {}, (100, 1500)),
-        ("openai", "gpt-5-mini", {"reasoning_effort": "low"}, (100, 1500)),
-        ("openai", "gpt-5-mini", {"reasoning_effort": "minimal"}, (0, 0)),
-        ("openai", "gpt-5-chat", {}, (0, 0)),
-        ("openai", "gpt-4.1-mini", {}, (0, 0)),
-        ("google_genai", "gemini-2.5-flash", {}, (100, 1500)),
-        ("google_genai", "gemini-2.5-flash-lite", {}, (0, 0)),
-        ("google_genai", "gemini-2.5-flash", {"thinkingConfig": {"thinkingBudget": 0}}, (0, 0)),
+        ("openai", "gpt-5-mini", {}, True),
+        ("openai", "gpt-5-mini", {"extra": {"reasoning_effort": "minimal"}}, False),
+        ("openai", "gpt-4.1-mini", {}, False),
+        ("google_genai", "gemini-2.5-flash", {}, True),
         (
             "google_genai",
-            "gemini-2.5-flash-lite",
-            {"thinkingConfig": {"thinkingBudget": 9}},
-            (100, 1500),
+            "gemini-2.5-flash",
+            {"extra": {"thinkingConfig": {"thinkingBudget": 0}}},
+            False,
         ),
-        ("anthropic", "claude-sonnet-5", {}, (0, 0)),
-        ("anthropic", "claude-sonnet-5", {"thinking": {"type": "enabled"}}, (100, 1500)),
-        ("xai", "grok-4.20-0309-non-reasoning", {}, (0, 0)),
-        ("xai", "grok-4.7", {"reasoning": "odd"}, (100, 1500)),
+        ("anthropic", "claude-sonnet-5", {}, False),
+        ("anthropic", "claude-sonnet-5", {"extra": {"thinking": {"type": "enabled"}}}, True),
+        ("xai", "grok-4.20-0309-non-reasoning", {}, False),
+        ("openai", "Qwen/Qwen3-8B", SERVER, True),
+        ("openai", "gpt-oss:20b", SERVER, True),
+        ("openai", "llama3.3", SERVER, False),
     ],
 )
 def test_hidden_tokens_to_reckon_with(
-    provider: str, name: str, extra: dict[str, Any], expected: tuple[int, int]
+    provider: str, name: str, more: dict[str, Any], hidden: bool
 ) -> None:
-    model = ModelSettings(provider=provider, name=name, extra=extra)
-    assert Prices().reasoning(model) == expected
-
-
-@pytest.mark.parametrize(
-    ("name", "expected"),
-    [
-        ("Qwen/Qwen3-8B", (100, 1500)),
-        ("gpt-oss:20b", (100, 1500)),
-        ("gpt-5-mini", (100, 1500)),
-        ("llama3.3", (0, 0)),
-        ("tiny", (0, 0)),
-    ],
-)
-def test_hidden_tokens_of_a_server_of_ones_own(name: str, expected: tuple[int, int]) -> None:
-    own = ModelSettings(provider="openai", name=name, base_url="http://localhost:1/v1")
-    assert Prices().reasoning(own) == expected
+    model = ModelSettings(provider=provider, name=name, **more)
+    assert Prices().reasoning(model) == ((100, 1500) if hidden else (0, 0))

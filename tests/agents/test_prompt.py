@@ -40,11 +40,6 @@ def test_what_is_filled_in_is_not_read_again(tmp_path: Path) -> None:
     )
 
 
-def test_without_a_system_part(tmp_path: Path) -> None:
-    path = prompt(tmp_path, "---\npurpose: x\n---\n## User\nHello\n")
-    assert load_prompt(path).render({}) == (Message("user", "Hello"),)
-
-
 def test_all_variables_at_fault_are_named(tmp_path: Path) -> None:
     result = load_prompt(prompt(tmp_path, GOOD))
     with pytest.raises(RecipeError) as error:
@@ -59,10 +54,7 @@ def test_all_variables_at_fault_are_named(tmp_path: Path) -> None:
     "text",
     [
         "## User\nHello",
-        "---\npurpose:\n---\n## User\nHello",
         "---\npurpose: x\nmodel: m\n---\n## User\nHello",
-        "---\n- x\n---\n## User\nHello",
-        "---\npurpose: x\n---\nHello",
         "---\npurpose: x\n---\n## System\nHello",
         "---\npurpose: x\n---\n## User\n \n",
     ],
@@ -96,9 +88,5 @@ def test_the_key_of_a_request_is_that_of_what_decides_its_answer() -> None:
         b'"sampling":{"a":1,"b":2},"schema":{"title":"T","type":"object"}}'
     )
     assert one.key == hashlib.sha256(one.body).hexdigest()
-    others = {
-        replace(one, sample=1).key,
-        replace(one, endpoint="z").key,
-        replace(one, model="n").key,
-    }
-    assert len({one.key, *others}) == 4
+    others = [replace(one, **other) for other in ({"sample": 1}, {"endpoint": "z"}, {"model": "n"})]
+    assert len({one.key, *(other.key for other in others)}) == 4

@@ -28,12 +28,10 @@ NO_JSON = [
     b'{"error": "\\ud800"}',
     b'{"usage": 1e999}',
 ]
+WHERE = ("choices", "candidates", "data", "embeddings")
 TREES: list[Any] = [
     None,
-    True,
-    5,
     "text",
-    [],
     [1, [2]],
     {},
     {"error": 7},
@@ -41,32 +39,17 @@ TREES: list[Any] = [
     {"error": {"code": "9" * 5_000}},
     {"error": {"code": [4], "message": {"a": 1}, "details": [5], "metadata": "x"}},
     {"error": {"code": 1.5, "details": {"error_code": 5}, "metadata": {"raw": [1]}}},
-    {
-        "error": {
-            "details": [{"retryDelay": {}, "reason": 7, "violations": [{"quotaId": [1]}, 2]}, None]
-        }
-    },
-    {"message": 5, "detail": [None]},
-    *(
-        dict.fromkeys(("choices", "candidates", "data", "embeddings"), one)
-        for one in (None, 5, "text", {}, [None], [5], ["text"], [[1]], {"float": 5})
-    ),
+    {"error": {"details": [{"retryDelay": {}, "reason": 7, "violations": [{"quotaId": [1]}]}]}},
+    *(dict.fromkeys(WHERE, one) for one in (None, "text", {}, [None], ["text"], [[1]])),
     {"choices": [{"message": "text", "finish_reason": 5}]},
-    {"choices": [{"message": {"content": 5, "refusal": None}, "finish_reason": {"a": 1}}]},
     {"choices": [{"message": {"content": [5, None, {"text": 5}]}, "error": 7}]},
     {"candidates": [{"content": "text", "finishReason": {"a": 1}, "finishMessage": [1]}]},
     {"candidates": [{"content": {"parts": [5, {"text": {"a": 1}}]}}], "promptFeedback": "text"},
     {"data": [{"index": "1", "embedding": [1]}, {"index": 1, "embedding": [1]}]},
     {"usage": "much", "usageMetadata": [1], "meta": 5},
-    {"body": 5},
 ]
 BODIES = [*NO_JSON, *(json.dumps(tree).encode() for tree in TREES)]
-OPTIONS: dict[str, Any] = {
-    "base_url": "http://127.0.0.1:9",
-    "api_key": KEY,
-    "timeout": 60.0,
-    "connections": 4,
-}
+OPTIONS: dict[str, Any] = {"base_url": "http://127.0.0.1:9", "api_key": KEY, "timeout": 60.0}
 MODELS: dict[str, ChatModel] = {
     **{f"chat {name}": one("openai", **OPTIONS) for name, one in backends().items()},
     **{f"embed {name}": one(name, **OPTIONS) for name, one in embedding_backends().items()},
@@ -80,35 +63,25 @@ def check(result: Response) -> None:
 
 
 @pytest.mark.parametrize("name", MODELS)
-def test_an_answer_that_is_not_theirs(name: str) -> None:
+def test_an_answer_or_an_error_that_is_not_theirs(name: str) -> None:
     model = MODELS[name]
     for raw in BODIES:
         result = model.read(raw)
         assert result.raw == raw
         check(result)
-
-
-@pytest.mark.parametrize("name", [name for name, one in MODELS.items() if "langchain" not in name])
-def test_an_error_that_is_not_theirs(name: str) -> None:
-    model = MODELS[name]
-    assert isinstance(model, HttpModel)
-    for raw in BODIES:
-        result = model.failure(raw, 500)
-        assert (result.raw, result.status) == (raw, 500)
-        assert result.error
-        check(result)
+        if isinstance(model, HttpModel):
+            result = model.failure(raw, 500)
+            assert (result.raw, result.status, bool(result.error)) == (raw, 500, True)
+            check(result)
 
 
 @pytest.mark.parametrize(
     "usage",
     [
-        "much",
-        5,
         [5],
         {"prompt_tokens": "5", "completion_tokens": None, "total_tokens": [7]},
         {"prompt_tokens": {"a": 5}, "completion_tokens_details": "x"},
         {"promptTokenCount": "5", "candidatesTokenCount": -5},
-        {"total_tokens": 1.5},
     ],
 )
 def test_usage_that_is_not_theirs(usage: Any) -> None:

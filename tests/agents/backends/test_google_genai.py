@@ -2,48 +2,28 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
-import pytest
-
 from retgen.agents.backends.google_genai import GoogleChat
 from retgen.agents.chat import Response, Usage
 from retgen.agents.prompt import Message, Request
 from tests.agents.loopback import send_all
-from tests.agents.server import FAULTS, GEMINI, Fault, Reply, Server, answering, serving
+from tests.agents.server import FAULTS, Reply, Server, answering, generated, serving
 
 KEY = "AIza-planted-0123456789"
 SCHEMA = {"title": "Things", "type": "object", "properties": {"a": {"type": "string"}}}
 MESSAGES = Message("system", "Be brief."), Message("user", 'Say {"hello"}.')
 
 
-@pytest.fixture
-def server() -> Iterator[Server]:
-    with serving() as result:
-        yield result
-
-
 def request(model: str) -> Request:
     return Request("loopback", model, MESSAGES, max_tokens=9)
 
 
-def ask(
-    url: str, *requests: Request, timeout: float = 120.0, connections: int = 64
-) -> list[Response]:
-    return send_all(
-        lambda: GoogleChat(base_url=url, api_key=KEY, timeout=timeout, connections=connections),
-        requests,
-    )
+def ask(url: str, *requests: Request) -> list[Response]:
+    return send_all(lambda: GoogleChat(base_url=url, api_key=KEY, timeout=120.0), requests)
 
 
 def test_what_is_sent_and_what_comes_back(server: Server) -> None:
     talk = (*MESSAGES, Message("assistant", "hi"), Message("user", "Again."))
-    sampling = {
-        "temperature": 0.5,
-        "topP": 0.9,
-        "seed": 7,
-        "thinkingConfig": {"thinkingBudget": 0},
-    }
+    sampling = {"temperature": 0.5, "topP": 0.9, "thinkingConfig": {"thinkingBudget": 0}}
     (result,) = ask(server.url, Request("loopback", "ok", talk, sampling, SCHEMA, max_tokens=9))
     assert result == Response(result.raw, 200, "", "stop", "hello", Usage(5, 2))
     assert GoogleChat(api_key=KEY).read(result.raw) == result
@@ -60,10 +40,7 @@ def test_what_is_sent_and_what_comes_back(server: Server) -> None:
                 {"role": "user", "parts": [{"text": "Again."}]},
             ],
             "generationConfig": {
-                "temperature": 0.5,
-                "topP": 0.9,
-                "seed": 7,
-                "thinkingConfig": {"thinkingBudget": 0},
+                **sampling,
                 "maxOutputTokens": 9,
                 "responseMimeType": "application/json",
                 "responseJsonSchema": SCHEMA,
@@ -85,11 +62,6 @@ def test_what_is_left_out_is_not_sent_but_for_the_room(server: Server) -> None:
     ]
 
 
-def test_no_more_connections_than_are_allowed(server: Server) -> None:
-    assert len(ask(server.url, *[request("ok")] * 60, connections=3)) == 60
-    assert server.connections == 3
-
-
 def test_an_error_page_that_is_not_utf8() -> None:
     with answering(lambda body: Reply(503, b'{"candidates": [{"cont\xff')) as server:
         (result,) = ask(server.url, request("m"))
@@ -98,29 +70,11 @@ def test_an_error_page_that_is_not_utf8() -> None:
 
 def test_a_text_in_parts_beside_a_thought() -> None:
     parts = [{"text": "I greet.", "thought": True}, {"text": "hel"}, {"text": "lo"}]
-    candidate = {"content": {"role": "model", "parts": parts}, "finishReason": "STOP"}
     usage = {"promptTokenCount": 5, "candidatesTokenCount": 2, "thoughtsTokenCount": 30}
-    body = {"candidates": [candidate], "usageMetadata": usage}
-    with answering(lambda asked: Reply(200, body)) as server:
+    reply = generated(None, usage=usage, content={"role": "model", "parts": parts})
+    with answering(lambda asked: reply) as server:
         (result,) = ask(server.url, request("m"))
     assert result == Response(result.raw, 200, "", "stop", "hello", Usage(5, 32))
-
-
-@pytest.mark.parametrize(
-    ("fault", "usage", "finish"),
-    [
-        (GEMINI["thoughts alone"], (5, 2), "max_tokens"),
-        (GEMINI["PROHIBITED_CONTENT"], (None, None), "prohibited_content"),
-        (GEMINI["prompt blocked, part of the usage"], (5, None), "blocked"),
-    ],
-)
-def test_what_an_answer_without_text_took(
-    fault: Fault, usage: tuple[int | None, int | None, int], finish: str
-) -> None:
-    with serving(fault=fault) as server:
-        (result,) = ask(server.url, request("m"))
-    assert result.raw
-    assert (result.usage, result.finish) == (Usage(*usage), finish)
 
 
 def test_an_answer_that_is_not_utf8_is_kept_to_the_byte() -> None:

@@ -37,17 +37,9 @@ def request(model: str, schema: dict[str, object] | None = None, **sampling: obj
     return Request("langchain:loopback", model, messages, named, schema, max_tokens=9)
 
 
-def ask(
-    url: str | None,
-    *requests: Request,
-    provider: str = "openai",
-    key: str = KEY,
-    timeout: float = 120.0,
-) -> list[Response]:
-    return send_all(
-        lambda: LangChainChat(provider=provider, base_url=url, api_key=key, timeout=timeout),
-        requests,
-    )
+def ask(url: str | None, *requests: Request, provider: str = "openai") -> list[Response]:
+    options = {"base_url": url, "api_key": KEY, "timeout": 120.0}
+    return send_all(lambda: LangChainChat(provider=provider, **options), requests)
 
 
 def read(answer: object) -> Response:
@@ -88,11 +80,6 @@ def test_what_is_sent_and_what_comes_back(server: Server) -> None:
     assert server.headers[0]["authorization"] == f"Bearer {KEY}"
 
 
-def test_the_same_answer_is_the_same_bytes(server: Server) -> None:
-    (first,), (second,) = ask(server.url, request("ok")), ask(server.url, request("ok"))
-    assert first == second
-
-
 def test_what_langchain_has_no_name_for_is_refused_before_it_is_sent(server: Server) -> None:
     (refused,) = ask(server.url, request("ok", min_p=0.1))
     assert refused == Response(b"", NOT_SENT, "ChatOpenAI knows no min_p: leave it out")
@@ -123,16 +110,16 @@ def test_why_an_answer_ended(
     assert LangChainChat().read(result.raw) == result
 
 
-@pytest.mark.parametrize("fault", ["body shorter than announced", "chunked body cut"])
-def test_a_body_that_breaks_off_is_no_refusal(fault: str) -> None:
+@pytest.mark.parametrize(
+    ("fault", "why"),
+    [
+        ("chunked body cut", "Connection error."),  # which is no refusal
+        ("not UTF-8", "'utf-8' codec can't decode byte 0xff in position 40: invalid start byte"),
+    ],
+)
+def test_an_answer_that_the_package_cannot_read_is_none(fault: str, why: str) -> None:
     with serving(fault=FAULTS[fault]) as server:
         (result,) = ask(server.url, request("m"))
-    assert (result.status, result.error) == (SILENCE, "Connection error.")
-
-
-def test_an_answer_that_the_package_cannot_read_is_none(server: Server) -> None:
-    (result,) = ask(server.url, request("broken"))
-    why = "Unterminated string starting at: line 1 column 15 (char 14)"
     assert result == Response(b"", SILENCE, why)
 
 
@@ -159,14 +146,6 @@ def test_a_provider_that_is_not_there() -> None:
         "Unsupported provider='nobody'. Supported model providers are: anthropic, "
     )
     assert KEY not in result.error
-
-
-def test_what_a_provider_cannot_be_told(server: Server) -> None:
-    (result,) = ask(server.url, request("ok", temperature="warm"))
-    assert result.status == NOT_SENT
-    assert result.error.startswith("1 validation error for ChatOpenAI temperature Input should be")
-    assert KEY not in result.error
-    assert server.requests == []
 
 
 PROGRAM = """

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import asyncio
-
 from retgen.agents.backends.openai import OpenAIChat
 from retgen.agents.chat import Response, Usage
 from retgen.agents.outcomes import classify
 from retgen.agents.prompt import Message, Request
 from tests.agents.loopback import send_all
-from tests.agents.server import Body, Reply, Server, answering
+from tests.agents.server import Reply, Server, answering
 
 KEY = "sk-planted-0123456789"
 SCHEMA = {"title": "Things", "type": "object", "properties": {"a": {"type": "string"}}}
@@ -59,30 +57,6 @@ def test_what_came_is_kept_to_the_byte(server: Server) -> None:
 def test_content_in_parts_is_one_text() -> None:
     raw = b'{"choices": [{"message": {"content": [{"type": "text", "text": "he"}, {"text": "llo"}, 7]}}]}'
     assert OpenAIChat().read(raw).text == "hello"
-
-
-def test_a_server_that_knows_only_the_new_name_of_max_tokens() -> None:
-    """OpenAI's reasoning models behind another address: told once, a request of its own each."""
-
-    def answer(body: Body) -> Reply:
-        if "max_tokens" in body:
-            message = "Unsupported parameter: 'max_tokens'. Use 'max_completion_tokens' instead."
-            return Reply(400, {"error": {"message": message}})
-        return Reply(200, {"choices": [{"message": {"content": "hello"}}]})
-
-    with answering(answer) as server:
-
-        async def twice() -> list[Response]:
-            chat = OpenAIChat(base_url=server.url, api_key=KEY)
-            try:
-                return [await chat.send(request("m"), 9) for _ in range(2)]
-            finally:
-                await chat.close()
-
-        refused, answered = asyncio.run(twice())
-        assert classify(refused).action == "retry"
-        assert (refused.status, answered.text) == (400, "hello")
-        assert [body.get("max_completion_tokens") for body in server.requests] == [None, 9]
 
 
 def test_a_server_that_knows_neither_name() -> None:
