@@ -11,8 +11,11 @@ from retgen.errors import DatasetError, OutputError, RetgenError, UsageError
 from retgen.plan import plan
 from retgen.recipe import load_recipe
 from retgen.scaffold import describe, new_recipe
+from tests.agents.ladder_mind import ladder_mind
+from tests.agents.server import serving
 from tests.command import in_process as gen
 from tests.generators.multiconir.stories import stories
+from tests.with_agents.conftest import environment
 
 
 @pytest.fixture
@@ -37,7 +40,8 @@ def test_a_recipe_for_documents_runs(kb: Path, monkeypatch: pytest.MonkeyPatch) 
     assert len(lines) == 4
     assert "    path: ../kb\n" in Path("recipes/kb.yaml").read_text()
     assert plan("recipes/kb.yaml").documents == 60
-    made = gen("run", "recipes/kb.yaml", "--out", "out")
+    with serving(ladder_mind) as server:
+        made = gen("run", "recipes/kb.yaml", "--out", "out", env=environment(server))
     assert made.returncode == 0, made.stderr
 
 

@@ -8,7 +8,8 @@
 
 Paper: MultiConIR, §3 and Appendices A-E. Where we deviate: the judge sees two documents of a
 ladder, each half of sentences and half of rewrites, not all eleven, since rungs are made of whole
-sentences that are read one by one; the order of the sentences in the document is drawn apart from
+sentences that are read one by one; four sentences more than a ladder needs are falsified and
+judged; the order of the sentences in the document is drawn apart from
 the order of the conditions; sentences of the source that state none of the ten conditions are left
 out, as in the paper's examples.
 """
@@ -17,21 +18,20 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any
 
 import orjson
 
 from retgen.agents.judge import CALIBRATION, Calibration
-from retgen.errors import SourceRefused
+from retgen.errors import RecipeError, SourceRefused
 from retgen.generators.family import CallEstimate, Evidence, Family, Plan
-from retgen.generators.multiconir.agents import AGENTS, CALIBRATE, EXTRACT, REWRITE, VERIFY
+from retgen.generators.multiconir.agents import AGENTS, CALIBRATE, VERIFY
 from retgen.generators.multiconir.checks import CONDITIONS, word_count
-from retgen.generators.multiconir.facts import FACTS, is_drawn, openings, world_of
-from retgen.generators.multiconir.figures import FIGURES, WITH_A_MODEL
+from retgen.generators.multiconir.facts import is_drawn, openings, world_of
 from retgen.generators.multiconir.ladders import (
     DOCUMENTS,
+    LADDER_DOCUMENTS,
     LADDERS,
-    ladder_documents,
     stored_ladders,
 )
 from retgen.generators.multiconir.params import (
@@ -40,7 +40,7 @@ from retgen.generators.multiconir.params import (
     on_the_hub,
     source_of,
 )
-from retgen.generators.multiconir.tables import STYLES, LadderTables
+from retgen.generators.multiconir.tables import QUERIES, STYLES, LadderTables
 from retgen.generators.multiconir.with_agents import call_estimates, generate_ladders
 from retgen.generators.params import Job, domain_digest
 from retgen.generators.records import MODEL_TERMS, OWN_LICENCE, Example, Records
@@ -72,7 +72,7 @@ class MultiConIR(Family[MultiConIRParams]):
     takes_source = True
     label_source = (
         "that a sentence meets its condition, and that its rewrite does not, rests on a judge who "
-        "saw ten texts, half of them rewrites, and ten conditions; tables/verdicts.jsonl has every "
+        "saw the texts of two documents, half of them rewrites; tables/verdicts.jsonl has every "
         "verdict with its quote"
     )
     candidate_sets = True
@@ -89,7 +89,13 @@ class MultiConIR(Family[MultiConIRParams]):
         params = job.params
         if is_drawn(job):
             return _plan(job, min(params.count(), job.limit or params.count()))
-        params.rewriting(REWRITE.name in job.live)
+        if missing := sorted({agent.name for agent in AGENTS} - job.live):
+            raise RecipeError(
+                f"params: ladders of documents are a model's work ({', '.join(missing)}): name "
+                "one, as in --model openai:gpt-5-mini; without a model and without params.source "
+                "they are drawn"
+            )
+        params.rewriting()
         available = _available(params)
         asked = [n for n in (params.ladders, job.limit) if n is not None]
         wanted = min([*asked, *([] if available is None else [available])], default=0)
@@ -104,13 +110,10 @@ class MultiConIR(Family[MultiConIRParams]):
             )
         if params.ladders is None:
             notes.append("documents that give no ladder are rejected, so there may be fewer")
-        if EXTRACT.name not in job.live:
-            notes.append(f"a demonstration: {WITH_A_MODEL}")
-        if CALIBRATE.name in job.live:
-            notes.append(
-                f"{CALIBRATE.name} is asked once for each model and prompt: the ledger answers "
-                "later runs"
-            )
+        notes.append(
+            f"{CALIBRATE.name} is asked once for each model and prompt: the ledger answers later "
+            "runs"
+        )
         return _plan(job, wanted, call_estimates(job, wanted), tuple(notes), unknown)
 
     def required_agents(self, job: Job[MultiConIRParams]) -> frozenset[str]:
@@ -122,12 +125,8 @@ class MultiConIR(Family[MultiConIRParams]):
     async def generate_with_agents(self, job: Job[MultiConIRParams], context: Context) -> None:
         await generate_ladders(job, context)
 
-    def repeatable(self, job: Job[MultiConIRParams]) -> bool:
-        source = job.params.source
-        return source is None or isinstance(source.path, Path)  # no folder, which may change
-
     def evidence(self, job: Job[MultiConIRParams]) -> Evidence:
-        return "judged" if VERIFY.name in job.live else "structural"
+        return "structural" if is_drawn(job) else "judged"
 
     def word_lists(self, job: Job[MultiConIRParams]) -> Mapping[str, str]:
         if not is_drawn(job):
@@ -135,20 +134,17 @@ class MultiConIR(Family[MultiConIRParams]):
         return domain_digest(world_of(job.params))
 
     def judges(self, job: Job[MultiConIRParams]) -> Mapping[str, Mapping[str, Any]]:
-        if VERIFY.name not in job.live:
-            return {}
-        return {VERIFY.name: _calibration(job).report()}
+        return {} if is_drawn(job) else {VERIFY.name: _calibration(job).report()}
 
     def generate(self, job: Job[MultiConIRParams]) -> Records:
-        params, domain = job.params, job.params.the_domain()
+        domain = job.params.the_domain()
         ladders = stored_ladders(job.source_folder() / LADDERS)
         exported = LadderTables(
             ladders,
             job.seed,
-            params.singles,
             _opening(job),
             domain.name,
-            _judge(job),
+            None if is_drawn(job) else (VERIFY.name, _calibration(job).model),
         )
         return Records(
             corpus=exported.corpus(),
@@ -166,7 +162,7 @@ class MultiConIR(Family[MultiConIRParams]):
                 },
                 "training/ladders": {"docs": ["string"], "labels": ["int32"]},
             },
-            card=[_CARD, *_how(job)],
+            card=[_CARD, *([_HOW_DRAWN] if is_drawn(job) else [])],
             word_lists=self.word_lists(job),
             facts=_facts(job, exported),
             example=_example(exported),
@@ -187,8 +183,6 @@ class MultiConIR(Family[MultiConIRParams]):
             domain.name,
             run / "rejected.jsonl",
             asked,
-            job.params.singles,
-            _rests_on(job),
             world_of(job.params).path if is_drawn(job) else None,
         )
         return proof.proof_rules(spec, judgements)
@@ -198,6 +192,8 @@ class MultiConIR(Family[MultiConIRParams]):
         text = super().scaffold()
         if source is None:
             return text
+        # ladders of documents are a model's work
+        text = text.replace("offline            # or openai:gpt-5-mini,", "openai:gpt-5-mini  # or")
         head, _, rest = text.partition("  domain:")
         rest = rest[rest.index("  # ladders:") :]
         return head + source.block() + (folder / "own_domain.yaml").read_text("utf-8") + rest
@@ -210,8 +206,8 @@ def _plan(
     notes: tuple[str, ...] = (),
     unknown: bool = False,
 ) -> Plan:
-    each = len(ladder_documents(job.params.singles))
-    documents, queries = ladders * each, ladders * 2 * CONDITIONS
+    each = len(LADDER_DOCUMENTS)
+    documents, queries = ladders * each, ladders * QUERIES
     return Plan(
         documents=documents,
         queries=queries,
@@ -223,21 +219,8 @@ def _plan(
     )
 
 
-def _rests_on(job: Job[MultiConIRParams]) -> Literal["facts", "figures", "judge"]:
-    if VERIFY.name in job.live:
-        return "judge"
-    return "facts" if is_drawn(job) else "figures"
-
-
 def _opening(job: Job[MultiConIRParams]) -> str:
     return openings(job.params)[0] if is_drawn(job) else job.params.the_domain().instruction
-
-
-def _judge(job: Job[MultiConIRParams]) -> tuple[str, str]:
-    """Whose verdicts stand behind the labels, and of which model."""
-    if VERIFY.name in job.live:
-        return VERIFY.name, _calibration(job).model
-    return (FACTS if is_drawn(job) else FIGURES), ""
 
 
 def _calibration(job: Job[MultiConIRParams]) -> Calibration:
@@ -275,11 +258,7 @@ def _available(params: MultiConIRParams) -> int | None:
 def _licences(job: Job[MultiConIRParams]) -> dict[str, str]:
     if is_drawn(job):
         return {"documents and queries": OWN_LICENCE}
-    writers = {agent.name for agent in AGENTS if agent.role == "write"}
-    return {
-        "documents": source_of(job.params).licence,
-        "queries and rewrites": MODEL_TERMS if writers & job.live else OWN_LICENCE,
-    }
+    return {"documents": source_of(job.params).licence, "queries and rewrites": MODEL_TERMS}
 
 
 _CARD = (
@@ -299,16 +278,6 @@ _HOW_DRAWN = (
     "asks for."
 )
 
-_BY_FIGURES = (
-    "This is a demonstration without a model: each sentence holds one figure, its hard negatives "
-    "another in its place, so what they meet follows from their words."
-)
-
-
-def _how(job: Job[MultiConIRParams]) -> list[str]:
-    """How ladders came about without a model."""
-    return {"facts": [_HOW_DRAWN], "figures": [_BY_FIGURES], "judge": []}[_rests_on(job)]
-
 
 def _facts(job: Job[MultiConIRParams], exported: LadderTables) -> dict[str, str]:
     """The columns of the paper's Table 1."""
@@ -323,8 +292,8 @@ def _facts(job: Job[MultiConIRParams], exported: LadderTables) -> dict[str, str]
         "Domain": exported.domain,
         "Number": f"{count:,}",
         "Queries of a style": f"{count * CONDITIONS:,}",
-        "Hard negatives": f"{count * (len(exported.rungs) - 1):,}",
-        "Words a query": f"{of_queries / max(1, count * exported.queries_per_ladder):.1f}",
+        "Hard negatives": f"{count * (len(LADDER_DOCUMENTS) - 1):,}",
+        "Words a query": f"{of_queries / max(1, count * QUERIES):.1f}",
         "Words a positive": f"{of_documents / max(1, count):.1f}",
         "Source": _source(job),
         "Licence": OWN_LICENCE if is_drawn(job) else source_of(job.params).licence,

@@ -2,63 +2,58 @@
 
 `extract_conditions` copies sentences of a document and words the conditions that they state,
 `write_hard_negatives` falsifies the sentences, `write_query` words the conditions as prose. The
-judge, `verify_conditions`, knows nothing of what the writers did: it sees ten texts and ten
-conditions. `calibrate_judge` is the same judge, asked about cases whose answers are known.
+judge, `verify_conditions`, knows nothing of what the writers did: it sees texts and conditions.
+`calibrate_judge` is the same judge, asked about cases whose answers are known.
 
-What is wrong with a part of an answer (one sentence of fourteen, one rewrite of ten) is found by
-`checks`, so that the rest of the answer can be used.
+An answer has more parts than a ladder needs. It is taken once ten parts pass the checks; before
+that it goes back to the model with the fault of each part.
 
-Lists are numbered from 1, in prompts and answers. Fields that a prompt does not show (`opening`,
-`where`) are what the offline baselines go by where a model follows the examples.
+Lists are numbered from 1, in prompts and answers.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
-from typing import Literal
-
-from pydantic import Field
+from typing import Any, Literal
 
 from retgen.agents.agent import AnswerSchema, Numbered, Question
 from retgen.generators.agents import bundled_agent
-from retgen.generators.multiconir import figures
-from retgen.generators.multiconir.checks import check_quote, check_rewrite
+from retgen.generators.multiconir.checks import (
+    CONDITIONS,
+    check_condition,
+    check_query,
+    check_quote,
+    check_rewrite,
+    check_sentence,
+    negates,
+    word_count,
+)
 from retgen.generators.multiconir.params import Strategy
 
 Verdict = Literal["satisfied", "violated", "cannot_tell"]
+Faults = dict[Any, str]  # what is wrong with each part of an answer
 
-# first words that lose their capital inside a sentence; any other may be a name
-_LOWER = frozenset(
-    """the a an in on at after before during her his its their she he they it when while from for
-    with by under every each both only one two three four five six seven eight nine ten some many
-    most several over about nearly until since as no another throughout between among against along
-    near although because to of today early late half all none two twice shortly within without
-    under above below behind beside beyond despite instead together first""".split()
-)
+NEGATIONS = 2  # rewrites of a ladder that may merely negate
+# what a rewritten sentence has to keep (paper, Appendix G.1: no rewriting into generic text)
+KEPT = 0.6  # of the original's words, in their order
+_KEY_TERMS = {"reassign": 0.8, "modify": 0.4}  # of the condition's content words
+_LENGTH = 0.35  # how far its number of words may be from the original's, as a share
+_CLAUSE = 1.5  # as much longer a reassigned sentence may be, to which a clause is added
+_SHOWN = 5  # faults that a model is told of at a time
 
 
 # --- questions and answers ------------------------------------------------------------------------
 
 
-class RefusedSentence(Question):
-    """A sentence that was not taken, with its condition, and why."""
-
-    sentence: str
-    condition: str
-    reason: str
-
-
 class AskConditions(Question):
-    """A document and how many of its sentences are wanted beside those that are `taken`."""
+    """A document and how many of its sentences are wanted."""
 
     noun: str
     features: tuple[str, ...]
     examples: tuple[str, ...]
     count: int
     document: str
-    taken: tuple[str, ...] = ()
-    refused: tuple[RefusedSentence, ...] = ()
 
 
 class Found(AnswerSchema):
@@ -86,19 +81,11 @@ class SentenceToRewrite(Question):
         return f"{self.condition} | {self.fewest} to {self.most} | {self.sentence}"
 
 
-class RefusedRewrite(Question):
-    """A rewrite that was not taken, and why."""
-
-    condition: int
-    rewrite: str
-    reason: str
-
-
 class AskRewrites(Question):
-    """The conditions of a document, and those of its sentences that are to be falsified.
+    """The conditions of a document, and its sentences that state them.
 
-    `kept`: percent of a sentence's words that stay in order; `key_terms`: the share of a
-    condition's content words that stay; `negations`: how many rewrites may merely negate.
+    `kept`: percent of a sentence's words that stay in order; `negations`: how many rewrites may
+    merely negate.
     """
 
     noun: str
@@ -106,10 +93,8 @@ class AskRewrites(Question):
     examples: tuple[str, ...]
     conditions: Numbered
     sentences: tuple[SentenceToRewrite, ...]
-    kept: int
-    key_terms: float = Field(exclude=True)
-    negations: int
-    refused: tuple[RefusedRewrite, ...] = ()
+    kept: int = round(100 * KEPT)
+    negations: int = NEGATIONS
 
 
 class Rewrite(AnswerSchema):
@@ -126,12 +111,10 @@ class Rewrites(AnswerSchema):
 
 
 class AskVerdicts(Question):
-    """Texts and conditions: all that the judge sees. `asked`: numbers of conditions."""
+    """Texts and conditions: all that the judge sees."""
 
     texts: Numbered
     conditions: Numbered
-    asked: tuple[int, ...]
-    refused: tuple[str, ...] = ()
 
 
 class Judged(AnswerSchema):
@@ -144,21 +127,17 @@ class Judged(AnswerSchema):
 
 
 class Verdicts(AnswerSchema):
-    """A verdict on every condition asked for, and more where several texts bear on one."""
+    """A verdict on every condition, and more where several texts bear on one."""
 
     verdicts: list[Judged]
 
 
 class AskLadderQueries(Question):
-    """Conditions, and how many of them the queries are to ask for: the first n for each n."""
+    """Ten conditions: query n is to ask for the first n."""
 
     noun: str
     examples: tuple[str, ...]
     conditions: Numbered
-    counts: tuple[int, ...]
-    refused: tuple[str, ...] = ()
-    opening: str = Field("", exclude=True)
-    where: str = Field("", exclude=True)
 
 
 class Query(AnswerSchema):
@@ -174,133 +153,167 @@ class Written(AnswerSchema):
     queries: list[Query]
 
 
-# --- what is wrong with them ----------------------------------------------------------------------
+# --- the parts of an answer that pass, and what is wrong with the others --------------------------
 
 
-def rewrite_fault(question: AskRewrites, one: SentenceToRewrite, rewrite: str) -> str | None:
-    """What is wrong with the rewrite of a sentence by itself."""
-    if any((one.condition, rewrite) == (past.condition, past.rewrite) for past in question.refused):
-        return "it was given before, and not taken"
-    return check_rewrite(
-        one.sentence,
-        question.conditions[one.condition - 1],
-        rewrite,
-        fewest=one.fewest,
-        most=one.most,
-        kept=question.kept / 100,
-        key_terms=question.key_terms,
+def good_sentences(question: AskConditions, answer: Extracted) -> tuple[list[Found], Faults]:
+    """The sentences that can be used, at most as many as were wanted; faults by sentence."""
+    taken: list[Found] = []
+    faults: Faults = {}
+    for one in answer.found:
+        sentences = [other.sentence for other in taken]
+        conditions = [other.condition for other in taken]
+        fault = check_sentence(question.document, one.sentence, sentences)
+        fault = fault or check_condition(one.sentence, one.condition, conditions)
+        if fault:
+            faults[one.sentence] = fault
+        elif len(taken) < question.count:
+            taken.append(one)
+    return taken, faults
+
+
+def sentence_to_rewrite(number: int, sentence: str, strategy: Strategy) -> SentenceToRewrite:
+    """The sentence of a condition, with the bounds of its rewrite's length."""
+    words, more = word_count(sentence), _LENGTH + (_CLAUSE if strategy == "reassign" else 0)
+    return SentenceToRewrite(
+        condition=number,
+        sentence=sentence,
+        fewest=max(1, round(words * (1 - _LENGTH))),
+        most=max(words + 2, round(words * (1 + more))),
     )
 
 
-def read_verdicts(question: AskVerdicts, answer: Verdicts) -> tuple[list[Judged], dict[int, str]]:
-    """The entries that can be taken, satisfied or violated; what is wrong, by condition (from 1).
+def good_rewrites(question: AskRewrites, answer: Rewrites) -> tuple[dict[int, str], Faults]:
+    """The rewrites that can be used, and the faults of the others, by condition."""
+    given = {one.condition: one.rewrite for one in reversed(answer.rewrites)}
+    taken: dict[int, str] = {}
+    faults: Faults = {}
+    negations = 0
+    standing = {one.sentence for one in question.sentences}
+    for one in question.sentences:
+        rewrite = given.get(one.condition, "")
+        bare = negates(one.sentence, rewrite)
+        fault = check_rewrite(
+            one.sentence,
+            question.conditions[one.condition - 1],
+            rewrite,
+            fewest=one.fewest,
+            most=one.most,
+            kept=KEPT,
+            key_terms=_KEY_TERMS[question.strategy],
+        )
+        if not rewrite.strip():
+            fault = "there is no rewrite of it"
+        elif rewrite in standing:
+            fault = "it stands in the document already, for another condition"
+        elif not fault and bare and negations == NEGATIONS:
+            fault = "it merely negates the sentence, as too many others do"
+        if fault:
+            faults[one.condition] = fault
+        else:
+            taken[one.condition] = rewrite
+            standing.add(rewrite)
+            negations += bare
+    return taken, faults
 
-    Wrong is a condition that was asked for and has no verdict, two for the same text, or one
-    without a quote of the text that it names. An entry for a condition that is not there is left
-    out.
+
+def good_verdicts(
+    question: AskVerdicts, answer: Verdicts
+) -> tuple[dict[int, list[Judged]], Faults]:
+    """The verdicts that can be taken, satisfied or violated, and what is wrong, by condition.
+
+    A condition's verdicts are taken where there are any (none, if it is left open), each with a
+    quote of the text that it names, and no two that contradict each other.
     """
-    taken: dict[tuple[int, int], Judged] = {}
-    faults: dict[int, str] = {}
-    open_ = set()
+    taken: dict[int, dict[int, Judged]] = {}
+    faults: Faults = {}
+    numbers = range(1, len(question.conditions) + 1)
     for one in answer.verdicts:
-        if not 1 <= one.condition <= len(question.conditions):
+        of = taken.setdefault(one.condition, {})
+        if one.condition not in numbers or one.verdict == "cannot_tell":
             continue
-        where = one.condition, one.text
-        if one.verdict == "cannot_tell":
-            open_.add(one.condition)
-        elif not 1 <= one.text <= len(question.texts):
+        if not 1 <= one.text <= len(question.texts):
             faults.setdefault(one.condition, f"there is no text {one.text}")
         elif fault := check_quote(one.quote, question.texts[one.text - 1]):
             faults.setdefault(one.condition, f"{fault} {one.text}")
-        elif where in taken and taken[where].verdict != one.verdict:
+        elif of.setdefault(one.text, one).verdict != one.verdict:
             faults.setdefault(one.condition, f"there are two verdicts on text {one.text}")
+    for number in numbers:
+        if number not in taken:
+            faults[number] = "there is no verdict"
+    return {n: [*taken[n].values()] for n in numbers if n not in faults}, faults
+
+
+def good_queries(question: AskLadderQueries, answer: Written) -> tuple[dict[int, str], Faults]:
+    """The queries that ask for exactly their conditions, and what is wrong, by number."""
+    given = {one.number: one.text for one in reversed(answer.queries)}
+    taken: dict[int, str] = {}
+    faults: Faults = {}
+    known = set[str]()
+    for number in range(1, len(question.conditions) + 1):
+        text = given.get(number, "")
+        plain = " ".join(text.casefold().split())
+        fault = check_query(question.conditions, number, text) if plain else "there was none"
+        if not fault and plain in known:
+            fault = "it is the same as another"
+        if fault:
+            faults[number] = fault
         else:
-            taken.setdefault(where, one)
-    for number in question.asked:
-        if number not in open_ and all(number != c for c, _ in taken):
-            faults.setdefault(number, "there is no verdict")
-    asked = set(question.asked)
-    return (
-        [one for (number, _), one in taken.items() if number not in faults],
-        {n: f"condition {n}: {why}" for n, why in sorted(faults.items()) if n in asked},
-    )
+            taken[number] = text
+            known.add(plain)
+    return taken, faults
 
 
-# --- without a model ------------------------------------------------------------------------------
+def _ten(
+    good: Callable[[Any, Any], tuple[Sequence[Any] | Mapping[Any, Any], Faults]], part: str
+) -> Callable[[Any, Any], str | None]:
+    """The check of an agent: whether ten parts of its answer pass, else what is wrong."""
 
+    def check(question: Any, answer: Any) -> str | None:
+        taken, faults = good(question, answer)
+        if len(taken) >= CONDITIONS:
+            return None
+        first = [f"{part} {name!r}: {fault}" for name, fault in [*faults.items()][:_SHOWN]]
+        return "; ".join([f"{len(taken)} can be used, {CONDITIONS} are needed", *first])
 
-def _extract(question: AskConditions) -> Extracted:
-    known = [*question.taken, *(one.sentence for one in question.refused)]
-    result = figures.extract(question.document, question.count, known)
-    return Extracted(found=[Found(sentence=text, condition=asked) for text, asked in result])
-
-
-def _rewrite(question: AskRewrites) -> Rewrites:
-    """The first alteration of each sentence that passes; an empty text where there is none."""
-    made = []
-    for one in question.sentences:
-        options = figures.rewrites(one.sentence)
-        fit = (text for text in options if rewrite_fault(question, one, text) is None)
-        made.append(Rewrite(condition=one.condition, rewrite=next(fit, "")))
-    return Rewrites(rewrites=made)
-
-
-def _verify(question: AskVerdicts) -> Verdicts:
-    made = []
-    for number in question.asked:
-        condition = question.conditions[number - 1]
-        found = [
-            (place, figures.verdict(text, condition))
-            for place, text in enumerate(question.texts, 1)
-        ]
-        stated = [(place, one) for place, one in found if one is not None]
-        for place, (verdict, quote) in stated:
-            made.append(Judged(condition=number, text=place, verdict=verdict, quote=quote))
-        if not stated:
-            made.append(Judged(condition=number, text=0, verdict="cannot_tell", quote=""))
-    return Verdicts(verdicts=made)
-
-
-def write_by_rules(question: AskLadderQueries) -> Written:
-    texts = descriptive(question.conditions, question.opening, question.where)
-    return Written(queries=[Query(number=n, text=texts[n - 1]) for n in question.counts])
-
-
-def descriptive(conditions: Sequence[str], opening: str, where: str) -> list[str]:
-    """Queries in prose: the first for condition 1, the last for all of them.
-
-    `where` begins a clause with a subject of its own.
-    """
-    clauses = [f"{where} {_lower_first(text)}" for text in conditions]
-    return [f"{opening} {_join_clauses(clauses[:count])}." for count in range(1, len(clauses) + 1)]
-
-
-def _lower_first(text: str) -> str:
-    first = text.partition(" ")[0].casefold().rstrip(",")
-    return text[:1].lower() + text[1:] if first in _LOWER else text
-
-
-def _join_clauses(clauses: Sequence[str]) -> str:
-    if len(clauses) < 3:
-        return " and ".join(clauses)
-    return ", ".join(clauses[:-1]) + ", and " + clauses[-1]
+    return check
 
 
 # --- agents ---------------------------------------------------------------------------------------
 
 
 EXTRACT = bundled_agent(
-    "multiconir/extract_conditions", "write", AskConditions, Extracted, _extract, max_tokens=1024
+    "multiconir/extract_conditions",
+    "write",
+    AskConditions,
+    Extracted,
+    check=_ten(good_sentences, "sentence"),
+    max_tokens=1536,
 )
 REWRITE = bundled_agent(
-    "multiconir/write_hard_negatives", "write", AskRewrites, Rewrites, _rewrite, max_tokens=1024
+    "multiconir/write_hard_negatives",
+    "write",
+    AskRewrites,
+    Rewrites,
+    check=_ten(good_rewrites, "rewrite"),
+    max_tokens=1536,
 )
 QUERY = bundled_agent(
-    "multiconir/write_query", "write", AskLadderQueries, Written, write_by_rules, max_tokens=2048
+    "multiconir/write_query",
+    "write",
+    AskLadderQueries,
+    Written,
+    check=_ten(good_queries, "query"),
+    max_tokens=2048,
 )
 VERIFY = bundled_agent(
-    "multiconir/verify_conditions", "judge", AskVerdicts, Verdicts, _verify, max_tokens=1024
+    "multiconir/verify_conditions",
+    "judge",
+    AskVerdicts,
+    Verdicts,
+    check=_ten(good_verdicts, "condition"),
+    max_tokens=1536,
 )
 # a name of its own: what a plan and a ledger say of ladders does not depend on the calibration
-CALIBRATE = replace(VERIFY, name="calibrate_judge")
+CALIBRATE = replace(VERIFY, name="calibrate_judge", check=lambda question, answer: None)
 AGENTS = (EXTRACT, REWRITE, QUERY, VERIFY, CALIBRATE)

@@ -3,7 +3,7 @@
     {"text": "...", "condition": "...", "label": "violated", "kind": "antonym"}
 
 48 cases for each of the paper's five domains, paraphrases and near misses among them. The judge
-sees ten at a time, in the form in which it sees ladders: ten texts in one order, ten conditions in
+sees ten at a time, in the form in which it sees ladders: texts in one order, conditions in
 another, two cases of each domain, so that a text rarely bears on another case's condition. The
 questions are the same in every run, so each model and prompt pays for them once: the ledger answers
 later runs.
@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from retgen.agents.judge import CalibrationCase, CalibrationSheet
-from retgen.generators.multiconir.agents import AskVerdicts, Verdicts, read_verdicts
+from retgen.generators.multiconir.agents import AskVerdicts, Verdicts, good_verdicts
 from retgen.generators.tables import read_rows
 from retgen.streams import Stream
 
@@ -52,7 +52,6 @@ def sheets() -> tuple[CalibrationSheet[AskVerdicts, Verdicts], ...]:
         question = AskVerdicts(
             texts=tuple(shown[i].text for i in texts),
             conditions=tuple(shown[i].condition for i in conditions),
-            asked=tuple(range(1, _AT_A_TIME + 1)),
         )
         known = [CalibrationCase(one.label, f"{one.label}/{one.kind}") for one in shown]
         result.append(CalibrationSheet(question, known, partial(_verdicts, question, shown)))
@@ -63,12 +62,11 @@ def _verdicts(
     question: AskVerdicts, shown: Sequence[JudgedCondition], answer: Verdicts
 ) -> list[str | None]:
     """The verdict on each case; None on a condition whose verdicts have a fault."""
-    judged, faults = read_verdicts(question, answer)
-    stated = {(one.condition, one.text): one.verdict for one in judged}
+    verdicts, _ = good_verdicts(question, answer)
     result: list[str | None] = []
     for case in shown:
-        condition = question.conditions.index(case.condition) + 1
+        judged = verdicts.get(question.conditions.index(case.condition) + 1)
         text = question.texts.index(case.text) + 1
-        verdict = stated.get((condition, text), "cannot_tell")
-        result.append(None if condition in faults else verdict)
+        stated = [one.verdict for one in judged or () if one.text == text]
+        result.append(None if judged is None else (stated or ["cannot_tell"])[0])
     return result

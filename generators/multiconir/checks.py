@@ -10,7 +10,6 @@ from __future__ import annotations
 import re
 import unicodedata
 from collections.abc import Collection, Sequence
-from difflib import SequenceMatcher
 from functools import lru_cache
 
 from retgen.tokenizer import LETTER, content_stems
@@ -33,11 +32,11 @@ _SAME = 85  # of 100: above, two sentences say the same in nearly the same words
 _FEWEST, _MOST = 3, 26  # words of a condition; about ten (paper, Appendix B)
 _SLACK = 14  # words of a query beside its conditions
 
-_NEGATORS = frozenset(
-    """no not never n't nor neither none nothing nobody without cannot did does do don didn doesn
-    was wasn were weren is isn had hadn has hasn have be been could couldn would wouldn t refused
-    failed to ever any""".split()
+_NEGATIONS = frozenset("no not never without neither nor none cannot nothing nobody".split())
+_AUXILIARIES = frozenset(
+    "did does do was were is had has have be been could would refused failed to ever any".split()
 )
+_STEM = 3  # letters in which forms of a verb agree
 
 _TOKEN = re.compile(rf"\d+(?:[.,]\d+)*|{LETTER}+(?:['’]{LETTER}+)?")
 _UNSEEN = frozenset({"Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp"})  # Unicode categories
@@ -149,29 +148,26 @@ def check_condition(sentence: str, condition: str, taken: Collection[str]) -> st
     return None
 
 
-def check_query(conditions: Sequence[str], count: int, query: str) -> tuple[str, int | None] | None:
-    """A query that asks for the first `count` conditions: what is wrong, and with which of them.
-
-    The condition's index, None where the fault is the whole query's.
-    """
+def check_query(conditions: Sequence[str], count: int, query: str) -> str | None:
+    """A query that asks for the first `count` conditions, and for no other."""
     if fault := _plain(query):
-        return fault, None
+        return fault
     if re.search(r"(?:^|\s)\(?\d{1,2}[.)]\s", query):
-        return "it is a list; write prose", None
+        return "it is a list; write prose"
     asked = sum(map(word_count, conditions[:count]))
     if not asked / 3 <= word_count(query) <= 2 * asked + _SLACK:
-        return f"it has {word_count(query)} words for conditions of {asked}", None
+        return f"it has {word_count(query)} words for conditions of {asked}"
     named = [terms(condition) for condition in conditions]
     # 38.6 is one token, and no 6
     there = set(_tokens(query)) | {one for one in content_stems(query) if not one.isdigit()}
-    for index, wanted in enumerate(named[:count]):
+    for number, wanted in enumerate(named[:count], 1):
         if 3 * len(wanted & there) < len(wanted):
-            return f"it does not ask for condition {index + 1}", index
+            return f"it does not ask for condition {number}"
     known = set().union(*named[:count])
-    for index, later in enumerate(named[count:], count):
+    for number, later in enumerate(named[count:], count + 1):
         fresh = {one for one in later - known if one[:1].isdigit()}
         if fresh & there:
-            return f"it asks for condition {index + 1} already", index
+            return f"it asks for condition {number} already"
     return None
 
 
@@ -229,32 +225,11 @@ def key_terms_share(condition: str, sentence: str, rewrite: str) -> float:
 
 def negates(sentence: str, rewrite: str) -> bool:
     """Whether a rewrite differs by a negation alone: was -> was not, won -> never won."""
-    before, after = _tokens(sentence), _tokens(rewrite)
-    changed: list[str] = []
-    for kind, i, j, k, m in SequenceMatcher(None, before, after, autojunk=False).get_opcodes():
-        if kind != "equal":
-            changed += after[k:m]
-            if kind == "replace" and not _is_inflected(before[i:j], after[k:m]):
-                return False
-            if kind == "delete" and not set(before[i:j]) <= _NEGATORS:
-                return False
-    negations = {"no", "not", "never", "without", "neither", "nor", "none", "cannot"}
-    added = negations & set(changed) or any(token.endswith("n't") for token in changed)
-    removed = negations & (set(before) - set(after))
-    return bool(added or removed) and set(changed) - _NEGATORS <= _forms(before)
-
-
-def _is_inflected(before: Sequence[str], after: Sequence[str]) -> bool:
-    """Whether every word but a negator is a form of one that stood there."""
-    rest = [word for word in after if word not in _NEGATORS and not word.endswith("n't")]
-    return all(any(_akin(word, other) for other in before) for word in rest)
-
-
-def _forms(words: Sequence[str]) -> set[str]:
-    return {form for word in words for form in (word, *(word[:-n] for n in (1, 2, 3)))}
-
-
-def _akin(word: str, other: str) -> bool:
-    from rapidfuzz import fuzz
-
-    return word[:2] == other[:2] and fuzz.ratio(word, other) >= 50
+    before, after = set(_tokens(sentence)), set(_tokens(rewrite))
+    changed = before ^ after
+    negations = {one for one in changed if one in _NEGATIONS or one.endswith("n't")}
+    others = changed - negations - _AUXILIARIES
+    return bool(negations) and all(
+        one[:_STEM] in {other[:_STEM] for other in (after if one in before else before)}
+        for one in others
+    )

@@ -9,7 +9,6 @@ from typing import Any
 from retgen import highlights
 
 _NUMBERED = re.compile(r"^\d+\.\s+(.+)$", re.MULTILINE)
-_OPENING = re.compile(r"\b(in which|who|whose|that|which)\b")
 
 
 def view(
@@ -37,15 +36,6 @@ def view(
 
 
 def conditions_of(query: str) -> tuple[str, list[str]]:
-    """What a query asks for, and its conditions one by one; ("", []) where it cannot be told."""
+    """The opening of a list of conditions, and these one by one; ("", []) of a query in prose."""
     numbered = _NUMBERED.findall(query)
-    if numbered:
-        return query.split("\n", 1)[0], numbered
-    first = _OPENING.search(query)
-    if first is None:
-        return "", []
-    clauses = re.split(rf"(?:,? and|,) (?={first[1]} )", query[first.start() :].strip())
-    if len(clauses) < 2:
-        return "", []
-    conditions = [clause.removeprefix(first[1]).strip(" .") for clause in clauses]
-    return f"{query[: first.start()].strip()} {first[1]}", conditions
+    return (query.split("\n", 1)[0], numbered) if numbered else ("", [])

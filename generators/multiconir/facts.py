@@ -28,14 +28,13 @@ from retgen.facts.expressions import Condition, Is, ValueRange, Within, dumps
 from retgen.facts.facts import ABSENT, World
 from retgen.facts.reference import StatedFact
 from retgen.generators.multiconir.checks import CONDITIONS
-from retgen.generators.multiconir.ladders import Evidence, Ladder, places
+from retgen.generators.multiconir.ladders import Ladder, places
 from retgen.generators.multiconir.params import MultiConIRParams
 from retgen.generators.params import Job
 from retgen.streams import Stream
 from retgen.tokenizer import content_stems, tokens
 
 T = TypeVar("T")
-FACTS = "facts"  # in place of a judge
 _DRAWS = 400  # of a pair, 32 bits each
 _ORDERS = 4  # in which slots are tried: what goes with what leaves some without a condition
 _PAIRS = 4  # that there are for a ladder; some are too much alike
@@ -256,17 +255,6 @@ class LadderSampler:
             texts[c] = (" ".join((texts[c][0], *said)), " ".join((texts[c][1], *said)))
         clauses = [one.clause(one.first) for one in asked]
         relative = self.domain.entity.relative
-        verdicts = [
-            Evidence(c, of, verdict, _quote(text, value))._asdict()
-            for c, (one, both) in enumerate(zip(asked, texts, strict=True), 1)
-            for of, verdict, text, (_, (_, value)) in zip(
-                ("sentence", "rewrite"),
-                ("satisfied", "violated"),
-                both,
-                self._values(one.slot, pair),
-                strict=True,
-            )
-        ]
         return Ladder(
             id=name,
             title=pair.forms[0],
@@ -276,8 +264,6 @@ class LadderSampler:
                 f"{self._opening} {enumerated(clauses[:n])}." for n in range(1, CONDITIONS + 1)
             ],
             rewrites=[rewrite for _, rewrite in texts],
-            verdicts=verdicts,
-            refused=[],
             wordings=[one.wording for one in asked],
             strategies=strategies,
             expressions=[dumps(one.first) for one in asked],
@@ -365,12 +351,6 @@ def _shuffle(items: list[T], pick: Callable[[int], int]) -> None:
     for last in range(len(items) - 1, 0, -1):
         other = pick(last + 1)
         items[last], items[other] = items[other], items[last]
-
-
-def _quote(text: str, value: str) -> str:
-    """A value as its sentence has it, which may begin with it."""
-    at = text.casefold().find(value.casefold())
-    return text[at : at + len(value)]
 
 
 # --- conditions -----------------------------------------------------------------------------------

@@ -1,12 +1,13 @@
 """Ladders as agents leave them, a line each in `sources/ladders.jsonl`, and their documents.
 
     {"id": "people-03", "title": "...", "sentences": [ten], "conditions": [ten], "queries": [ten],
-     "rewrites": [ten], "verdicts": [twenty], "refused": [{"sentence", "condition", "reason"}]}
+     "rewrites": [ten], "verdicts": [twenty {"condition", "of", "verdict", "quote"}],
+     "refused": [{"sentence", "reason"}]}
 
 Everything is in the order of the conditions; of their verdicts the sentence's stands before that of
-its rewrite. HNi replaces the sentences of the first i conditions by
-their rewrites (paper, §3.2, step 4); in which order the sentences stand
-in the document is drawn apart, so that a hard negative's level and a position are not confounded.
+its rewrite. HNi replaces the sentences of the first i conditions by their rewrites (paper, §3.2,
+step 4); in which order the sentences stand in the document is drawn apart, so that a hard
+negative's level and a position are not confounded.
 """
 
 from __future__ import annotations
@@ -35,25 +36,14 @@ FILLER = (
 _CYCLE = sum(map(word_count, FILLER))
 
 
-class Evidence(NamedTuple):
-    """Why a condition (from 1) is met by its sentence, or not by its rewrite (`of`).
-
-    `quote`: the part of that text on which the judge's verdict rests.
-    """
-
-    condition: int
-    of: str
-    verdict: str
-    quote: str
-
-
 class Ladder(NamedTuple):
     """Ten conditions of one document. Every list has ten entries, in the conditions' order.
 
-    `queries`: descriptive, the first for condition 1, the last for all. `verdicts`: what the judge
-    found of each sentence and rewrite, as `Evidence` says. `refused`: sentences of the document
-    that agents chose and that did not do, and why. Of drawn ladders: `wordings`, how each condition
-    asks; `strategies`, how its sentence is rewritten; `expressions`, what it asks, as JSON.
+    `queries`: descriptive, the first for condition 1, the last for all. `verdicts`: what a judge
+    found of each sentence and rewrite, with the part of the text on which that rests. `refused`:
+    sentences of the document that agents chose and that failed a check, and why. Of drawn ladders:
+    `wordings`, how each condition asks; `strategies`, how its sentence is rewritten;
+    `expressions`, what it asks, as JSON.
     """
 
     id: str
@@ -62,8 +52,8 @@ class Ladder(NamedTuple):
     conditions: Sequence[str]
     queries: Sequence[str]
     rewrites: Sequence[str]
-    verdicts: Sequence[Mapping[str, Any]]
-    refused: Sequence[Mapping[str, str]]
+    verdicts: Sequence[Mapping[str, Any]] = ()
+    refused: Sequence[Mapping[str, str]] = ()
     wordings: Sequence[str] = ()
     strategies: Sequence[str] = ()
     expressions: Sequence[str] = ()
@@ -72,12 +62,13 @@ class Ladder(NamedTuple):
         """One line of the file."""
         return json_line(self._asdict())
 
-    def text(self, order: Sequence[int], broken: frozenset[int] = frozenset()) -> str:
-        """The document whose sentences stand in `order`, with the rewrites of `broken` conditions.
+    def pieces(self, order: Sequence[int], broken: frozenset[int]) -> list[str]:
+        """The sentences in `order`, with the rewrites of `broken` conditions (from 0)."""
+        return [self.rewrites[c] if c in broken else self.sentences[c] for c in order]
 
-        Conditions count from 0.
-        """
-        return " ".join(self.rewrites[c] if c in broken else self.sentences[c] for c in order)
+    def text(self, order: Sequence[int], broken: frozenset[int] = frozenset()) -> str:
+        """The document of these pieces."""
+        return " ".join(self.pieces(order, broken))
 
 
 class LadderDocument(NamedTuple):
@@ -89,6 +80,13 @@ class LadderDocument(NamedTuple):
     is_rung: bool
 
 
+# of every ladder: the positive, HN1 to HN10, then those that break one condition alone
+LADDER_DOCUMENTS = tuple(
+    [LadderDocument(frozenset(range(n)), True) for n in range(CONDITIONS + 1)]
+    + [LadderDocument(frozenset([c]), False) for c in range(1, CONDITIONS)]
+)
+
+
 def stored_ladders(path: Path) -> Sequence[Ladder]:
     """The ladders of a file, read where they are asked for; the last one is kept."""
     rows = MappedList(lambda row: Ladder(**row), JSONLines(path))
@@ -98,34 +96,15 @@ def stored_ladders(path: Path) -> Sequence[Ladder]:
 # --- orders ---------------------------------------------------------------------------------------
 
 
-def condition_order(seed: int, ladder: str) -> list[int]:
-    """Which of the ten sentences (in the document's order) becomes condition 0, 1, ..., 9."""
-    return _draw_order(seed, f"multiconir/conditions/{ladder}")
+def draw_order(seed: int, purpose: str, count: int = CONDITIONS) -> list[int]:
+    """The numbers from 0 in an order that the seed draws for a purpose."""
+    order: list[int] = Stream(seed, purpose).permutation(count).tolist()
+    return order
 
 
 def places(seed: int, ladder: str) -> list[int]:
     """The condition of the sentence at place 0, 1, ..., 9 of the ladder's documents."""
-    return _draw_order(seed, f"multiconir/places/{ladder}")
-
-
-def halves(seed: int, ladder: str) -> frozenset[int]:
-    """The conditions that are broken in the first of two documents that the judge sees: five."""
-    return frozenset(_draw_order(seed, f"multiconir/halves/{ladder}")[: CONDITIONS // 2])
-
-
-def _draw_order(seed: int, purpose: str) -> list[int]:
-    order: list[int] = Stream(seed, purpose).permutation(CONDITIONS).tolist()
-    return order
-
-
-def ladder_documents(singles: bool) -> list[LadderDocument]:
-    """The documents of every ladder: the positive, then rung by rung.
-
-    `singles`: then those that break one condition alone and are no rung.
-    """
-    rungs = [LadderDocument(frozenset(range(n)), True) for n in range(CONDITIONS + 1)]
-    alone = [LadderDocument(frozenset([c]), False) for c in range(1, CONDITIONS)]
-    return rungs + (alone if singles else [])
+    return draw_order(seed, f"multiconir/places/{ladder}")
 
 
 # --- padding --------------------------------------------------------------------------------------

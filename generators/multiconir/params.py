@@ -53,16 +53,12 @@ class RewriteExample(Params):
 
 
 class LadderDomain(Params):
-    """A domain. `where`: what a clause about one of its documents begins with."""
+    """A domain."""
 
     name: str = Field(pattern=r"^[a-z][a-z0-9_-]*$", max_length=40)
     noun: Phrase = Field(description="one document's subject, for example: movie")
     features: tuple[Phrase, ...] = Field(min_length=1, description="what conditions are about")
     instruction: Phrase = Field(description="the opening of an instruction-style query")
-    descriptive: Phrase = Field(description="the opening of a descriptive-style query")
-    where: Phrase = Field(
-        "where", description="before a condition with a subject of its own: in which"
-    )
     strategy: Strategy = Field("modify", description="how a sentence is rewritten")
     examples: ExampleQueries
     rewrites: tuple[RewriteExample, ...] = Field(min_length=1)
@@ -124,9 +120,6 @@ class MultiConIRParams(Params):
     context: int = Field(
         0, ge=0, description="of drawn ladders: sentences without a fact behind each condition's"
     )
-    singles: bool = Field(
-        True, description="whether there is a document for each condition that breaks it alone"
-    )
     negatives: Negatives = Negatives()
 
     @model_validator(mode="after")
@@ -149,25 +142,15 @@ class MultiConIRParams(Params):
         """How sentences of drawn ladders are rewritten."""
         return self.negatives.strategy or "mixed"
 
-    def rewriting(self, written: bool) -> Strategy:
-        """How sentences of documents are rewritten; `written`: by a model.
-
-        Raises `RecipeError` for what nobody can.
-        """
+    def rewriting(self) -> Strategy:
+        """How a model rewrites sentences of documents. Raises `RecipeError` for what none can."""
         named = self.negatives.strategy
         if named == "mixed":
             raise RecipeError(
                 "params.negatives.strategy: mixed is for ladders that are drawn, without a model "
                 "and without params.source; documents are rewritten by modify or by reassign"
             )
-        if written:
-            return named or self.the_domain().strategy
-        if named == "reassign":
-            raise RecipeError(
-                "params.negatives.strategy: reassign takes a model, as in --model "
-                "openai:gpt-5-mini; without one, figures are modified"
-            )
-        return "modify"
+        return named or self.the_domain().strategy
 
 
 # --- documents ------------------------------------------------------------------------------------

@@ -6,6 +6,7 @@ A row of each depends on its ladder alone, so tables of any length are made ladd
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -13,29 +14,27 @@ from numpy.typing import NDArray
 
 from retgen.generators.multiconir.checks import CONDITIONS
 from retgen.generators.multiconir.ladders import (
+    LADDER_DOCUMENTS,
     Ladder,
     LadderDocument,
-    ladder_documents,
+    draw_order,
     padded_text,
     places,
 )
 from retgen.generators.records import BatchedRows, Row, Rows
 from retgen.generators.tables import Ids
-from retgen.streams import Permutation, Stream
+from retgen.streams import Permutation
 
 STYLES = ("instruction", "descriptive")
-PADDED = (512, 1024)  # words (paper, Appendix F.2)
-
-
-def _per_ladder(ladders: int, each: int, make: Callable[[int], Sequence[Row]]) -> Rows:
-    """A table with `each` rows for every ladder, which `make` gives."""
-
-    def rows(start: int, stop: int) -> Iterator[Row]:
-        for ladder in range(start // each, -(-stop // each)):
-            before = ladder * each
-            yield from make(ladder)[max(0, start - before) : stop - before]
-
-    return BatchedRows(ladders * each, rows)
+QUERIES = len(STYLES) * CONDITIONS  # of a ladder
+_RUNGS = [one.broken for one in LADDER_DOCUMENTS if one.is_rung]
+# the paper's tables: how many documents of the ladder, and padded to how many words (Appendix F.2)
+_TASKS: dict[str, tuple[int, int]] = {
+    "task1": (2, 0),
+    "task2_3": (len(_RUNGS), 0),
+    "task4_512": (len(_RUNGS), 512),
+    "task4_1024": (len(_RUNGS), 1024),
+}
 
 
 def instruction(opening: str, conditions: Sequence[str]) -> str:
@@ -72,39 +71,37 @@ class LadderTables:
         self,
         ladders: Sequence[Ladder],
         seed: int,
-        singles: bool,
         opening: str,
         domain: str,
-        judge: tuple[str, str],
+        judge: tuple[str, str] | None,
     ) -> None:
         self.ladders, self.seed, self.opening, self.domain = ladders, seed, opening, domain
         self.judge = judge
-        self.rungs = ladder_documents(singles)
-        self.chain = [rung for rung in self.rungs if rung.is_rung]
-        self.singles = singles
         purpose = f"multiconir/ids/{domain}"  # sets of several domains can be joined
-        self._doc_ids = Ids(seed, purpose, "d", len(ladders) * len(self.rungs))
-        self._query_ids = Ids(seed, purpose, "q", len(ladders) * self.queries_per_ladder)
-        self._known: tuple[int, Any] = -1, None
+        self._doc_ids = Ids(seed, purpose, "d", len(ladders) * len(LADDER_DOCUMENTS))
+        self._query_ids = Ids(seed, purpose, "q", len(ladders) * QUERIES)
         # queries in another order than documents: a place in one tells nothing of the other
         self._order = Permutation(seed, f"multiconir/queries/{domain}", max(1, len(ladders)))
 
-    @property
-    def queries_per_ladder(self) -> int:
-        """Queries of a ladder."""
-        return len(STYLES) * CONDITIONS
+    def _table(self, each: int, make: Callable[[int], Sequence[Row]]) -> Rows:
+        """A table with `each` rows for every ladder, which `make` gives."""
+
+        def rows(start: int, stop: int) -> Iterator[Row]:
+            for ladder in range(start // each, -(-stop // each)):
+                before = ladder * each
+                yield from make(ladder)[max(0, start - before) : stop - before]
+
+        return BatchedRows(len(self.ladders) * each, rows)
 
     # --- the benchmark ----------------------------------------------------------------------
 
     def corpus(self) -> Rows:
         """Every document of every ladder."""
-        return _per_ladder(len(self.ladders), len(self.rungs), self.documents_of)
+        return self._table(len(LADDER_DOCUMENTS), self.documents_of)
 
     def queries(self) -> Rows:
         """Both styles of every number of conditions."""
-        return _per_ladder(
-            len(self.ladders), self.queries_per_ladder, lambda i: self.queries_of(self.turn(i))
-        )
+        return self._table(QUERIES, lambda i: self.queries_of(self.turn(i)))
 
     def qrels(self) -> Rows:
         """Every query with every document of its ladder: 1 where all its conditions are met."""
@@ -115,8 +112,8 @@ class LadderTables:
         return self._labels(lambda asked, met: met)
 
     def _labels(self, score: Callable[[int, int], int]) -> Rows:
-        each = self.queries_per_ladder * len(self.rungs)
-        return _per_ladder(len(self.ladders), each, lambda i: self._label_rows(self.turn(i), score))
+        each = QUERIES * len(LADDER_DOCUMENTS)
+        return self._table(each, lambda i: self._label_rows(self.turn(i), score))
 
     def turn(self, place: int) -> int:
         """The ladder whose queries stand at a place."""
@@ -124,14 +121,10 @@ class LadderTables:
 
     def _corpus_order(self, index: int) -> list[tuple[str, LadderDocument]]:
         """(id, rung) of a ladder's documents as they stand in the corpus."""
-        if self._known[0] != index:
-            stream = Stream(self.seed, f"multiconir/corpus/{self.ladders[index].id}")
-            order = stream.permutation(len(self.rungs)).tolist()
-            ids = self._doc_ids.texts(_block(index, len(order)))
-            result = [(name, self.rungs[i]) for name, i in zip(ids, order, strict=True)]
-            self._known = index, result
-        listed: list[tuple[str, LadderDocument]] = self._known[1]
-        return listed
+        count = len(LADDER_DOCUMENTS)
+        order = draw_order(self.seed, f"multiconir/corpus/{self.ladders[index].id}", count)
+        ids = self._doc_ids.texts(_block(index, count))
+        return [(name, LADDER_DOCUMENTS[i]) for name, i in zip(ids, order, strict=True)]
 
     def documents_of(self, index: int) -> list[dict[str, Any]]:
         """A ladder's documents as they stand in the corpus."""
@@ -160,7 +153,7 @@ class LadderTables:
     def queries_of(self, index: int) -> list[dict[str, Any]]:
         """A ladder's queries: ten in the first style, ten in the second."""
         ladder = self.ladders[index]
-        ids = iter(self._query_ids.texts(_block(index, self.queries_per_ladder)))
+        ids = iter(self._query_ids.texts(_block(index, QUERIES)))
         return [
             {
                 "_id": next(ids),
@@ -179,7 +172,7 @@ class LadderTables:
 
     def _label_rows(self, index: int, score: Callable[[int, int], int]) -> list[dict[str, Any]]:
         """`score`: of the conditions asked for and those met."""
-        ids = self._query_ids.texts(_block(index, self.queries_per_ladder))
+        ids = self._query_ids.texts(_block(index, QUERIES))
         documents = self._corpus_order(index)
         return [
             {
@@ -191,85 +184,52 @@ class LadderTables:
             for name, rung in documents
         ]
 
-    # --- the paper's flat tables ------------------------------------------------------------
+    # --- the paper's flat tables, and evidence ----------------------------------------------
 
     def tables(self) -> dict[str, Rows]:
-        """Task 1, tasks 2 and 3, task 4 at two lengths; verdicts."""
+        """Task 1, tasks 2 and 3, task 4 at two lengths; the verdicts of a judge."""
         made = {
-            "task1": (len(STYLES), self._task1),
-            "task2_3": (len(STYLES), self._task2_3),
-            **{f"task4_{words}": (len(STYLES), self._task4(words)) for words in PADDED},
-            "verdicts": (2 * CONDITIONS, self._verdicts),
+            name: self._table(len(STYLES), partial(self._flat, *shape))
+            for name, shape in _TASKS.items()
         }
-        return {
-            name: _per_ladder(len(self.ladders), each, make) for name, (each, make) in made.items()
-        }
+        return made | (
+            {"verdicts": self._table(2 * CONDITIONS, self._verdicts)} if self.judge else {}
+        )
 
-    def _flat(self, ladder: Ladder, style: str, documents: Sequence[str]) -> dict[str, Any]:
-        row: dict[str, Any] = {"id": ladder.id, "style": style}
-        row |= {f"Query{n}": text for n, text in enumerate(self.texts(ladder, style), 1)}
-        return row | {f"HN{i}" if i else "Positive": text for i, text in enumerate(documents)}
-
-    def _plain(self, ladder: Ladder) -> list[str]:
+    def _flat(self, count: int, words: int, index: int) -> list[dict[str, Any]]:
+        """Queries and the first documents of a ladder in a row, for each style."""
+        ladder = self.ladders[index]
         order = places(self.seed, ladder.id)
-        return [ladder.text(order, rung.broken) for rung in self.chain]
-
-    def _task1(self, index: int) -> list[dict[str, Any]]:
-        ladder = self.ladders[index]
-        documents = self._plain(ladder)[:2]
-        return [self._flat(ladder, style, documents) for style in STYLES]
-
-    def _task2_3(self, index: int) -> list[dict[str, Any]]:
-        ladder = self.ladders[index]
-        documents = self._plain(ladder)
-        return [self._flat(ladder, style, documents) for style in STYLES]
-
-    def _task4(self, words: int) -> Callable[[int], list[dict[str, Any]]]:
-        def make(index: int) -> list[dict[str, Any]]:
-            ladder = self.ladders[index]
-            order = places(self.seed, ladder.id)
-            documents = [
-                padded_text(
-                    [(ladder.rewrites if c in rung.broken else ladder.sentences)[c] for c in order],
-                    words,
-                )
-                for rung in self.chain
-            ]
-            return [self._flat(ladder, style, documents) for style in STYLES]
-
-        return make
-
-    # --- evidence ---------------------------------------------------------------------------
+        documents = {
+            f"HN{i}" if i else "Positive": padded_text(ladder.pieces(order, broken), words)
+            for i, broken in enumerate(_RUNGS[:count])
+        }
+        return [
+            {"id": ladder.id, "style": style}
+            | {f"Query{n}": text for n, text in enumerate(self.texts(ladder, style), 1)}
+            | documents
+            for style in STYLES
+        ]
 
     def _verdicts(self, index: int) -> list[dict[str, Any]]:
-        """Why each condition is met or not, and which labels count it.
-
-        The grade of a query and a document is the number of its rows with verdict "satisfied" that
-        name both; the document is relevant where all conditions of the query are satisfied.
-        """
-        ladder, (agent, model) = self.ladders[index], self.judge
-        queries, documents = self.queries_of(index), self._corpus_order(index)
-        rows = []
-        for one in ladder.verdicts:
-            c, rewritten = one["condition"] - 1, one["of"] == "rewrite"
-            rows.append(
-                {
-                    "ladder": ladder.id,
-                    "condition": c + 1,
-                    "of": one["of"],
-                    "asked": ladder.conditions[c],
-                    "text": (ladder.rewrites if rewritten else ladder.sentences)[c],
-                    "verdict": one["verdict"],
-                    "quote": one["quote"],
-                    "agent": agent,
-                    "model": model,
-                    "query-ids": [q["_id"] for q in queries if q["metadata"]["conditions"] > c],
-                    "corpus-ids": [
-                        name for name, rung in documents if (c in rung.broken) == rewritten
-                    ],
-                }
-            )
-        return rows
+        """Why each condition is met by its sentence, and not by its rewrite."""
+        ladder, (agent, model) = self.ladders[index], self.judge or ("", "")
+        return [
+            {
+                "ladder": ladder.id,
+                "condition": one["condition"],
+                "of": one["of"],
+                "asked": ladder.conditions[one["condition"] - 1],
+                "text": (ladder.rewrites if one["of"] == "rewrite" else ladder.sentences)[
+                    one["condition"] - 1
+                ],
+                "verdict": one["verdict"],
+                "quote": one["quote"],
+                "agent": agent,
+                "model": model,
+            }
+            for one in ladder.verdicts
+        ]
 
     # --- training ---------------------------------------------------------------------------
 
@@ -279,46 +239,31 @@ class LadderTables:
         Triplets have HN1, which breaks the first condition of every query. In `singles` a query of
         n conditions has the document that breaks the n-th alone: every place is broken once.
         """
-        made = {
-            "triplets": (self.queries_per_ladder, self._triplets),
-            "ladders": (len(STYLES), self._listwise),
-            "pairs": (len(STYLES) * CONDITIONS, self._pairs),
-        }
-        if self.singles:
-            made["singles"] = (self.queries_per_ladder, self._singles)
         return {
-            name: _per_ladder(len(self.ladders), each, make) for name, (each, make) in made.items()
+            "triplets": self._table(QUERIES, partial(self._triplets, lambda n: 0)),
+            "ladders": self._table(len(STYLES), self._listwise),
+            "pairs": self._table(len(STYLES) * CONDITIONS, self._pairs),
+            "singles": self._table(QUERIES, partial(self._triplets, lambda n: n - 1)),
         }
 
-    def _triplets(self, index: int) -> list[dict[str, Any]]:
-        ladder = self.ladders[index]
-        positive, negative = self._plain(ladder)[:2]
-        return [
-            {
-                "anchor": row["text"],
-                "positive": positive,
-                "negative": negative,
-                "query-id": row["_id"],
-            }
-            for row in self.queries_of(index)
-        ]
-
-    def _singles(self, index: int) -> list[dict[str, Any]]:
+    def _triplets(self, broken: Callable[[int], int], index: int) -> list[dict[str, Any]]:
+        """`broken`: the condition that the negative of a query with n conditions breaks."""
         ladder = self.ladders[index]
         order = places(self.seed, ladder.id)
-        positive = ladder.text(order, frozenset())
         return [
             {
                 "anchor": row["text"],
-                "positive": positive,
-                "negative": ladder.text(order, frozenset([row["metadata"]["conditions"] - 1])),
+                "positive": ladder.text(order),
+                "negative": ladder.text(order, frozenset([broken(row["metadata"]["conditions"])])),
                 "query-id": row["_id"],
             }
             for row in self.queries_of(index)
         ]
 
     def _listwise(self, index: int) -> list[dict[str, Any]]:
-        documents = self._plain(self.ladders[index])
+        ladder = self.ladders[index]
+        order = places(self.seed, ladder.id)
+        documents = [ladder.text(order, broken) for broken in _RUNGS]
         labels = list(range(CONDITIONS, -1, -1))
         return [
             {"query": row["text"], "docs": documents, "labels": labels, "query-id": row["_id"]}

@@ -1,8 +1,7 @@
 """The ladders of a job, drawn or written by models, and what a plan says of the calls.
 
 For plans, stand-ins of the source's first documents are rendered: their own sentences, conditions
-as long, rewrites as long as their sentences. How often something has to be asked again was measured
-with rules that answered through a model's protocol; models err less, or more.
+as long, rewrites as long as their sentences.
 """
 
 from __future__ import annotations
@@ -27,17 +26,26 @@ from retgen.generators.multiconir.agents import (
     Extracted,
     Found,
     Judged,
+    Query,
     Rewrite,
     Rewrites,
     Verdicts,
-    write_by_rules,
+    Written,
 )
 from retgen.generators.multiconir.calibration import sheets
 from retgen.generators.multiconir.checks import CONDITIONS, split, usable
 from retgen.generators.multiconir.facts import LadderSampler, is_drawn
 from retgen.generators.multiconir.ladders import DOCUMENTS, LADDERS, Ladder, places
 from retgen.generators.multiconir.params import MultiConIRParams, documents_of, on_the_hub
-from retgen.generators.multiconir.writing import SPARE, TEN, Draft
+from retgen.generators.multiconir.writing import (
+    Candidate,
+    ask_queries,
+    ask_rewrites,
+    ask_sentences,
+    ask_verdicts,
+    shown_to_judge,
+    write_ladder,
+)
 from retgen.generators.params import Job
 from retgen.generators.tables import iterate_rows
 from retgen.sources import RefusedRow, SourceDocument
@@ -47,8 +55,14 @@ if TYPE_CHECKING:
     from retgen.agents.context import Context
 
 _SAMPLE = 20  # documents that a plan looks at
-_AGAIN = 0.12  # of ten rewrites that are asked for again together
 _LONGER = {"modify": 1.0, "reassign": 1.8}  # a rewrite, by its sentence
+# calls of a ladder, from few to many: answers that have too few good parts come again
+_CALLS: dict[Agent[Any, Any], tuple[float, float]] = {
+    EXTRACT: (1.0, 1.2),
+    REWRITE: (1.0, 1.5),
+    VERIFY: (2.0, 2.4),
+    QUERY: (1.0, 1.2),
+}
 
 
 async def generate_ladders(job: Job[MultiConIRParams], context: Context) -> None:
@@ -60,9 +74,8 @@ async def generate_ladders(job: Job[MultiConIRParams], context: Context) -> None
     if is_drawn(job):
         _draw(job, context)
         return
-    if not context.offline(VERIFY):
-        result = await calibrate(context, CALIBRATE, sheets())
-        write_file(context.folder / CALIBRATION, dump_json(result._asdict()))
+    result = await calibrate(context, CALIBRATE, sheets())
+    write_file(context.folder / CALIBRATION, dump_json(result._asdict()))
     refused, read = _read(job.params, context.folder)
     most = min(filter(None, (read, job.params.ladders, job.limit)), default=0)
     wanted = job.params.ladders if job.limit is None else None
@@ -83,7 +96,7 @@ async def generate_ladders(job: Job[MultiConIRParams], context: Context) -> None
         return None
 
     async def write(document: SourceDocument) -> Ladder:
-        return await Draft(job, document).write(context)
+        return await write_ladder(job, document, context)
 
     documents = (SourceDocument(**row) for row in iterate_rows(context.folder / DOCUMENTS))
     with AtomicFile(context.folder / LADDERS) as file:
@@ -127,55 +140,40 @@ def _read(params: MultiConIRParams, folder: Path) -> tuple[list[RefusedRow], int
 
 
 def call_estimates(job: Job[MultiConIRParams], records: int) -> dict[str, CallEstimate]:
-    """What a plan says of the calls for so many documents, by live agent."""
-    if not job.live:
-        return {}
-    strategy = job.params.rewriting(REWRITE.name in job.live)
-    # calls of a ladder, from few to many
-    calls: dict[Agent[Any, Any], tuple[float, float]] = {
-        EXTRACT: (1.0, 1.1),
-        REWRITE: {"modify": (1.2, 1.7), "reassign": (3.2, 4.4)}[strategy],
-        VERIFY: {"modify": (2.2, 2.9), "reassign": (5.2, 6.8)}[strategy],
-        QUERY: (1.0, 1.05),
-    }
+    """What a plan says of the calls for so many documents, by agent."""
     params = job.params
     if on_the_hub(params):  # of which nothing is known, so bundled documents stand in
         params = params.model_copy(update={"source": None, "domain": "people"})
     documents = (one for one in documents_of(params) if isinstance(one, SourceDocument))
     sizes = [_sizes(job, one) for one in islice(documents, _SAMPLE)]
-    estimates = {}
-    for agent, between in calls.items():
-        made = estimate_calls(records, between, [one[agent.name] for one in sizes])
-        if agent is REWRITE:
-            again = sum(between) / 2 - 1
-            made = made._replace(answer=round(made.answer * (1 + _AGAIN * again) / (1 + again)))
-        estimates[agent.name] = made
+    estimates = {
+        agent.name: estimate_calls(records, calls, [one[agent.name] for one in sizes])
+        for agent, calls in _CALLS.items()
+    }
     every = [call_size(CALIBRATE, one.question, _stand_in(one.question)) for one in sheets()]
-    estimates[CALIBRATE.name] = estimate_calls(len(every), (1.0, 1.0), every)
-    return {name: one for name, one in estimates.items() if name in job.live}
+    return estimates | {CALIBRATE.name: estimate_calls(len(every), (1.0, 1.0), every)}
 
 
 def _sizes(job: Job[MultiConIRParams], document: SourceDocument) -> dict[str, tuple[float, float]]:
     """The sizes of each agent's first question on a document, whose sentences stand in."""
-    draft = Draft(job, document)
-    texts = dict.fromkeys(one for one in split(document.text) if usable(one))
-    found = [Found(sentence=one, condition=one.rstrip(".")) for one in texts]
-    found = found[: CONDITIONS + SPARE]
-    extract = draft.ask_sentences(len(found))
-    draft.spare = found
-    draft.fill()
-    longer = _LONGER[draft.strategy]
-    rewrites = [
-        Rewrite(condition=c, rewrite=f"{one:{round(longer * len(one))}}")
-        for c, one in enumerate(draft.sentences, 1)
+    extract = ask_sentences(job, document)
+    texts = [*dict.fromkeys(one for one in split(document.text) if usable(one))][: extract.count]
+    longer = _LONGER[job.params.rewriting()]
+    candidates = [
+        Candidate(one, one.rstrip("."), f"{one:{round(longer * len(one))}}") for one in texts
     ]
-    verify = draft.ask_verdicts(next(draft.unjudged()), TEN)
-    queries = draft.ask_queries(range(1, CONDITIONS + 1))
+    found = [Found(sentence=one.sentence, condition=one.condition) for one in candidates]
+    rewrites = [
+        Rewrite(condition=c, rewrite=one.rewrite) for c, one in enumerate(candidates, start=1)
+    ]
+    verify = ask_verdicts(candidates, *next(shown_to_judge(0, "", len(candidates))))
+    conditions = [one.condition for one in candidates][:CONDITIONS]
+    queries = [Query(number=n, text=" and ".join(conditions[:n])) for n in range(1, CONDITIONS + 1)]
     return {
         EXTRACT.name: call_size(EXTRACT, extract, Extracted(found=found)),
-        REWRITE.name: call_size(REWRITE, draft.ask_rewrites(TEN), Rewrites(rewrites=rewrites)),
+        REWRITE.name: call_size(REWRITE, ask_rewrites(job, found), Rewrites(rewrites=rewrites)),
         VERIFY.name: call_size(VERIFY, verify, _stand_in(verify)),
-        QUERY.name: call_size(QUERY, queries, write_by_rules(queries)),
+        QUERY.name: call_size(QUERY, ask_queries(job, conditions), Written(queries=queries)),
     }
 
 
@@ -183,7 +181,7 @@ def _stand_in(question: AskVerdicts) -> Verdicts:
     """Verdicts that quote as much as a condition says."""
     return Verdicts(
         verdicts=[
-            Judged(condition=n, text=n, verdict="satisfied", quote=question.conditions[n - 1])
-            for n in question.asked
+            Judged(condition=n, text=n, verdict="satisfied", quote=condition)
+            for n, condition in enumerate(question.conditions, 1)
         ]
     )

@@ -44,7 +44,6 @@ DATA: Mapping[str, TestData] = {
         "multiconir_movies",
         {
             "params.ladders": 300,
-            "params.singles": False,
             "params.wordings": ["literal"],
             "params.negatives.strategy": "modify",
         },

@@ -1,141 +1,81 @@
-"""What the server on loopback says to MultiConIR's agents: the offline baselines, from the prompts.
+"""What the server on loopback says to MultiConIR's agents: sentences with figures, and other figures.
 
-A prompt is read back into the question that it was rendered from, so a run through the server has to
-give the bytes of a run without one.
+    "The hold took 310 tons of timber."  ->  "The hold took 311 tons of timber."
+
+A sentence is its own condition. The verdict on a text follows from its figures: all else is the same.
 """
 
 from __future__ import annotations
 
+import json
 import re
-from collections.abc import Callable
-from functools import cache
 from typing import Any
 
-from retgen.agents.agent import Agent, Question
-from retgen.generators.multiconir.agents import (
-    AGENTS,
-    AskConditions,
-    AskLadderQueries,
-    AskRewrites,
-    AskVerdicts,
-    RefusedRewrite,
-    RefusedSentence,
-    SentenceToRewrite,
-)
-from retgen.generators.multiconir.params import LadderDomain, bundled_domains
+_FIGURE = re.compile(r"\d[\d,]*")
 
 
 def ladder_mind(body: dict[str, Any]) -> str:
     """The content of an answer, by the title of the schema that is asked for."""
-    first = next(m["content"] for m in body["messages"] if m["role"] == "user")
+    prompt = next(m["content"] for m in body["messages"] if m["role"] == "user")
     title = body["response_format"]["json_schema"]["name"]
-    agent: Agent[Any, Any] = next(one for one in AGENTS if one.answer.__name__ == title)
-    answer: str = agent.offline(_QUESTIONS[title](_variables(agent, first))).model_dump_json()
-    return answer
+    return json.dumps(_ANSWERS[title](prompt))
 
 
-def _variables(agent: Agent[Any, Any], prompt: str) -> dict[str, str]:
-    """What the variables of a prompt were filled with."""
-    result = _pattern(agent.prompt.user).fullmatch(prompt)
-    assert result, prompt
-    return result.groupdict()
+def _between(prompt: str, start: str, stop: str = "\n\n") -> list[str]:
+    """The lines of a list in a prompt, without hyphens and numbers."""
+    text = prompt.partition(start)[2].partition(stop)[0].strip()
+    return [re.sub(r"^(- |\d+\. )", "", line) for line in text.split("\n")]
 
 
-@cache
-def _pattern(template: str) -> re.Pattern[str]:
-    parts, seen = [], set[str]()
-    for place, part in enumerate(re.split(r"\{\{(\w+)\}\}", template)):
-        if place % 2 == 0:
-            parts.append(re.escape(part))
-        else:
-            parts.append(f"(?P={part})" if part in seen else f"(?P<{part}>.*?)")
-            seen.add(part)
-    return re.compile("".join(parts), re.DOTALL)
+def _extracted(prompt: str) -> dict[str, Any]:
+    count = int(re.findall(r"Copy (\d+) sentences", prompt)[0])
+    sentences = re.findall(r"[^.]+\.", prompt.partition("The text:\n")[2])
+    found = [one.strip() for one in sentences if _FIGURE.search(one)][:count]
+    return {"found": [{"sentence": one, "condition": one.rstrip(".")} for one in found]}
 
 
-def _listed(text: str) -> tuple[str, ...]:
-    return () if text == "(none)" else tuple(one.removeprefix("- ") for one in text.split("\n"))
+def _rewrites(prompt: str) -> dict[str, Any]:
+    made = []
+    for line in _between(prompt, "| sentence):\n"):
+        number, _, sentence = line.split(" | ")
+        figure = [*_FIGURE.finditer(sentence)][-1]
+        other = f"{int(figure[0].replace(',', '')) ^ 1}"  # neither larger nor smaller for sure
+        rewrite = sentence[: figure.start()] + other + sentence[figure.end() :]
+        made.append({"condition": int(number), "rewrite": rewrite})
+    return {"rewrites": made}
 
 
-def _numbered(text: str) -> tuple[str, ...]:
-    return tuple(line.partition(". ")[2] for line in text.split("\n"))
+def _verdicts(prompt: str) -> dict[str, Any]:
+    texts = _between(prompt, "The texts:\n")
+    made = []
+    for number, condition in enumerate(_between(prompt, "The conditions:\n"), 1):
+        alike = [
+            (place, text)
+            for place, text in enumerate(texts, 1)
+            if _FIGURE.sub("", text.rstrip(".")) == _FIGURE.sub("", condition)
+        ]
+        for place, text in alike or [(0, "")]:
+            verdict = "satisfied" if text.rstrip(".") == condition else "violated"
+            verdict = verdict if alike else "cannot_tell"
+            quote = "".join(_FIGURE.findall(text)[-1:])
+            made.append({"condition": number, "text": place, "verdict": verdict, "quote": quote})
+    return {"verdicts": made}
 
 
-def _counted(text: str) -> tuple[int, ...]:
-    return tuple(map(int, text.split(", ")))
+def _written(prompt: str) -> dict[str, Any]:
+    conditions = _between(prompt, "The conditions:\n")
+    clauses = [f"where {one[:1].lower()}{one[1:]}" for one in conditions]
+    return {
+        "queries": [
+            {"number": n, "text": f"I am looking for one {' and '.join(clauses[:n])}."}
+            for n in range(1, len(conditions) + 1)
+        ]
+    }
 
 
-def _cells(text: str) -> list[list[str]]:
-    return [one.split(" | ") for one in _listed(text)]
-
-
-def _of(noun: str) -> LadderDomain:
-    return next(one for one in bundled_domains().values() if one.noun == noun)
-
-
-def _extract(v: dict[str, str]) -> AskConditions:
-    return AskConditions(
-        noun=v["noun"],
-        features=_listed(v["features"]),
-        examples=(),
-        count=int(v["count"]),
-        document=v["document"],
-        taken=_listed(v["taken"]),
-        refused=tuple(
-            RefusedSentence(sentence=sentence, condition=condition, reason=reason)
-            for sentence, condition, reason in _cells(v["refused"])
-        ),
-    )
-
-
-def _negatives(v: dict[str, str]) -> AskRewrites:
-    sentences = []
-    for condition, words, sentence in _cells(v["sentences"]):
-        fewest, most = words.split(" to ")
-        sentences.append(
-            SentenceToRewrite(condition=condition, sentence=sentence, fewest=fewest, most=most)
-        )
-    return AskRewrites(
-        noun=v["noun"],
-        strategy=v["strategy"],
-        examples=(),
-        conditions=_numbered(v["conditions"]),
-        sentences=tuple(sentences),
-        kept=int(v["kept"]),
-        key_terms=0.8 * (1.0 if v["strategy"] == "reassign" else 0.5),
-        negations=int(v["negations"]),
-        refused=tuple(
-            RefusedRewrite(condition=condition, rewrite=rewrite, reason=reason)
-            for condition, rewrite, reason in _cells(v["refused"])
-        ),
-    )
-
-
-def _verify(v: dict[str, str]) -> AskVerdicts:
-    return AskVerdicts(
-        texts=_numbered(v["texts"]),
-        conditions=_numbered(v["conditions"]),
-        asked=_counted(v["asked"]),
-        refused=_listed(v["refused"]),
-    )
-
-
-def _queries(v: dict[str, str]) -> AskLadderQueries:
-    domain = _of(v["noun"])
-    return AskLadderQueries(
-        noun=domain.noun,
-        examples=(),
-        conditions=_numbered(v["conditions"]),
-        counts=_counted(v["counts"]),
-        refused=_listed(v["refused"]),
-        opening=domain.descriptive,
-        where=domain.where,
-    )
-
-
-_QUESTIONS: dict[str, Callable[[dict[str, str]], Question]] = {
-    "Extracted": _extract,
-    "Rewrites": _negatives,
-    "Verdicts": _verify,
-    "Written": _queries,
+_ANSWERS = {
+    "Extracted": _extracted,
+    "Rewrites": _rewrites,
+    "Verdicts": _verdicts,
+    "Written": _written,
 }

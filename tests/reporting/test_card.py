@@ -34,7 +34,7 @@ HEADER = [
 
 
 def made(folder: Path, title: str, licence: str, model: str) -> Path:
-    """A run of two ladders whose model says what the baselines would."""
+    """A run of two ladders that a model on loopback writes."""
     folder.mkdir()
     rows = [
         {"_id": f"{title} {i}", "title": title, "text": d["text"]} for i, d in enumerate(stories(2))
@@ -47,7 +47,6 @@ def made(folder: Path, title: str, licence: str, model: str) -> Path:
             "model": {"provider": "openai", "name": model, "base_url": server.url},
             "params": {
                 "domain": "movies",
-                "singles": False,
                 "source": {"path": "own.jsonl", "licence": licence},
             },
         }

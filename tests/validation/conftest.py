@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 
 import pytest
 
 from retgen import run
-from tests.generators.multiconir.stories import stories
 
 
 @pytest.fixture(scope="session")
@@ -22,12 +20,10 @@ def finished(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
         "params.catalogue.split": "train",
         "params.form.hard_negatives": 2,
     }
-    (folder / "ships.jsonl").write_text("".join(json.dumps(d) + "\n" for d in stories(4)))
-    ships = {"path": str(folder / "ships.jsonl")}
     made = {
         "test": ("limit_dense", {**small, "params.queries": 60}, None),
         "train": ("limit_conditions", {**small, **conditions}, None),
-        "ladders": ("multiconir_legal", {"params.source": ships}, 3),
+        "ladders": ("multiconir_legal", {}, 3),
     }
     return {
         name: run(recipe, out=folder / name, overrides=changes, limit=limit).path

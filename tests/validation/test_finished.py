@@ -27,6 +27,7 @@ from tests.validation.changes import (
 )
 from tests.with_agents.conftest import environment
 
+VERDICTS = "tables/verdicts.jsonl"
 FIGURES: list[tuple[str, Change, str]] = [
     ("test", stating("name", "other"), 'name is "other", must be "limit_dense"'),
     ("test", stating("family", "multiconir"), 'family is "multiconir", must be "limit"'),
@@ -139,12 +140,36 @@ def test_a_judged_run_is_silent(judged: Path) -> None:
         ),
         (
             stating("judges.verify_conditions.accuracy", 1.0),
-            "manifest.json: judges.verify_conditions.accuracy is 1.0, must be 0.3625",
+            "manifest.json: judges.verify_conditions.accuracy is 1.0, must be 0.3333",
         ),
         (
-            jsonl("tables/verdicts.jsonl", lambda rows: rows[0].update(model="openai:gpt-5")),
-            "tables/verdicts.jsonl is not what the recipe makes: row 1 model is "
+            jsonl(VERDICTS, lambda rows: rows[0].update(model="openai:gpt-5")),
+            f"{VERDICTS} is not what the recipe makes: row 1 model is "
             '"openai:gpt-5", must be "openai:gpt-5-mini"',
+        ),
+        (
+            jsonl(VERDICTS, lambda rows: rows.pop(0)),
+            f"{VERDICTS}, 1 verdicts are missing: no label is without its evidence",
+        ),
+        (
+            jsonl(VERDICTS, lambda rows: rows.insert(1, rows[1])),
+            f"{VERDICTS}, row 3: ladder ship-00, condition 1, rewrite: it stands twice, or is none",
+        ),
+        (
+            jsonl(VERDICTS, lambda rows: rows[5].update(verdict="satisfied")),
+            f"{VERDICTS}, row 6: ladder ship-00, condition 3, rewrite: the verdict is 'satisfied', ",
+        ),
+        (
+            jsonl(VERDICTS, lambda rows: rows[4].update(quote=" ")),
+            f"{VERDICTS}, row 5: ladder ship-00, condition 3, sentence: the quote ' ' is not a part",
+        ),
+        (
+            jsonl(VERDICTS, lambda rows: rows[4].update(text="x")),
+            f"{VERDICTS}, row 5: ladder ship-00, condition 3, sentence: the text or the condition ",
+        ),
+        (
+            jsonl("sources/documents.jsonl", lambda rows: rows.append(rows[0] | {"id": "more"})),
+            "document more of the source: it is neither a ladder nor in rejected.jsonl",
         ),
         (
             gone("sources/calibration.json"),
@@ -152,7 +177,6 @@ def test_a_judged_run_is_silent(judged: Path) -> None:
             "FileNotFoundError: ",
         ),
     ],
-    ids=["evidence", "accuracy", "verdict", "calibration"],
 )
 def test_what_a_judge_answered_cannot_be_altered(
     judged: Path, change: Change, message: str, tmp_path: Path

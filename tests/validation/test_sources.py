@@ -39,7 +39,6 @@ MINDS: dict[str, Say] = {
     "world": facts_mind,
     "capretrieval": queries_mind,
     "capretrieval_judged": judge_mind,
-    "multiconir_offline": None,
     "capretrieval_offline": None,
 }
 
@@ -191,7 +190,7 @@ UNPROMISED = {"run.log", ".lock", "report.json", "report.html"}
         "limit",
         *(
             pytest.param(one, marks=pytest.mark.slow)
-            for one in ("capretrieval_offline", "multiconir_offline", "niah")
+            for one in ("capretrieval_offline", "multiconir", "niah")
         ),
     ],
 )

@@ -1,4 +1,4 @@
-"""Ladders written through a model's protocol: the bytes of a run without one, answers with faults."""
+"""Ladders written through a model's protocol: what they take, and answers with faults."""
 
 from __future__ import annotations
 
@@ -11,16 +11,19 @@ from typing import Any
 
 import pytest
 
+from retgen import plan, validate
+from retgen.errors import RecipeError
 from retgen.generators.multiconir.calibration import sheets
 from tests.agents.ladder_mind import ladder_mind
 from tests.agents.server import Server, counted, serving
 from tests.command import in_process
 from tests.conftest import read_jsonl
 from tests.generators.multiconir.stories import stories
-from tests.with_agents.conftest import Gen, contents, gen_at
+from tests.with_agents.conftest import Gen, gen_at
 from tests.with_agents.families import ships
 
 MODEL = ("--model", "openai:gpt-5-mini")
+CALIBRATION = 24  # calls
 
 
 @pytest.fixture
@@ -30,60 +33,82 @@ def server() -> Iterator[Server]:
 
 
 def asked_for(server: Server) -> dict[str, int]:
-    """Requests by the schema that they ask for."""
-    return dict(Counter(one["response_format"]["json_schema"]["name"] for one in server.requests))
+    """Requests by the schema that they ask for, without the calibration."""
+    calls = Counter(one["response_format"]["json_schema"]["name"] for one in server.requests)
+    return dict(calls - Counter({"Verdicts": CALIBRATION}))
 
 
-CALIBRATION = 24  # calls
-
-
-@pytest.mark.slow
-def test_a_model_that_says_what_the_baselines_say(ask: Gen, server: Server, tmp_path: Path) -> None:
-    """24 ladders of 5 calls each."""
-    calls = {"Extracted": 24, "Rewrites": 24, "Verdicts": CALIBRATION + 48, "Written": 24}
-    recipe = ships(tmp_path)
-    assert ask("run", recipe, "--out", "offline").returncode == 0
-    done = ask("run", recipe, *MODEL, "--max-usd", "5", "--out", "asked")
+def test_ladders_of_documents(ask: Gen, server: Server, tmp_path: Path) -> None:
+    """Five calls each, where nothing has to come again; every label has its verdicts."""
+    recipe = ships(tmp_path, 4)
+    done = ask("run", recipe, *MODEL, "--max-usd", "5", "--out", "run")
     assert done.returncode == 0, done.stderr
-    offline, asked = (contents(tmp_path / name) for name in ("offline", "asked"))
-    assert {name for name in offline if name.startswith("tables/")} == {
-        "tables/task1.jsonl",
-        "tables/task2_3.jsonl",
-        "tables/task4_512.jsonl",
-        "tables/task4_1024.jsonl",
-        "tables/verdicts.jsonl",
-    }
-    same = [
-        name
-        for name in offline
-        if name.startswith(("dataset/", "tables/", "training/", "sources/"))
-    ]
-    # who judged, and who wrote, is all that differs
-    assert [name for name in same if offline[name] != asked[name]] == [
-        "dataset/README.md",
-        "tables/verdicts.jsonl",
-    ]
-    assert sorted(asked.keys() - offline.keys()) == ["sources/calibration.json"]
-    judged = [json.loads(line) for line in asked["tables/verdicts.jsonl"].splitlines()]
-    assert {row["model"] for row in judged} == {"openai:gpt-5-mini"}
-    assert [row | {"agent": "figures", "model": ""} for row in judged] == [
-        json.loads(line) for line in offline["tables/verdicts.jsonl"].splitlines()
-    ]
-    a, b = (json.loads(files["manifest.json"]) for files in (offline, asked))
-    assert a["counts"] == b["counts"]
-    assert (a["evidence"]["structural"], b["evidence"]["judged"]) == (9_600, 9_600)
-    assert a["judges"] == {}
-    judge = b["judges"]["verify_conditions"]
+    assert asked_for(server) == {"Extracted": 4, "Rewrites": 4, "Verdicts": 8, "Written": 4}
+    run = tmp_path / "run"
+    manifest = json.loads((run / "manifest.json").read_text())
+    assert manifest["counts"] == {"documents": 80, "queries": 80, "qrels": 1600, "rejected": 0}
+    assert manifest["evidence"] == {"structural": 0, "judged": 1600, "human": 0}
+    judge = manifest["judges"]["verify_conditions"]
     assert (judge["cases"], judge["model"]) == (240, "openai:gpt-5-mini")
-    assert asked_for(server) == calls
-    assert b["calls"] == len(server.requests)
-    assert set(b["models"]) == {
+    assert set(manifest["models"]) == {
         "extract_conditions",
         "write_query",
         "write_hard_negatives",
         "verify_conditions",
         "calibrate_judge",
     }
+    assert sorted(path.name for path in (run / "tables").iterdir()) == [
+        "task1.jsonl",
+        "task2_3.jsonl",
+        "task4_1024.jsonl",
+        "task4_512.jsonl",
+        "verdicts.jsonl",
+    ]
+    sources = {row["id"]: row["text"] for row in read_jsonl(run / "sources" / "documents.jsonl")}
+    ladders = {row["id"]: row for row in read_jsonl(run / "sources" / "ladders.jsonl")}
+    assert all(text in sources[name] for name, one in ladders.items() for text in one["sentences"])
+    verdicts = read_jsonl(run / "tables" / "verdicts.jsonl")
+    for row, (n, of, verdict) in zip(
+        verdicts,
+        4
+        * [
+            (n, of, verdict)
+            for n in range(1, 11)
+            for of, verdict in (("sentence", "satisfied"), ("rewrite", "violated"))
+        ],
+        strict=True,
+    ):
+        ladder = ladders[row["ladder"]]
+        text = ladder["sentences" if of == "sentence" else "rewrites"][n - 1]
+        assert row["quote"] in text
+        assert row == {
+            "ladder": ladder["id"],
+            "condition": n,
+            "of": of,
+            "asked": ladder["conditions"][n - 1],
+            "text": text,
+            "verdict": verdict,
+            "quote": row["quote"],
+            "agent": "verify_conditions",
+            "model": "openai:gpt-5-mini",
+        }
+    validation = validate(run)
+    assert (validation.findings, validation.proven, validation.judged) == ([], 0, 1600)
+
+
+def test_no_rules_in_place_of_a_model(tmp_path: Path) -> None:
+    message = (
+        r"params: ladders of documents are a model's work \(calibrate_judge, extract_conditions, "
+        r"verify_conditions, write_hard_negatives, write_query\): name one, as in --model "
+    )
+    with pytest.raises(RecipeError, match=message):
+        plan(ships(tmp_path, 2))
+    judge = {"model": "openai:gpt-5-mini", "models": {"judge": "offline"}}
+    with pytest.raises(RecipeError, match=r"work \(calibrate_judge, verify_conditions\): name one"):
+        plan(ships(tmp_path, 2), judge)
+    mixed = {"model": "openai:gpt-5-mini", "params.negatives.strategy": "mixed"}
+    with pytest.raises(RecipeError, match="mixed is for ladders that are drawn"):
+        plan(ships(tmp_path, 2), mixed)
 
 
 @pytest.mark.slow
@@ -112,15 +137,13 @@ def test_plan_and_pilot_agree_with_what_is_paid(ask: Gen, server: Server, tmp_pa
 def test_the_judge_is_calibrated_once_for_a_ledger(
     ask: Gen, server: Server, tmp_path: Path
 ) -> None:
-    first = ships(tmp_path, count=4)
-    assert ask("run", first, *MODEL, "--limit", "2", "--out", "a").returncode == 0
-    assert asked_for(server)["Verdicts"] > CALIBRATION
+    assert ask("run", ships(tmp_path, 2), *MODEL, "--out", "a").returncode == 0
+    assert asked_for(server)["Verdicts"] == 4
     server.requests.clear()
-    second = ships(tmp_path, count=4, begin=4, name="more")
-    assert ask("run", second, *MODEL, "--limit", "2", "--out", "b").returncode == 0
+    second = ships(tmp_path, count=2, begin=2, name="more")
+    assert ask("run", second, *MODEL, "--out", "b").returncode == 0
     every = {sheet.question.variables()["texts"] for sheet in sheets()}
     assert [one for one in server.requests if any(t in str(one) for t in every)] == []
-    assert asked_for(server)["Verdicts"] <= 2 * 4
 
 
 def test_the_judge_is_the_writer_or_whom_the_recipe_names(tmp_path: Path) -> None:
@@ -142,210 +165,163 @@ def test_the_judge_is_the_writer_or_whom_the_recipe_names(tmp_path: Path) -> Non
 # --- answers that are wrong in part -------------------------------------------------------------
 
 Mind = Callable[[dict[str, Any]], str]
-Change = Callable[[dict[str, Any], str], Any]
+Change = Callable[[list[dict[str, Any]], str], Any]
 
 
 def changed(title: str, change: Change) -> Mind:
-    """The baselines' answers; `change` sees those of one schema, and the prompt, and alters them."""
+    """The right answers; `change` sees the parts of those of one schema, and the conversation."""
 
     def mind(body: dict[str, Any]) -> str:
         answer = json.loads(ladder_mind(body))
         if body["response_format"]["json_schema"]["name"] == title:
-            prompt = next(m["content"] for m in body["messages"] if m["role"] == "user")
-            change(answer, prompt)
+            (parts,) = answer.values()
+            change(parts, "\n".join(m["content"] for m in body["messages"]))
         return json.dumps(answer)
 
     return mind
 
 
-LONG = "The file held " + "one more letter to the harbour office, " * 9 + "and a map."
-STORY = stories(2)[1]["text"]
-
-
-def recipe_of(folder: Path, text: str) -> Path:
-    (folder / "files.jsonl").write_text(json.dumps({"_id": "one", "text": text}) + "\n")
-    path = folder / "files.yaml"
-    path.write_text(
-        "name: files\nfamily: multiconir\nmodel: openai:gpt-5-mini\n"
-        "params: {domain: legal, source: {path: files.jsonl}}\n"
-    )
-    return path
-
-
-def ladder_of(folder: Path, mind: Mind, text: str = STORY) -> tuple[dict[str, Any], dict[str, int]]:
+def ladder_of(folder: Path, mind: Mind) -> tuple[dict[str, Any], dict[str, int]]:
     """The ladder of one document, and the calls that it took beside the calibration."""
-    recipe = recipe_of(folder, text)
     with serving(mind) as server:
-        done = gen_at(server, folder)("run", recipe, "--out", "run", "--fresh")
+        done = gen_at(server, folder)("run", ships(folder, 1, 1), *MODEL, "--out", "run", "--fresh")
         assert done.returncode == 0, done.stderr
         calls = asked_for(server)
     for file in folder.glob("ledger.sqlite*"):
         file.unlink()
     (ladder,) = read_jsonl(folder / "run" / "sources" / "ladders.jsonl")
-    return ladder, calls | {"Verdicts": calls["Verdicts"] - CALIBRATION}
+    return ladder, calls
 
 
-# rules that reject a document
-SENTENCE, JUDGED = "verify_conditions/sentence", "write_hard_negatives/judged"
-REWRITES, EXTRACTED = "write_hard_negatives/check", "extract_conditions/sentences"
 PLAIN = {"Extracted": 1, "Rewrites": 1, "Verdicts": 2, "Written": 1}
+STORY = stories(2)[1]["text"]
+FIRST, SECOND = STORY.split(". ")[:2]
 
 
-def test_a_ladder_without_faults_takes_five_calls(tmp_path: Path) -> None:
-    ladder, calls = ladder_of(tmp_path, ladder_mind)
-    assert calls == PLAIN
-    assert ladder["refused"] == []
+def judged(verdict: str) -> Change:
+    """Another verdict on the second sentence."""
+
+    def change(parts: list[dict[str, Any]], prompt: str) -> None:
+        number = re_number(prompt.partition("The conditions:")[2], SECOND)
+        text = re_number(prompt.partition("The texts:")[2], f"{SECOND}.")
+        for one in parts:
+            if (one["condition"], one["text"]) == (number, text):
+                one.update(verdict=verdict)
+
+    return change
+
+
+def re_number(text: str, item: str) -> int:
+    """The number of an item of a list, 0 where it is none."""
+    return next(
+        (n for n, line in enumerate(text.strip().split("\n"), 1) if line == f"{n}. {item}"), 0
+    )
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize(
-    ("sentence", "reason"),
+    ("title", "change", "sentence", "reason"),
     [
-        (LONG, "it is not a complete sentence of 5 to 60 words"),
         (
-            "Nothing of the kind stands there.",
-            "it does not stand in the document; copy it letter by letter",
+            "Extracted",
+            lambda parts, _: parts.insert(0, {"sentence": STORY[:300], "condition": "x"}),
+            STORY[:300],
+            "it is not a whole sentence of the document",
         ),
-        (STORY[:300], "it is not a whole sentence of the document"),
+        (
+            "Extracted",
+            lambda parts, _: parts[1].update(condition="Lisbon"),
+            f"{SECOND}.",
+            "the condition has 1 words; about ten are wanted",
+        ),
+        (
+            "Rewrites",
+            lambda parts, _: parts[1].update(rewrite="No."),
+            f"{SECOND}.",
+            "its rewrite cannot be used: it is not one complete sentence",
+        ),
+        (
+            "Rewrites",
+            lambda parts, _: parts[1].update(rewrite=""),
+            f"{SECOND}.",
+            "its rewrite cannot be used: there is no rewrite of it",
+        ),
+        (
+            "Rewrites",
+            lambda parts, _: parts[1].update(rewrite=f"{FIRST}."),
+            f"{SECOND}.",
+            "its rewrite cannot be used: it stands in the document already, for another condition",
+        ),
+        (
+            "Verdicts",
+            judged("violated"),
+            f"{SECOND}.",
+            "the judge finds that it contradicts the condition",
+        ),
+        (
+            "Verdicts",
+            judged("cannot_tell"),
+            f"{SECOND}.",
+            "the judge finds that it leaves open the condition",
+        ),
     ],
 )
-def test_one_sentence_that_does_not_do(tmp_path: Path, sentence: str, reason: str) -> None:
-    """It is left out: the ladder is what it is without it, and says so."""
-    text = f"{STORY} {LONG}"
-    right, _ = ladder_of(tmp_path, ladder_mind, text)
-    bad = {"sentence": sentence, "condition": "The file held many letters to the harbour office"}
-
-    def change(answer: dict[str, Any], prompt: str) -> None:
-        answer["found"].insert(0, bad)
-
-    result, calls = ladder_of(tmp_path, changed("Extracted", change), text)
-    assert result == right | {"refused": [bad | {"reason": reason}]}
+def test_a_part_that_cannot_be_used(
+    tmp_path: Path, title: str, change: Change, sentence: str, reason: str
+) -> None:
+    """A spare sentence takes its place, no call is repeated, and the ladder says why."""
+    ladder, calls = ladder_of(tmp_path, changed(title, change))
     assert calls == PLAIN
+    assert ladder["refused"] == [{"sentence": sentence, "reason": reason}]
+    assert len({*ladder["sentences"]} - {sentence}) == 10
 
 
 @pytest.mark.slow
-def test_fewer_than_ten_sentences(tmp_path: Path) -> None:
-    """More are asked for; those that did are not given up."""
-
-    def change(answer: dict[str, Any], prompt: str) -> None:
-        if "again:\n(none)" in prompt:
-            del answer["found"][8:]
-
-    result, calls = ladder_of(tmp_path, changed("Extracted", change))
-    assert calls == PLAIN | {"Extracted": 2}
-    assert len(set(result["sentences"])) == 10
-    assert result["refused"] == []
-
-
-@pytest.mark.slow
-def test_one_rewrite_that_fails_for_good(tmp_path: Path) -> None:
-    """Its sentence gives its place to a spare one; everything else stays."""
-    right, _ = ladder_of(tmp_path, ladder_mind)
-    lost = right["sentences"][3]
-
-    def change(answer: dict[str, Any], prompt: str) -> None:
-        asked = prompt.partition("The sentences to rewrite")[2].partition("Rewrites that")[0]
-        for one in answer["rewrites"]:
-            if f"- {one['condition']} | " in asked and f" | {lost}" in asked:
-                one["rewrite"] = "No." if one["condition"] == 4 else one["rewrite"]
-
-    result, calls = ladder_of(tmp_path, changed("Rewrites", change))
-    # the sentence once more, then the spare one
-    assert calls == PLAIN | {"Rewrites": 3}
-    assert result["refused"] == [
-        {
-            "sentence": lost,
-            "condition": right["conditions"][3],
-            "reason": "its rewrite 'No.' was not taken: it was given before, and not taken",
-        }
-    ]
-    for part in ("sentences", "conditions", "rewrites"):
-        differ = [a != b for a, b in zip(right[part], result[part], strict=True)]
-        assert differ == [n == 3 for n in range(10)]
-    assert result["verdicts"][6]["condition"] == 4
-
-
-@pytest.mark.slow
-def test_a_sentence_that_cannot_be_rewritten(tmp_path: Path) -> None:
-    """An empty rewrite says so: nothing is asked twice."""
-    right, _ = ladder_of(tmp_path, ladder_mind)
-    lost = right["sentences"][0]
-
-    def change(answer: dict[str, Any], prompt: str) -> None:
-        if f" | {lost}" in prompt:
-            answer["rewrites"][0]["rewrite"] = ""
-
-    result, calls = ladder_of(tmp_path, changed("Rewrites", change))
-    assert calls == PLAIN | {"Rewrites": 2}
-    assert result["refused"] == [
-        {
-            "sentence": lost,
-            "condition": right["conditions"][0],
-            "reason": "there is no rewrite of it",
-        }
-    ]
-    assert result["sentences"][1:] == right["sentences"][1:]
-
-
-@pytest.mark.slow
-def test_a_rewrite_that_the_judge_does_not_take(tmp_path: Path) -> None:
-    """Only what is new is judged again, in one call."""
-    right, _ = ladder_of(tmp_path, ladder_mind)
-
-    def change(answer: dict[str, Any], prompt: str) -> None:
-        for one in answer["verdicts"]:
-            if f"{one['text']}. {right['rewrites'][6]}\n" in prompt:
-                one.update(verdict="satisfied")
-
-    result, calls = ladder_of(tmp_path, changed("Verdicts", change))
-    assert calls == PLAIN | {"Rewrites": 2, "Verdicts": 3}
-    assert result["sentences"] == right["sentences"]
-    differ = [a != b for a, b in zip(right["rewrites"], result["rewrites"], strict=True)]
-    assert differ == [n == 6 for n in range(10)]
-    assert result["refused"] == []
-
-
-@pytest.mark.slow
-def test_one_query_that_asks_for_too_little(tmp_path: Path) -> None:
-    """It alone is asked for again, with its fault."""
+def test_fewer_than_ten_parts_come_again(tmp_path: Path) -> None:
+    """With what is wrong, and all of them."""
     seen: list[str] = []
 
-    def change(answer: dict[str, Any], prompt: str) -> None:
+    def change(parts: list[dict[str, Any]], prompt: str) -> None:
         seen.append(prompt)
         if len(seen) == 1:
-            answer["queries"][6]["text"] = answer["queries"][5]["text"]
+            parts[6]["text"] = parts[5]["text"]
 
     right, _ = ladder_of(tmp_path, ladder_mind)
-    result, calls = ladder_of(tmp_path, changed("Written", change))
-    assert (result, calls) == (right, PLAIN | {"Written": 2})
-    assert "Write the queries 7, each with its number." in seen[1]
-    assert "\n- query 7: it does not ask for condition 7" in seen[1]
+    ladder, calls = ladder_of(tmp_path, changed("Written", change))
+    assert (ladder, calls) == (right, PLAIN | {"Written": 2})
+    assert (
+        "This answer cannot be taken: 9 can be used, 10 are needed; query 7: it does not ask for "
+        "condition 7. "
+    ) in seen[1]
 
 
 def verdict_of(**values: str) -> Change:
-    def change(answer: dict[str, Any], prompt: str) -> None:
-        for one in answer["verdicts"]:
+    def change(parts: list[dict[str, Any]], prompt: str) -> None:
+        for one in parts:
             one.update(values)
 
     return change
 
 
-def nothing(answer: dict[str, Any], prompt: str) -> None:
-    for value in answer.values():
-        value.clear()
+def nothing(parts: list[dict[str, Any]], prompt: str) -> None:
+    parts.clear()
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize(
     ("title", "change", "rule", "message"),
     [
-        ("Verdicts", verdict_of(verdict="violated"), SENTENCE, "contradicts the condition"),
-        ("Verdicts", verdict_of(verdict="satisfied"), JUDGED, "satisfies the condition"),
-        ("Verdicts", verdict_of(verdict="cannot_tell"), SENTENCE, "leaves open the condition"),
-        ("Verdicts", verdict_of(quote="nowhere"), SENTENCE, "is not a part of the text"),
-        ("Verdicts", nothing, SENTENCE, "the judge gave no verdict on it: condition "),
-        ("Rewrites", nothing, REWRITES, "its rewrite '' was not taken: there was none"),
-        ("Extracted", nothing, EXTRACTED, "it has 0 sentences of 10 that can be asked for"),
+        ("Verdicts", verdict_of(verdict="violated"), "verify_conditions/judged", "contradicts the"),
+        ("Verdicts", verdict_of(verdict="satisfied"), "verify_conditions/judged", "satisfies the"),
+        (
+            "Verdicts",
+            verdict_of(quote="nowhere"),
+            "verify_conditions/check",
+            "condition 1: the quo",
+        ),
+        ("Verdicts", nothing, "verify_conditions/check", "condition 1: there is no verdict"),
+        ("Rewrites", nothing, "write_hard_negatives/check", "rewrite 1: there is no rewrite of it"),
+        ("Extracted", nothing, "extract_conditions/check", "0 can be used, 10 are needed"),
         ("Written", nothing, "write_query/check", "query 1: there was none"),
     ],
 )
@@ -354,13 +330,11 @@ def test_answers_that_cannot_be_taken(
 ) -> None:
     """Every document is rejected with the rule and the reason; the cost is bounded."""
     with serving(changed(title, change)) as server:
-        done = gen_at(server, tmp_path)(
-            "run", ships(tmp_path), *MODEL, "--limit", "2", "--out", "a"
-        )
+        done = gen_at(server, tmp_path)("run", ships(tmp_path, 4), *MODEL, "--out", "a")
     assert done.returncode == 1, done.stderr
-    assert "ladders: 0 of 2 were accepted" in done.stderr
+    assert "ladders: 0 of 4 were accepted" in done.stderr
     rejected = read_jsonl(tmp_path / "a" / "rejected.jsonl")
     assert {row["rule"] for row in rejected} == {rule}
     assert all(message in row["reason"] for row in rejected), rejected[0]["reason"]
-    assert len(rejected) == 24
-    assert len(server.requests) <= CALIBRATION + 24 * 12
+    assert len(rejected) == 4
+    assert len(server.requests) <= CALIBRATION + 4 * 7

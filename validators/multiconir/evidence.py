@@ -1,8 +1,7 @@
-"""What the labels of a set follow from where nobody judged: figures, or facts of a world.
+"""What the labels of drawn ladders follow from: the facts that their texts state.
 
-Where rewrites differ in a figure, they differ in nothing else. Where ladders are drawn from a
-world, the reader of `validators/facts` reads every sentence and rewrite to the fact that it states,
-and every condition to its expression. Nothing of what the generator noted is used.
+The reader of `validators/facts` reads every sentence and rewrite to the fact that it states, and
+every condition to its expression. Nothing of what the generator noted is used.
 """
 
 from __future__ import annotations
@@ -14,44 +13,7 @@ from typing import Any
 
 from retgen.validators.facts.queries import UnreadableQuery, domain_readers
 from retgen.validators.facts.reader import Fact
-from retgen.validators.multiconir.ladders import TEN, LadderFile, LadderRow, LadderSpec
-
-_WORDS = frozenset(
-    "two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen sixteen "
-    "seventeen eighteen nineteen twenty".split()
-)
-_TOKEN = re.compile(r"\d+(?:[.,]\d+)*|[^\W\d]+|[^\w\s]")
-
-
-def figure_faults(ladder: LadderRow) -> Iterator[str]:
-    """What is wrong with the conditions of a ladder."""
-    parts = zip(ladder.conditions, ladder.sentences, ladder.rewrites, strict=True)
-    for number, (condition, sentence, rewrite) in enumerate(parts, 1):
-        asked, met, broken = (
-            _TOKEN.findall(one.casefold()) for one in (condition, sentence, rewrite)
-        )
-        changed = [place for place, one in enumerate(met) if broken[place : place + 1] != [one]]
-        if len(met) != len(broken) or len(changed) != 1:
-            yield f"condition {number}: its rewrite differs in more than a figure"
-        elif not all(
-            one[0].isdigit() or one in _WORDS for one in (met[changed[0]], broken[changed[0]])
-        ):
-            yield f"condition {number}: its rewrite differs in what is no figure"
-        elif asked != met[: len(asked)] or len(asked) <= changed[0]:
-            yield f"condition {number}: it does not ask for the figure of its sentence"
-
-
-def meaning_faults(spec: LadderSpec, ladders: LadderFile) -> Iterator[tuple[str, str]]:
-    """(ladder, what is wrong), of ladders whose labels rest on facts or figures."""
-    if spec.rests_on == "figures":
-        for ladder in ladders:
-            for fault in figure_faults(ladder):
-                yield ladder.id, fault
-    if spec.world is not None:
-        reader = LadderReader(spec.world, spec.opening)
-        for ladder in ladders:
-            for fault in reader.faults(ladder):
-                yield ladder.id, fault
+from retgen.validators.multiconir.ladders import TEN, LadderRow
 
 
 class LadderReader:

@@ -8,14 +8,19 @@ from __future__ import annotations
 
 import errno
 from collections.abc import Iterator, Sequence
-from functools import cached_property
+from functools import lru_cache
 from itertools import pairwise
 from pathlib import Path
-from typing import Any, Literal, NamedTuple
+from typing import Any, NamedTuple
 
 import orjson
 
+from retgen.on_disk import JSONLines
+
 TEN = 10
+STYLES = ("instruction", "descriptive")
+RUNGS = tuple((1 << n) - 1 for n in range(TEN + 1))  # conditions that the documents break, as bits
+_ALONE = {1 << c for c in range(TEN)}
 
 
 class LadderSpec(NamedTuple):
@@ -24,8 +29,7 @@ class LadderSpec(NamedTuple):
     `documents`, `ladders`: what a run keeps of its sources, `rejected`: its rejected records, all
     one JSON object a line. `opening`: the first line of instruction-style queries. `domain`: of
     all queries. `asked`: ladders that were asked for, None: as many as the documents give.
-    `singles`: whether there is a document for each condition that breaks it alone. `rests_on`: what
-    labels follow from; `world`: the file of the domain of these facts.
+    `world`: the file of the domain of the facts that labels follow from; None: of a judge.
     """
 
     documents: Path
@@ -34,15 +38,12 @@ class LadderSpec(NamedTuple):
     domain: str
     rejected: Path
     asked: int | None = None
-    singles: bool = False
-    rests_on: Literal["facts", "figures", "judge"] = "judge"
     world: Path | None = None
 
 
 class LadderRow(NamedTuple):
-    """Ten of everything, in the order of the conditions. `number`: its line, from 0."""
+    """Ten of everything, in the order of the conditions."""
 
-    number: int
     id: str
     sentences: list[str]
     rewrites: list[str]
@@ -52,98 +53,52 @@ class LadderRow(NamedTuple):
 
 
 class LadderFile:
-    """The ladders by id; what is kept of each is where its line begins."""
+    """The ladders by number, their line from 0, and the numbers by id."""
 
     def __init__(self, path: Path) -> None:
         self._path = path
-        self._last: LadderRow | None = None
-        self._numbers: dict[str, int] = {}
-        self._starts: list[int] = []
+        self.numbers: dict[str, int] = {}
         self.unsound: list[tuple[str, str]] = []
-        at = 0
         with open(path, "rb") as file:
             for number, line in enumerate(file):
                 try:
-                    one = _ladder(number, line)
+                    one = _ladder(orjson.loads(line))
                 except (ValueError, KeyError, TypeError) as error:
                     message = f"line {number + 1} is damaged"
                     raise OSError(errno.EINVAL, message, str(path)) from error
-                self._numbers[one.id] = number
-                self._starts.append(at)
-                at += len(line)
-                parts = (one.sentences, one.rewrites, one.conditions, one.queries)
-                if any(len(part) != TEN for part in parts):
+                self.numbers[one.id] = number
+                if any(len(part) != TEN for part in one[1:-1]):
                     self.unsound.append((one.id, "it has not ten of everything"))
                 elif len({*one.sentences, *one.rewrites}) != 2 * TEN:
                     message = "two of its sentences and rewrites are the same"
                     self.unsound.append((one.id, message))
+        self._open()
 
-    def __len__(self) -> int:
-        return len(self._starts)
-
-    def __iter__(self) -> Iterator[LadderRow]:
-        with open(self._path, "rb") as file:
-            for number, line in enumerate(file):
-                yield _ladder(number, line)
-
-    def ids(self) -> list[str]:
-        """All ids, by number."""
-        return list(self._numbers)
-
-    def get(self, name: Any) -> LadderRow | None:
-        """The ladder of an id, None where there is none."""
-        if self._last is not None and self._last.id == name:
-            return self._last
-        number = self._numbers.get(name) if isinstance(name, str) else None
-        if number is None:
-            return None
-        self._file.seek(self._starts[number])
-        self._last = _ladder(number, self._file.readline())
-        return self._last
-
-    def numbered(self, number: int) -> LadderRow:
-        """The ladder of a number."""
-        result = self.get(self.ids()[number])
-        assert result is not None  # all are known by their ids
-        return result
-
-    @cached_property
-    def _file(self) -> Any:
-        return open(self._path, "rb")  # open as long as ladders are asked for
-
-    def __del__(self) -> None:
-        if "_file" in self.__dict__:
-            self._file.close()
+    def _open(self) -> None:
+        rows = JSONLines(self._path)
+        self.at = lru_cache(2)(lambda number: _ladder(rows[number]))
 
     def __getstate__(self) -> dict[str, Any]:
-        return {name: value for name, value in self.__dict__.items() if name != "_file"}
+        return {name: value for name, value in vars(self).items() if name != "at"}
 
-    def disagreements(self, documents: Path) -> Iterator[tuple[str, str]]:
-        """(ladder, what is wrong) where sentences are not those of the source document."""
-        missing = set(self._numbers)
-        with open(documents, "rb") as file:
-            for line in file:
-                row = orjson.loads(line)
-                if (ladder := self.get(row["id"])) is None:
-                    continue
-                missing.discard(ladder.id)
-                text, spans = row["text"], []
-                for sentence in ladder.sentences:
-                    at = text.find(sentence)
-                    spans.append((at, at + len(sentence)))
-                    if at < 0:
-                        message = f"a sentence does not stand in its source document: {sentence!r}"
-                        yield ladder.id, message
-                if any(a[1] > b[0] for a, b in pairwise(sorted(spans))):
-                    yield ladder.id, "two of its sentences overlap in the source document"
-        for name in sorted(missing):
-            yield name, "its source document is not there"
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        vars(self).update(state)
+        self._open()
+
+    def __len__(self) -> int:
+        return len(self.numbers)
+
+    def __iter__(self) -> Iterator[LadderRow]:
+        return map(self.at, range(len(self)))
+
+    def number(self, name: Any) -> int | None:
+        """The number of a ladder, None where there is none of that id."""
+        return self.numbers.get(name) if isinstance(name, str) else None
 
 
-def _ladder(number: int, line: bytes) -> LadderRow:
-    row = orjson.loads(line)
-    made = LadderRow(number, *(row[name] for name in LadderRow._fields[1:]))
-    for part in made[2:-1]:
+def _ladder(row: Any) -> LadderRow:
+    made = LadderRow(*(row[name] for name in LadderRow._fields))
+    for part in made[1:-1]:
         if type(part) is not list or not all(type(one) is str for one in part):
             raise TypeError("not a list of texts")
     if type(made.id) is not str or type(made.title) is not str:
@@ -156,7 +111,6 @@ def source_faults(spec: LadderSpec, ladders: LadderFile) -> Iterator[tuple[str, 
 
     Documents that stand after as many ladders as were asked for were not needed.
     """
-    made = set(ladders.ids())
     rejected: dict[str, int] = {}
     with open(spec.rejected, "rb") as file:
         for line in file:
@@ -164,36 +118,51 @@ def source_faults(spec: LadderSpec, ladders: LadderFile) -> Iterator[tuple[str, 
             # without a text it is a row of the source that was no document
             if isinstance(name := record.get("id"), str) and "text" in record:
                 rejected[name] = rejected.get(name, 0) + 1
-    enough = spec.asked is not None and len(made) >= spec.asked
+    enough = spec.asked is not None and len(ladders) >= spec.asked
+    missing = set(ladders.numbers)
     with open(spec.documents, "rb") as file:
-        for line in file:
-            name = orjson.loads(line)["id"]
-            if name in made and name in rejected:
-                yield name, "it is a ladder, and rejected, too"
-            elif rejected.get(name, 0) > 1:
+        for row in map(orjson.loads, file):
+            name = row["id"]
+            missing.discard(name)
+            if rejected.get(name, 0) > 1:
                 yield name, "it is rejected more than once"
-            elif name not in made and name not in rejected and not enough:
+            elif name in ladders.numbers and name in rejected:
+                yield name, "it is a ladder, and rejected, too"
+            elif name in ladders.numbers:
+                ladder = ladders.at(ladders.numbers[name])
+                for fault in _disagreements(ladder.sentences, row["text"]):
+                    yield name, fault
+            elif name not in rejected and not enough:
                 yield name, "it is neither a ladder nor in rejected.jsonl"
+    for name in sorted(missing):
+        yield name, "it is not there, and there is a ladder of it"
 
 
-def ladder_faults(documents: Sequence[tuple[int, int]], singles: bool) -> Iterator[str]:
-    """In one order of places, every rung once.
+def _disagreements(sentences: Sequence[str], text: str) -> Iterator[str]:
+    """What is wrong where sentences of a ladder are not those of its source document."""
+    spans = [(at := text.find(one), at + len(one)) for one in sentences]
+    for sentence, (at, _) in zip(sentences, spans, strict=True):
+        if at < 0:
+            yield f"it does not hold a sentence of its ladder: {sentence!r}"
+    if any(a[1] > b[0] for a, b in pairwise(sorted(spans))):
+        yield "two sentences of its ladder overlap in it"
 
-    `documents`: of each its broken conditions and its order of places. `singles`: every condition
-    is broken alone, too.
+
+def ladder_faults(documents: Sequence[tuple[int, int]]) -> Iterator[str]:
+    """In one order of places, every rung once, and every condition broken alone.
+
+    `documents`: of each its broken conditions and its order of places.
     """
     if len({order for _, order in documents}) > 1:
         yield "the sentences of its documents do not stand in one order"
     broken = {one for one, _ in documents}
     if len(broken) < len(documents):
         yield "two of its documents break the same conditions"
-    rungs = {(1 << n) - 1 for n in range(TEN + 1)}
-    alone = {1 << c for c in range(TEN)} if singles else set[int]()
-    if not broken >= rungs:
+    if not broken >= set(RUNGS):
         yield "it does not break one condition more at each of ten rungs"
-    if not broken >= alone:
+    if not broken >= _ALONE:
         yield "a condition is broken alone by none of its documents"
-    for other in sorted(broken - rungs - alone):
+    for other in sorted(broken - set(RUNGS) - _ALONE):
         yield f"a document that breaks the conditions {numbers_of(other)} is no rung"
 
 
@@ -214,17 +183,6 @@ def sentences_of(
     return result if at == len(text) + 1 else None
 
 
-def bits_of(numbers: Any) -> int:
-    """Rising numbers from 1 to 16 as bits. Raises ValueError for anything else."""
-    if type(numbers) is not list or numbers != sorted(set(numbers)):
-        raise ValueError(numbers)
-    result = 0
-    for number in numbers:
-        if type(number) is not int or not 1 <= number <= 16:
-            raise ValueError(number)
-        result |= 1 << number - 1
-    return result
-
-
 def numbers_of(broken: int) -> str:
-    return ", ".join(str(c + 1) for c in range(16) if broken >> c & 1) or "none"
+    """Conditions as a reader counts them."""
+    return ", ".join(str(c + 1) for c in range(TEN) if broken >> c & 1) or "none"

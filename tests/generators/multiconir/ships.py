@@ -6,13 +6,13 @@ from pathlib import Path
 
 SHIPS = """name: ships
 family: multiconir
+model: openai:gpt-5-mini
 params:
   domain:
     name: ships
     noun: ship
     features: [builder, launch, voyages]
     instruction: "Find a ship that meets the following conditions:"
-    descriptive: I am looking for a ship
     examples:
       instruction: ["Find a ship that meets the following conditions:\\n1. Launched in 1902"]
       descriptive: [I am looking for a ship that was launched in 1902.]

@@ -91,14 +91,14 @@ CONDITIONS = ["Born in Lisbon in 1931", "Daughter of a clockmaker", "Left for Po
         (
             2,
             "the daughter of a clockmaker from somewhere else",
-            ("it does not ask for condition 1", 0),
+            "it does not ask for condition 1",
         ),
-        (1, "born in Lisbon in 1931 and left in 1944", ("it asks for condition 3 already", 2)),
-        (1, "1. born in Lisbon in 1931", ("it is a list; write prose", None)),
-        (1, "Lisbon", ("it has 1 words for conditions of 5", None)),
+        (1, "born in Lisbon in 1931 and left in 1944", "it asks for condition 3 already"),
+        (1, "1. born in Lisbon in 1931", "it is a list; write prose"),
+        (1, "Lisbon", "it has 1 words for conditions of 5"),
     ],
 )
-def test_query(count: int, query: str, fault: tuple[str, int | None] | None) -> None:
+def test_query(count: int, query: str, fault: str | None) -> None:
     assert check_query(CONDITIONS, count, query) == fault
 
 

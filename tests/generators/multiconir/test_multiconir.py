@@ -66,47 +66,12 @@ def test_queries_say_what_they_ask_and_how(finished: Path) -> None:
             assert sorted(Counter(note["wordings"]).values()) == [3, 3, 4]
 
 
-def test_every_label_can_be_audited(finished: Path) -> None:
-    """A grade is the number of satisfied verdicts that name its query and its document, and a
-    document is relevant where this is the number of conditions that the query asks for.
-    """
-    rows = read_jsonl(finished / "tables" / "verdicts.jsonl")
-    ladders = {row["id"]: row for row in read_jsonl(finished / "sources" / "ladders.jsonl")}
-    first = rows[0]
-    assert list(first) == [
-        "ladder",
-        "condition",
-        "of",
-        "asked",
-        "text",
-        "verdict",
-        "quote",
-        "agent",
-        "model",
-        "query-ids",
-        "corpus-ids",
-    ]
-    assert [(row["condition"], row["of"], row["verdict"]) for row in rows] == 24 * [
-        (n, *both)
-        for n in range(1, 11)
-        for both in (("sentence", "satisfied"), ("rewrite", "violated"))
-    ]
-    assert {(row["agent"], row["model"]) for row in rows} == {("facts", "")}
-    counted: Counter[tuple[str, str]] = Counter()
-    for row in rows:
-        ladder, c = ladders[row["ladder"]], row["condition"] - 1
-        part = "rewrites" if row["of"] == "rewrite" else "sentences"
-        assert (row["asked"], row["text"]) == (ladder["conditions"][c], ladder[part][c])
-        assert row["quote"]
-        assert row["quote"] in row["text"]
-        met = row["verdict"] == "satisfied"
-        pairs = [(q, d) for q in row["query-ids"] for d in row["corpus-ids"]]
-        counted.update({pair: int(met) for pair in pairs})
+def test_grades_count_conditions_that_are_met(finished: Path) -> None:
+    """And a document is relevant where it meets all that the query asks for."""
     graded, qrels = (
         {(row["query-id"], row["corpus-id"]): row["score"] for row in read_jsonl(finished / name)}
         for name in ("dataset/qrels_graded.jsonl", "dataset/qrels.jsonl")
     )
-    assert counted == graded
     queries = read_jsonl(finished / "dataset" / "queries.jsonl")
     asked = {row["_id"]: row["metadata"]["conditions"] for row in queries}
     assert qrels == {pair: int(met == asked[pair[0]]) for pair, met in graded.items()}
@@ -186,7 +151,6 @@ def test_flat_tables(finished: Path) -> None:
         "task2_3": 2 * ladders,
         "task4_512": 2 * ladders,
         "task4_1024": 2 * ladders,
-        "verdicts": 20 * ladders,
     }
     assert list(tables["task1"][0]) == ["id", "style", *queries, "Positive", "HN1"]
     assert list(tables["task2_3"][0]) == ["id", "style", *queries, "Positive", *negatives]
@@ -293,9 +257,3 @@ def test_the_grades_are_a_configuration_of_their_own(finished: Path, tmp_path: P
         ]
         assert [list(one) for one in splits] == [["test"], ["test"]]
         assert [set(one["test"]["score"]) for one in splits] == [{0, 1}, set(range(11))]
-
-
-def test_without_documents_that_break_a_condition_alone(tmp_path: Path) -> None:
-    change = {"params.singles": False, "params.ladders": 2}
-    result = run("multiconir_people", out=tmp_path / "out", overrides=change)
-    assert result.manifest["counts"]["documents"] == 2 * 11

@@ -11,13 +11,14 @@ import pytest
 from retgen import run
 from retgen.errors import RecipeError, SourceRefused
 from retgen.recipe import load_recipe
+from tests.agents.server import Server
 from tests.conftest import read_jsonl
 from tests.generators.multiconir.ships import recipe
 from tests.generators.multiconir.stories import stories
 
 
 @pytest.mark.slow
-def test_a_sixth_domain_is_a_block_in_a_recipe(tmp_path: Path) -> None:
+def test_a_sixth_domain_is_a_block_in_a_recipe(tmp_path: Path, model: Server) -> None:
     """Its documents come from a CSV; what is no document is refused, and the counts add up."""
     texts = [row["text"] for row in stories(3)]
     rows = [
@@ -51,7 +52,7 @@ def test_a_sixth_domain_is_a_block_in_a_recipe(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-def test_exactly_as_many_ladders_as_are_asked_for(tmp_path: Path) -> None:
+def test_exactly_as_many_ladders_as_are_asked_for(tmp_path: Path, model: Server) -> None:
     (tmp_path / "ships.jsonl").write_text(
         "".join(json.dumps({"nr": d["_id"], "story": d["text"]}) + "\n" for d in stories(4))
     )

@@ -9,12 +9,13 @@ import pytest
 
 from retgen import plan, run
 from retgen.errors import DatasetError, SourceRefused
+from tests.agents.server import Server
 from tests.conftest import read_jsonl
 from tests.generators.multiconir.ships import recipe
 from tests.generators.multiconir.stories import stories
 
 
-def test_a_column_that_is_not_there(tmp_path: Path) -> None:
+def test_a_column_that_is_not_there(tmp_path: Path, model: Server) -> None:
     (tmp_path / "ships.jsonl").write_text('{"nr": "1", "tale": "x"}\n')
     with pytest.raises(DatasetError, match=r"has no column 'story' \(source.columns.text\)"):
         run(recipe(tmp_path, "ships.jsonl"), out=tmp_path / "out")
@@ -48,7 +49,12 @@ def test_a_column_that_is_not_there(tmp_path: Path) -> None:
     ],
 )
 def test_no_document_that_can_be_used(
-    tmp_path: Path, name: str, content: bytes, message: str, rows: list[tuple[str, str, str]]
+    tmp_path: Path,
+    model: Server,
+    name: str,
+    content: bytes,
+    message: str,
+    rows: list[tuple[str, str, str]],
 ) -> None:
     (tmp_path / name).write_bytes(content)
     own, out = recipe(tmp_path, name), tmp_path / "out"
@@ -71,7 +77,7 @@ def test_no_document_that_can_be_used(
     assert made.manifest["counts"]["documents"] > 0
 
 
-def test_another_run_keeps_its_rejections(tmp_path: Path) -> None:
+def test_another_run_keeps_its_rejections(tmp_path: Path, model: Server) -> None:
     out = run("multiconir_books", out=tmp_path / "out", limit=2).path
     before = (out / "rejected.jsonl").read_bytes()
     (tmp_path / "ships.jsonl").write_text("broken\n")
@@ -81,7 +87,7 @@ def test_another_run_keeps_its_rejections(tmp_path: Path) -> None:
     assert (out / "rejected.jsonl").read_bytes() == before
 
 
-def test_a_source_without_documents(tmp_path: Path) -> None:
+def test_a_source_without_documents(tmp_path: Path, model: Server) -> None:
     (tmp_path / "ships.csv").write_text("nr,story\n")
     with pytest.raises(SourceRefused) as error:
         run(recipe(tmp_path, "ships.csv"), out=tmp_path / "out")
@@ -91,7 +97,9 @@ def test_a_source_without_documents(tmp_path: Path) -> None:
     assert not (tmp_path / "out").exists()
 
 
-def test_what_a_folder_holds_and_is_not_read_is_rejected_by_name(tmp_path: Path) -> None:
+def test_what_a_folder_holds_and_is_not_read_is_rejected_by_name(
+    tmp_path: Path, model: Server
+) -> None:
     folder = tmp_path / "texts"
     folder.mkdir()
     for number, row in enumerate(stories(3)):
@@ -111,7 +119,7 @@ def test_what_a_folder_holds_and_is_not_read_is_rejected_by_name(tmp_path: Path)
 
 
 @pytest.mark.slow
-def test_no_two_ladders_ask_the_same(tmp_path: Path) -> None:
+def test_no_two_ladders_ask_the_same(tmp_path: Path, model: Server) -> None:
     """Documents that share their sentences: of those whose queries begin alike the first is taken."""
     story = stories(1)[0]["text"]
     endings = [f"The file was closed in {year}." for year in range(1971, 1985)]
@@ -129,7 +137,7 @@ def test_no_two_ladders_ask_the_same(tmp_path: Path) -> None:
     )
 
 
-def test_many_rows_that_are_none_do_not_end_a_run(tmp_path: Path) -> None:
+def test_many_rows_that_are_none_do_not_end_a_run(tmp_path: Path, model: Server) -> None:
     story = stories(1)[0]["text"]
     rows = [*(f"{n},\n" for n in range(60)), *(f"{n},Too short.\n" for n in range(60, 120))]
     (tmp_path / "ships.csv").write_text("".join(["nr,story\n", *rows, f'200,"{story}"\n']))

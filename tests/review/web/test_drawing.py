@@ -35,7 +35,7 @@ NIAH = ShownPair(
     {"group": "m-1", "span": [11, 34]},
 )
 LADDER = ShownPair(
-    "I am looking for a movie in which the ship sinks, and in which the cook is saved.",
+    "Find a movie that meets the following conditions:\n1. The ship sinks\n2. The cook is saved",
     "",
     "The ship sails on. The cook is saved.",
     {"ladder": "m"},
@@ -88,8 +88,8 @@ def test_a_ladder_shows_conditions_and_what_was_changed() -> None:
     positive = ("The ship sinks. The cook is saved.",)
     blind = drawn("multiconir", LADDER, revealed=False, label=0.0, positives=positive)
     assert re.findall(r'<li dir="auto">(.*?)</li>', blind) == [
-        "the ship sinks",
-        "the cook is saved",
+        "The ship sinks",
+        "The cook is saved",
     ]
     assert "<del>" not in blind
     html = drawn("multiconir", LADDER, revealed=True, label=0.0, positives=positive)
