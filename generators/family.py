@@ -113,7 +113,8 @@ class Family(ABC, Generic[P]):
     tests where that is no ranking of the whole corpus, a sentence: then nothing is said of the
     dimensions that one needs, and without `candidate_sets` of no query-blind ranking either.
     `main_measure`: what its paper scores rankings by, in ir-measures' words; `measure` is of a job.
-    `takes_source`: its parameters have a block `source`, of documents to write from.
+    `takes_source`: its parameters have a block `source`, of documents to write from. `sheet`: what
+    `gen new` writes beside such a recipe for questions of people, "" where these make no test set.
     """
 
     name: ClassVar[str]
@@ -133,6 +134,7 @@ class Family(ABC, Generic[P]):
     tests: ClassVar[str] = ""
     main_measure: ClassVar[str] = "nDCG@10"
     takes_source: ClassVar[bool] = False
+    sheet: ClassVar[str] = ""
 
     @abstractmethod
     def plan(self, job: Job[P]) -> Plan:
@@ -207,3 +209,10 @@ class Family(ABC, Generic[P]):
         `source`: of documents that it is for; only families that take a source are given one.
         """
         return Path(inspect.getfile(type(self))).with_name("scaffold.yaml").read_text("utf-8")
+
+    def with_queries(self, scaffold: str, path: str) -> str:
+        """The scaffold for questions that people asked, which stand in the file `path`.
+
+        Only families with a `sheet` are asked.
+        """
+        raise NotImplementedError

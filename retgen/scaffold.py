@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import os
 import re
 from pathlib import Path
 
 from retgen.errors import OutputError, RetgenError, UsageError
 from retgen.generators import families, family
+from retgen.generators.family import Plan
 from retgen.generators.source import SourceDescription, describe_source
 from retgen.messages import did_you_mean
 from retgen.plan import NOT_STATED, plan
@@ -14,32 +16,82 @@ from retgen.reporting.card import check_licence
 from retgen.write import write_file
 from retgen.yaml_text import to_yaml
 
+SHEET = "asked.txt"
+
 
 def new_recipe(
     family_name: str,
     out: str | Path | None = None,
     source: SourceDescription | str | Path | None = None,
     licence: str | None = None,
+    queries: str | Path | None = None,
 ) -> Path:
     """Write a family's scaffold to `out` (default my_FAMILY.yaml). Never overwrites.
 
     `source`: documents that the recipe is for; nothing is written where the family cannot use them.
-    `licence`: of these documents.
+    `licence`: of these documents. `queries`: a file of questions that people asked about them.
     """
+    return write_recipe(family_name, out, source, licence, queries)[0]
+
+
+def write_recipe(
+    family_name: str,
+    out: str | Path | None = None,
+    source: SourceDescription | str | Path | None = None,
+    licence: str | None = None,
+    queries: str | Path | None = None,
+) -> tuple[Path, Plan | None]:
+    """As `new_recipe`, with the plan of a recipe that has a source."""
     path = _free(family_name, out)
     if source is None:
-        if licence is not None:
-            raise UsageError("--licence is that of your documents: name them with --source")
+        for option, given in (("licence", licence), ("queries", queries)):
+            if given is not None:
+                what = "that of" if option == "licence" else "about"
+                raise UsageError(f"--{option} is {what} your documents: name them with --source")
         _write(path, family(family_name).scaffold())
-        return path
+        return path, None
+    if queries is not None:
+        _check_queries(family_name, queries)
     if not isinstance(source, SourceDescription):
         source = describe(family_name, source, path)
-    _write(path, family(family_name).scaffold(source), licence)
+    text = family(family_name).scaffold(source)
+    if queries is not None:
+        text = family(family_name).with_queries(text, _relative(Path(queries), path.parent))
+    _write(path, text, licence)
     try:
-        plan(path)
+        return path, plan(path)
     except RetgenError:
         path.unlink()
         raise
+
+
+def _check_queries(family_name: str, queries: str | Path) -> None:
+    if not family(family_name).sheet:
+        able = [name for name in families() if family(name).sheet]
+        raise UsageError(
+            f"{family_name} takes no questions of people. Families that do: {', '.join(able)}"
+        )
+    if not Path(queries).exists():
+        raise UsageError(
+            f"--queries: there is no {queries}. Write about forty questions into it, one a line; "
+            f"without --queries a sheet to fill in, {SHEET}, is written"
+        )
+
+
+def _relative(path: Path, folder: Path) -> str:
+    """A path as a recipe in `folder` says it."""
+    if path.is_absolute():
+        return str(path)
+    return Path(os.path.relpath(path.resolve(), folder.resolve())).as_posix()
+
+
+def write_sheet(family_name: str, recipe: Path) -> Path | None:
+    """Write a sheet for questions beside a recipe, unless it is there; None where it has no use."""
+    path = recipe.parent / SHEET
+    if not family(family_name).sheet:
+        return None
+    if not path.exists():
+        write_file(path, family(family_name).sheet)
     return path
 
 

@@ -15,6 +15,7 @@ summaries are the content words of a sentence, and hypernyms and questions are l
 
 from __future__ import annotations
 
+import json
 from array import array
 from collections import Counter
 from collections.abc import Mapping, Sequence
@@ -25,23 +26,23 @@ import orjson
 
 from retgen.errors import SourceRefused
 from retgen.generators.capretrieval import card
-from retgen.generators.capretrieval.agents import ANNOTATE, WRITE_QUERIES
-from retgen.generators.capretrieval.judging import (
+from retgen.generators.capretrieval.agents import WRITE_QUERIES
+from retgen.generators.capretrieval.asked import SHEET
+from retgen.generators.capretrieval.given import (
     GIVEN,
-    JUDGED,
     JUDGEMENTS,
-    judge_queries,
-    judged_by_people,
+    NONE,
+    GivenTables,
+    keep_queries,
 )
 from retgen.generators.capretrieval.params import CapRetrievalParams
 from retgen.generators.capretrieval.passages import documents_of, spans
 from retgen.generators.capretrieval.plan import (
-    JUDGES,
     LOOKED_AT,
     call_estimates,
     check_two_documents,
     estimated_queries,
-    plan_judged,
+    plan_asked,
     plan_notes,
 )
 from retgen.generators.capretrieval.queries import FOUND, TWO
@@ -50,7 +51,7 @@ from retgen.generators.capretrieval.reading import (
     PASSAGES,
     QUERIES,
 )
-from retgen.generators.capretrieval.tables import NONE, JudgedTables, QueryTables
+from retgen.generators.capretrieval.tables import QueryTables
 from retgen.generators.capretrieval.two_documents import (
     JUDGE_TWO_DOCUMENTS,
     TWO_DOCUMENT_AGENTS,
@@ -73,6 +74,11 @@ if TYPE_CHECKING:
 __all__ = ["CapRetrieval"]
 
 _QUERY, _QREL, _ROW = 250, 60, 120  # bytes, for plans
+_ASKED = """\
+# Questions that people asked over your own documents: a test set. See docs/your_documents.md.
+# After the run people judge candidates: gen review outputs/<name>
+# Their labels make the test set: gen run <path> --apply-review
+"""
 _CORPUS = {"source": "string", "span": ["int32"], "language": "string", "split": "string"}
 
 
@@ -88,7 +94,8 @@ class CapRetrieval(Family[CapRetrievalParams]):
     proofs = proof.RULES
     fixed_records = False
     takes_source = True
-    agents = (WRITE_QUERIES, *TWO_DOCUMENT_AGENTS, *JUDGES)
+    sheet = SHEET
+    agents = (WRITE_QUERIES, *TWO_DOCUMENT_AGENTS)
     label_source = "grades that a judge gave given queries"
     proof = "each document is one that the query was written for, or it holds the keyword"
     traces_labels = True
@@ -97,9 +104,8 @@ class CapRetrieval(Family[CapRetrievalParams]):
         from retgen.search.mining import check_by
 
         params = job.params
-        mined = (params.mine.by,) if params.mine.negatives else ()
-        for by in mined if params.judge is None else params.judge.by:
-            check_by(by)
+        if params.mine.negatives:
+            check_by(params.mine.by)
         if params.queries.two_documents:
             check_two_documents(job)
         source = params.source
@@ -127,8 +133,8 @@ class CapRetrieval(Family[CapRetrievalParams]):
             message = f"params.source: {where} holds no document that can be used."
             rows = [one._asdict() for one in refused]
             raise SourceRefused(f"{message} {refusals(refused)}".rstrip(), rows)
-        if params.judge is not None:
-            return plan_judged(job, lengths, list(passages_of), first)
+        if params.asked is not None:
+            return plan_asked(job, lengths, list(passages_of), first)
         passages, size = len(lengths), sum(lengths)
         queries = estimated_queries(job, passages_of.values())
         return Plan(
@@ -143,52 +149,49 @@ class CapRetrieval(Family[CapRetrievalParams]):
         )
 
     def required_agents(self, job: Job[CapRetrievalParams]) -> frozenset[str]:
-        if judged_by_people(job):
-            return frozenset()
-        needed = agents_of(job.params)
-        if job.params.judge is not None and ANNOTATE.name not in job.live:
-            return needed & {ANNOTATE.name}  # the bundled labels: nothing to settle, or to measure
-        return needed
+        return agents_of(job.params)
 
     def prepares(self, job: Job[CapRetrievalParams]) -> bool:
         return True
 
     async def generate_with_agents(self, job: Job[CapRetrievalParams], context: Context) -> None:
-        work = write_queries if job.params.judge is None else judge_queries
+        work = write_queries if job.params.asked is None else keep_queries
         await work(job, context)
 
     def evidence(self, job: Job[CapRetrievalParams]) -> Evidence:
-        if job.params.judge is None:
+        if job.params.asked is None:
             return "structural"
-        return "human" if judged_by_people(job) else "judged"
+        return "judged" if job.params.asked.queries is None else "human"
 
     def about(self, job: Job[CapRetrievalParams]) -> str:
-        if job.params.judge is None:
+        if job.params.asked is None:
             return self.summary
         return "which documents answer which queries, graded 0, 1 or 2"
 
     def from_user(self, job: Job[CapRetrievalParams]) -> Literal["documents", "queries"]:
-        return "documents" if job.params.judge is None else "queries"
+        return "documents" if job.params.asked is None else "queries"
 
     def judges(self, job: Job[CapRetrievalParams]) -> Mapping[str, Mapping[str, Any]]:
-        if job.params.judge is None:
+        if job.params.asked is None:
             judged = _judged_questions(job)
             return {JUDGE_TWO_DOCUMENTS.name: judge_of_questions(judged)} if judged else {}
-        if judged_by_people(job):
+        if job.params.asked.queries is not None:
             return {}
-        return {"annotate_relevance": JudgedTables(job.source_folder(), job.seed).judge()}
+        by = "labels that came with the captions"
+        return {"relevance": {"by": by, "measured": "written by a language model"}}
 
     def repeatable(self, job: Job[CapRetrievalParams]) -> bool:
         params = job.params
-        asked = None if params.judge is None else params.judge.queries
+        asked = None if params.asked is None else params.asked.queries
         # no folder, which may change
         return all(one is None or isinstance(one.path, Path) for one in (params.source, asked))
 
     def generate(self, job: Job[CapRetrievalParams]) -> Records:
         sources = job.source_folder()
         tables = QueryTables(sources, job.seed)
-        if job.params.judge is not None:
-            return _judged(job, tables, JudgedTables(sources, job.seed))
+        if job.params.asked is not None:
+            by_people = job.params.asked.queries is not None
+            return _given(job, tables, GivenTables(sources, job.seed, by_people))
         mined = {"alike": ALIKE} | orjson.loads((sources / MINED).read_bytes())
         judged = _judged_questions(job)
         more = {"other_source": "string", "other_span": ["int32"]} if judged else {}
@@ -235,8 +238,8 @@ class CapRetrieval(Family[CapRetrievalParams]):
                 sources / MINED,
                 sources.parent / "training",
                 None
-                if job.params.judge is None
-                else proof.JudgingFiles(sources / GIVEN, sources / JUDGEMENTS, sources / JUDGED),
+                if job.params.asked is None
+                else proof.GivenFiles(sources / GIVEN, sources / JUDGEMENTS),
             ),
             judgements,
         )
@@ -252,6 +255,11 @@ class CapRetrieval(Family[CapRetrievalParams]):
         head, _, rest = text.partition("  # passages:")
         return head + passages + rest.partition("\n")[2]
 
+    def with_queries(self, scaffold: str, path: str) -> str:
+        command, _, rest = scaffold.partition("\n")
+        rest = rest[rest.index("name:") : rest.index("  queries:")]
+        return f"{command}\n{_ASKED}{rest}  asked: {{queries: {{path: {json.dumps(path)}}}}}\n"
+
 
 def _judged_questions(job: Job[CapRetrievalParams]) -> dict[str, Any]:
     """What is known of the questions that need two documents; empty where none was wanted."""
@@ -261,19 +269,17 @@ def _judged_questions(job: Job[CapRetrievalParams]) -> dict[str, Any]:
     return result
 
 
-def _judged(job: Job[CapRetrievalParams], tables: QueryTables, pairs: JudgedTables) -> Records:
+def _given(job: Job[CapRetrievalParams], tables: QueryTables, pairs: GivenTables) -> Records:
     """The records of given queries."""
-    assert job.params.judge is not None
     return Records(
         corpus=tables.corpus(),
         queries=pairs.queries(),
         qrels=pairs.qrels(),
-        complete=pairs.judged["complete"],
         apart=frozenset({NONE}),
         features={
             "corpus": _CORPUS,
             "queries": {
-                "type" if job.params.judge.queries is None else "labels": "string",
+                "labels" if pairs.by_people else "type": "string",
                 "language": "string",
                 "split": "string",
             },

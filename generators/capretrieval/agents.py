@@ -1,26 +1,20 @@
-"""CapRetrieval's agents (paper, section 4.1): a writer of keywords and summaries, and a judge.
+"""CapRetrieval's agent (paper, section 4.1): a writer of keywords and summaries.
 
 A keyword names the words of the passage that it rests on, which says where it stands. What is wrong
 with one query of twelve (`fault`) concerns that one, so that the rest can be used; an answer of
 which less than half can be used goes back.
-
-The judge (paper, section 2 and Appendix B) grades passages 0, 1 or 2, ten at a time. In the second
-pass it reads them, and the grades, in another order, so that it is a reading of its own.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
 from typing import Literal
 
 from pydantic import Field
 
-from retgen.agents.agent import Agent, AnswerSchema, Question, RepairsFailed
+from retgen.agents.agent import Agent, AnswerSchema, Question
 from retgen.generators.capretrieval import offline
 from retgen.generators.capretrieval.counts import CorpusCounts
 from retgen.generators.capretrieval.language import CHINESE, fold_text
-from retgen.generators.capretrieval.passages import bundled_labels
 from retgen.prompts import bundled
 from retgen.tokenizer import length, tokens
 
@@ -43,16 +37,6 @@ _KW_WORDS, _KW_CHARACTERS = 8, 16
 
 _SM_WORDS = 60
 _COPIED = 8  # tokens in a row that a summary may not share with its passage
-
-
-PAGE, CHARACTERS = 10, 12_000  # passages, and characters of them, that are judged in one call
-
-
-GRADES = {
-    2: "who asks this wants the passage: it is about what the query names, or answers it",
-    1: "the passage has something of it, but in passing, in part, or only probably",
-    0: "the passage has nothing of it",
-}
 
 
 # --- writers --------------------------------------------------------------------------------------
@@ -189,139 +173,4 @@ WRITE_QUERIES = Agent(
     check=_check,
     # a keyword takes some 25 tokens, a summary with its sentence some 80
     max_tokens=lambda asked: 64 + 50 * asked.keywords + 160 * asked.summaries,
-)
-
-
-# --- the judge ------------------------------------------------------------------------------------
-
-
-def numbered_passages(passages: Sequence[str]) -> str:
-    """Passages as a judge sees them: a text may hold numbers in brackets, or words of a prompt."""
-    return "\n".join(
-        f'<passage number="{number}">\n{text}\n</passage>'
-        for number, text in enumerate(passages, 1)
-    )
-
-
-class AskRelevance(Question):
-    """A query and passages, each of which is graded. `turn`: the first or the second pass."""
-
-    query: str
-    passages: tuple[str, ...]
-    turn: Literal[1, 2]
-
-    def variables(self) -> dict[str, str]:
-        return {
-            "query": self.query,
-            "passages": numbered_passages(self.passages),
-            "grades": _grades(self.turn),
-        }
-
-
-class Graded(AnswerSchema):
-    """The grade of the passage of a number, from 1."""
-
-    passage: int
-    relevance: int = Field(ge=0, le=2)
-
-
-class Grades(AnswerSchema):
-    """The answer of `annotate_relevance`."""
-
-    grades: list[Graded]
-
-    def in_order(self) -> list[int]:
-        """The grades in the order of the passages."""
-        return [one.relevance for one in sorted(self.grades, key=lambda one: one.passage)]
-
-
-class AskConflict(Question):
-    """A query, a passage, and the two grades that it got."""
-
-    query: str
-    passage: str
-    readings: tuple[int, int]
-
-    def variables(self) -> dict[str, str]:
-        first, second = sorted(self.readings)
-        return {
-            "query": self.query,
-            "passage": self.passage,
-            "grades": _grades(1),
-            "readings": f"{first} and {second}",
-        }
-
-
-class Settled(AnswerSchema):
-    """The answer of `adjudicate_relevance`."""
-
-    reason: str = Field(max_length=2000)
-    relevance: int = Field(ge=0, le=2)
-
-
-def _grades(turn: int) -> str:
-    order = sorted(GRADES, reverse=turn == 1)
-    return "\n".join(f"- {grade}: {GRADES[grade]}" for grade in order)
-
-
-def _check_grades(asked: AskRelevance, answer: Grades) -> str | None:
-    numbers = sorted(one.passage for one in answer.grades)
-    wanted = list(range(1, len(asked.passages) + 1))
-    if numbers == wanted:
-        return None
-    if missing := sorted(set(wanted) - set(numbers)):
-        return f"passage {missing[0]} has no grade"
-    if more := sorted(set(numbers) - set(wanted)):
-        return f"there is no passage {more[0]}"
-    return "a passage has two grades"
-
-
-def _bundled_grades(asked: AskRelevance) -> Grades:
-    """The labels of the bundled captions; nobody else's are known without a model."""
-    labels: Mapping[str, int] = bundled_labels().get(asked.query, {})
-    if unknown := [text for text in asked.passages if text not in labels]:
-        message = f"grading {unknown[0][:40]!r} is a model's work: name one (--model)"
-        raise RepairsFailed("annotate_relevance/offline", message, ())
-    return Grades(
-        grades=[
-            Graded(passage=number, relevance=labels[text])
-            for number, text in enumerate(asked.passages, 1)
-        ]
-    )
-
-
-def split_pages(order: Sequence[int], texts: Callable[[int], str]) -> list[tuple[int, ...]]:
-    """Numbers of texts in their order, cut into what is judged in one call."""
-    parts: list[tuple[int, ...]] = []
-    held: list[int] = []
-    size = 0
-    for number in order:
-        characters = len(texts(number))
-        if held and (len(held) == PAGE or size + characters > CHARACTERS):
-            parts.append(tuple(held))
-            held, size = [], 0
-        held.append(number)
-        size += characters
-    return [*parts, tuple(held)] if held else parts
-
-
-ANNOTATE = Agent(
-    name="annotate_relevance",
-    role="judge",
-    prompt=bundled("capretrieval/annotate_relevance"),
-    question=AskRelevance,
-    answer=Grades,
-    offline=_bundled_grades,
-    check=_check_grades,
-)
-
-
-# a name of its own: what a ledger says of the corpus does not depend on the calibration
-CALIBRATE = replace(ANNOTATE, name="calibrate_relevance")
-ADJUDICATE = Agent(
-    name="adjudicate_relevance",
-    role="judge",
-    prompt=bundled("capretrieval/adjudicate_relevance"),
-    question=AskConflict,
-    answer=Settled,
 )

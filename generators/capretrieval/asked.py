@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from retgen.dataset_files import file_format
 from retgen.errors import RecipeError
-from retgen.generators.capretrieval.passages import Passage, bundled_queries
+from retgen.generators.capretrieval.passages import bundled_queries
 from retgen.messages import did_you_mean
 from retgen.rows import NOT_UTF8, Problem, json_rows
 from retgen.sources import RefusedRow, refusals, whole_id
@@ -30,7 +30,7 @@ from retgen.sources.texts import TEXT_KINDS
 from retgen.validators.languages import script_of
 
 if TYPE_CHECKING:
-    from retgen.generators.capretrieval.params import Judge
+    from retgen.generators.capretrieval.params import Asked
 
 SHEET = """\
 # Questions for your own test set: one a line, as your users type them.
@@ -48,9 +48,8 @@ _TABLES = (".csv", ".tsv", ".jsonl", ".json")
 _QUESTION = ("question", "query", "text")
 _ID = ("id", "_id", "query_id", "query-id")
 _ANSWER = ("document", "doc_id", "document_id", "corpus-id", "answer", "page")
-_KEY = "params.judge.queries"
+_KEY = "params.asked.queries"
 _LISTED = 5  # unknown ids that an error names
-RELEVANT = 2  # the grade of a document that people named as the answer
 
 
 class GivenQuery(NamedTuple):
@@ -72,32 +71,28 @@ class GivenQuery(NamedTuple):
         return names | {"language": self.language or language}
 
 
-def given_queries(judge: Judge | None) -> tuple[list[GivenQuery], list[RefusedRow]]:
-    """The queries of a recipe in their order, and what is none with its reason."""
-    source = judge.queries if judge is not None else None
+def given_queries(asked: Asked) -> tuple[list[GivenQuery], list[RefusedRow]]:
+    """The queries of a recipe in their order, and what is none with its reason.
+
+    Raises `RecipeError` for a file without any question.
+    """
+    source = asked.queries
     if source is None:
-        rows = bundled_queries()
-        return [
-            GivenQuery(*(row[k] for k in ("id", "text", "type", "language"))) for row in rows
-        ], []
+        bundled = bundled_queries()
+        return [GivenQuery(o["id"], o["text"], o["type"], o["language"]) for o in bundled], []
     path = Path(source.path)
     if path.is_dir():
         raise RecipeError(
             f"{_KEY}: {path} is a folder: give a file of questions, {_known(path / 'asked.txt')}"
         )
-    if path.is_file() and file_format(path) in (*TEXT_KINDS, *_TABLES):
-        return read_questions(path)
-    queries, refused = list[GivenQuery](), list[RefusedRow]()
-    for one in source.rows():  # Parquet, the Hub
-        if isinstance(one, RefusedRow):
-            refused.append(one)
-        else:
-            queries.append(GivenQuery(one.id, one.text, where=one.id))
-    return queries, refused
+    if not path.is_file() or file_format(path) not in (*TEXT_KINDS, *_TABLES):
+        raise RecipeError(f"{_KEY}: {source.path}: give a file of questions, {_known(path)}")
+    return read_questions(path)
 
 
 def _known(path: Path) -> str:
-    return f"as in {path.name} (a question a line), or .csv, .tsv or .jsonl with a column question"
+    name = path.with_suffix(".txt").name
+    return f"as in {name} (a question a line), or .csv, .tsv or .jsonl with a column question"
 
 
 def read_questions(path: Path) -> tuple[list[GivenQuery], list[RefusedRow]]:
@@ -134,9 +129,8 @@ def read_questions(path: Path) -> tuple[list[GivenQuery], list[RefusedRow]]:
             answers = (answer,) if answer else ()
             queries[text.casefold()] = GivenQuery(name, text, answers=answers, where=where)
     if not queries:
-        raise RecipeError(
-            f"{_KEY}: {path} holds no question: write one a line, about forty. {refusals(refused)}"
-        )
+        message = f"{_KEY}: {path} holds no question: write about forty, one a line. "
+        raise RecipeError((message + refusals(refused)).rstrip())
     return list(queries.values()), refused
 
 
@@ -226,20 +220,3 @@ def foreign_scripts(queries: Sequence[GivenQuery], texts: Iterable[str]) -> str:
         "retrievers that know both languages can answer them: leave them out if these are not "
         "meant to be found"
     )
-
-
-def known_rows(
-    pairs: Sequence[tuple[int, int]], queries: Sequence[GivenQuery], passages: Sequence[Passage]
-) -> list[dict[str, Any]]:
-    """Rows of sources/judgements.jsonl for documents that people named."""
-    return [
-        {
-            "query": queries[query].id,
-            "passage": passages[passage].id,
-            "first": RELEVANT,
-            "second": None,
-            "adjudicated": None,
-            "relevance": RELEVANT,
-        }
-        for query, passage in pairs
-    ]

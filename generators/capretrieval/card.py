@@ -131,8 +131,8 @@ def _tested(tables: QueryTables) -> list[int]:
 def licences(job: Job[CapRetrievalParams]) -> dict[str, str]:
     source = job.params.source
     documents = LICENCE if source is None else source.licence
-    if job.params.judge is not None:
-        given = job.params.judge.queries
+    if job.params.asked is not None:
+        given = job.params.asked.queries
         return {"documents": documents, "queries": LICENCE if given is None else given.licence}
     queries = MODEL_TERMS if job.live else "of the documents whose words they are"
     return {"documents": documents, "queries": queries}

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Annotated
 
 from pydantic import AfterValidator, Field, ValidationInfo, model_validator
 
@@ -99,22 +99,19 @@ class Decontaminate(Params):
     rouge_l: float = Field(0.6, gt=0, lt=1)
 
 
-class Judge(Params):
-    """Given queries, judged 0, 1 or 2 against passages of the source; nothing is written then.
+class Asked(Params):
+    """Questions that people asked: they are the test set, and nothing is written.
 
-    `by`: rankings whose `depth` best passages are judged for a query; all: every passage. `pairs`:
-    of more than so many pairs the lowest-ranked are not judged. Unjudged is never 0.
+    People judge which documents answer them (`gen review`); unjudged is never 0.
     """
 
     queries: DocumentSource | None = Field(
-        None, description="a row a query; default: bundled ones, to the bundled captions"
+        None,
+        description="a question a line, or a table; default: bundled ones, to the bundled captions",
     )
-    by: tuple[str, ...] = Field(("bm25",), min_length=1)
-    depth: Annotated[int, Field(ge=1)] | Literal["all"] = 100
-    pairs: int = Field(50_000, ge=1)
 
 
-# what is said of queries that are written, which judged ones are not
+# what is said of queries that are written, and not asked
 _WRITTEN = ("queries", "mine", "splits", "decontaminate")
 
 
@@ -128,7 +125,7 @@ def _language(value: str | None) -> str | None:
 
 
 class CapRetrievalParams(Params):
-    """Queries over the documents of a source: written for them, or given and judged."""
+    """Queries over the documents of a source: written for them, or asked by people."""
 
     source: DocumentSource | None = Field(
         None, description="default: bundled captions of a phone album, English and Chinese"
@@ -141,18 +138,18 @@ class CapRetrievalParams(Params):
     mine: MiningParams = MiningParams()
     splits: SplitShares = SplitShares()
     decontaminate: Decontaminate = Decontaminate()
-    judge: Judge | None = None
+    asked: Asked | None = None
 
     @model_validator(mode="after")
     def _one_of_both(self) -> CapRetrievalParams:
-        if self.judge is None:
+        if self.asked is None:
             return self
         # a run's own recipe has the defaults spelled out
         fields = type(self).model_fields
         if both := [name for name in _WRITTEN if getattr(self, name) != fields[name].default]:
             raise ValueError(
-                f"judge is for given queries, {both[0]} for written ones: make two recipes"
+                f"asked is for given queries, {both[0]} for written ones: make two recipes"
             )
-        if self.judge.queries is None and self.source is not None:
-            raise ValueError("judge.queries is missing: the bundled queries are to the captions")
+        if self.asked.queries is None and self.source is not None:
+            raise ValueError("asked.queries is missing: the bundled queries are to the captions")
         return self

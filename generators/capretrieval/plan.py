@@ -1,21 +1,13 @@
-"""What writing queries, and judging given ones, will take."""
+"""What writing queries, or taking given ones, will take."""
 
 from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Sequence
 
-from retgen.errors import RecipeError, SourceRefused
-from retgen.generators.capretrieval.agents import (
-    ADJUDICATE,
-    ANNOTATE,
-    CALIBRATE,
-    CHARACTERS,
-    PAGE,
-    WRITE_QUERIES,
-)
+from retgen.errors import RecipeError
+from retgen.generators.capretrieval.agents import WRITE_QUERIES
 from retgen.generators.capretrieval.asked import foreign_scripts, given_queries, known_answers
-from retgen.generators.capretrieval.judging import judged_by_people
 from retgen.generators.capretrieval.language import has_baseline, language_name, language_of
 from retgen.generators.capretrieval.params import CapRetrievalParams
 from retgen.generators.capretrieval.queries import FROM_ONE
@@ -30,7 +22,6 @@ from retgen.generators.family import CallEstimate, Plan
 from retgen.generators.params import Job
 from retgen.sources import refusals
 
-JUDGES = (ANNOTATE, ADJUDICATE, CALIBRATE)
 _OF_A_MODEL = 12  # queries of a passage: not all that are asked for pass
 # of rules: share of those asked for, most of a passage; and what `quality` leaves of them
 _BY_RULES = 0.78, 8
@@ -39,12 +30,7 @@ _GOOD = 0.08
 
 _WRITING, _QUERY = 1800, 30  # bytes of a prompt besides the passage; tokens of a query
 
-
-_PROMPT, _PAIR, _ROW = 1_600, 12, 80  # bytes of a prompt, tokens of a grade, bytes of a qrel
-
-
-_CONFLICTS = (0.01, 0.1)  # shares of pairs on which two passes differ, as they go
-_SETTLED = 80  # tokens of an adjudication
+_ROW = 80  # bytes of a qrel
 
 
 def call_estimates(
@@ -108,52 +94,24 @@ def plan_notes(job: Job[CapRetrievalParams], texts: Sequence[str]) -> list[str]:
     return notes
 
 
-def plan_judged(
+def plan_asked(
     job: Job[CapRetrievalParams], lengths: Sequence[int], ids: Sequence[str], texts: Sequence[str]
 ) -> Plan:
-    """The plan of a recipe with `judge`. `lengths`: bytes of the passages; `ids`: of the documents;
+    """The plan of a recipe with `asked`. `lengths`: bytes of the passages; `ids`: of the documents;
     `texts`: of the first of them.
     """
-    judge = job.params.judge
-    assert judge is not None
-    queries, refused = given_queries(judge)
-    if not queries:
-        rows = [one._asdict() for one in refused]
-        message = f"params.judge.queries: there is no query that can be used. {refusals(refused)}"
-        raise SourceRefused(message.rstrip(), rows)
-    named = known_answers(queries, ids)
-    notes = [foreign_scripts(queries, texts)] if judge.queries is not None else []
-    notes += [f"questions left out: {refusals(refused)}"] if refused else []
-    if judged_by_people(job):
-        notes.append(
-            "people judge which documents answer: `gen review` after the run (or --model NAME)"
-        )
-        size = sum(lengths) + _ROW * (len(lengths) + len(queries) + len(named))
-        return Plan(len(lengths), len(queries), len(named), size, notes=(*filter(None, notes),))
-    each = len(lengths) if judge.depth == "all" else judge.depth * len(judge.by)
-    if judge.queries is None:
-        each = min(each, len(lengths) // 2)  # captions of the query's language
-    pairs = min(judge.pairs, len(queries) * min(each, len(lengths)))
-    size = sum(lengths) // max(1, len(lengths))
-    # a page is of one query, and of no more characters than bytes
-    page = max(1, min(PAGE, CHARACTERS // max(1, size)))
-    asked = min(len(queries), pairs)
-    share, more = divmod(pairs, asked)
-    pages = more * -(-(share + 1) // page) + (asked - more) * -(-share // page)
-    calls = {
-        ANNOTATE.name: CallEstimate(2 * pages, (1.0, 1.2), _PROMPT + page * size, page * _PAIR),
-        ADJUDICATE.name: CallEstimate(pairs, _CONFLICTS, _PROMPT + size, _SETTLED),
-        CALIBRATE.name: CallEstimate(24, (1.0, 1.2), _PROMPT + PAGE * 150, PAGE * _PAIR),
-    }
-    return Plan(
-        documents=len(lengths),
-        queries=len(queries),
-        qrels=pairs,
-        bytes=sum(lengths) + _ROW * (len(lengths) + len(queries) + pairs),
-        call_estimates={name: one for name, one in calls.items() if name in job.live},
-        notes=(*filter(None, notes),),
-        about=True,
-    )
+    assert job.params.asked is not None
+    queries, refused = given_queries(job.params.asked)
+    labels = len(known_answers(queries, ids))
+    notes = []
+    if job.params.asked.queries is None:
+        labels = len(queries) * len(lengths) // 2  # captions of the query's language
+    else:
+        notes = ["people judge which documents answer: `gen review` after the run"]
+        notes += [foreign_scripts(queries, texts)]
+        notes += [f"questions left out: {refusals(refused)}"] if refused else []
+    size = sum(lengths) + _ROW * (len(lengths) + len(queries) + labels)
+    return Plan(len(lengths), len(queries), labels, size, notes=(*filter(None, notes),))
 
 
 def check_two_documents(job: Job[CapRetrievalParams]) -> None:

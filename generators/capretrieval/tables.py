@@ -1,8 +1,4 @@
-"""What queries become: corpus, queries, qrels by split, and training pairs; of judged ones, qrels.
-
-Queries without any relevant passage are in a split of their own (`NONE`): a ranking measure cannot
-say anything of them (paper, Appendix B.2), a classifier can.
-"""
+"""What queries become: corpus, queries, qrels by split, and training pairs."""
 
 from __future__ import annotations
 
@@ -15,16 +11,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
-import orjson
 
-from retgen.agents.judge import Calibration
-from retgen.generators.capretrieval.judging import (
-    GIVEN,
-    JUDGED,
-    JUDGEMENTS,
-    PEOPLE,
-    agreement_text,
-)
 from retgen.generators.capretrieval.passages import (
     Passage,
     numbered_sources,
@@ -33,15 +20,13 @@ from retgen.generators.capretrieval.passages import (
 from retgen.generators.capretrieval.queries import FOUND, TWO, PassageQuery
 from retgen.generators.capretrieval.reading import DOCUMENTS, PASSAGES, QUERIES
 from retgen.generators.records import Rows, rows_of
-from retgen.generators.tables import Ids, iterate_rows, read_rows
+from retgen.generators.tables import Ids, iterate_rows
 from retgen.on_disk import DiskList, JSONLines, MappedList
-from retgen.search.collection import PAGES
-from retgen.streams import Permutation, Stream
+from retgen.streams import Permutation
 from retgen.tokenizer import length
 from retgen.validators.capretrieval.words import bare
 
 SPLITS = ("train", "dev", "test")
-NONE = "no_positives"
 _MARKS_BEFORE = re.compile(r"^[^\w\n]*\Z", re.MULTILINE)  # of a line that words are cut from
 _MARKS_BEHIND = re.compile(r"[^\w\n]*(?:\Z|\n(?:[ ]*[=~^-]+[ ]*(?:\n|\Z))?)")
 _BLANKS = " \t"
@@ -302,116 +287,3 @@ def _unheaded(text: str, title: str) -> str:
         if not after and not underlines:
             kept.append(line)
     return text if not says or len(kept) == len(lines) else "".join(kept).strip()
-
-
-class JudgedTables:
-    """The queries and qrels of a run, from its sources/."""
-
-    def __init__(self, folder: Path, seed: int) -> None:
-        given = read_rows(folder / GIVEN)
-        # another order than the documents': a place in one tells nothing of the other
-        self.given = [given[i] for i in Stream(seed, "capretrieval/given").permutation(len(given))]
-        # a conflict that nobody settled has readings, and no grade
-        self.judgements = [
-            row for row in read_rows(folder / JUDGEMENTS) if row["relevance"] is not None
-        ]
-        self.judged: dict[str, Any] = orjson.loads((folder / JUDGED).read_bytes())
-        self.answered = {row["query"] for row in self.judgements if row["relevance"]}
-        self.by_people = self.judged["model"] == PEOPLE
-
-    def queries(self) -> Rows:
-        """The queries, as they were given."""
-
-        def make(i: int) -> dict[str, Any]:
-            one = self.given[i]
-            kind = {"type": one["type"]} if one["type"] else {"labels": PAGES}
-            split = "test" if self.by_people or one["id"] in self.answered else NONE
-            note = {**kind, "language": one["language"], "split": split}
-            return {"_id": one["id"], "text": one["text"], "metadata": note}
-
-        return rows_of(make, len(self.given))
-
-    def qrels(self) -> dict[str, Rows]:
-        """The judged pairs: of queries that have a relevant passage, and of those that have not."""
-        test = [row for row in self.judgements if row["query"] in self.answered]
-        rest = [row for row in self.judgements if row["query"] not in self.answered]
-        result = {"test": _judged_qrels(test)}
-        return {**result, NONE: _judged_qrels(rest)} if rest else result
-
-    def sentences(self) -> list[str]:
-        """For the card: how the labels came about, and what is known of them."""
-        found = self.judged
-        if self.by_people:
-            return [
-                "People asked the queries, and people judge them (`gen review`): 0 (not relevant), "
-                "1 (in part) or 2. A pair without a row was not judged, which does not mean that "
-                "it is not relevant. Labels are of whole documents: a document is scored by its "
-                "best passage."
-            ]
-        unjudged = max(0, found["candidates"] - found["judged"])
-        result = [
-            "The queries were given, not written for these documents. "
-            f"{found['judged']:,} pairs of a query and a passage were judged 0 (not relevant), 1 "
-            f"(in part) or 2, of which {found['relevant']:,} are relevant; each has a row in the "
-            "qrels. "
-            + (
-                "Every pair was judged."
-                if found["complete"]
-                else "A pair without a row was not judged, which does not mean that it is not "
-                "relevant."
-            )
-        ]
-        if len(self.answered) < len(self.given):
-            result[0] += f" Queries without a relevant passage are in the configuration `{NONE}`."
-        if unjudged:
-            result[0] += f" {unjudged:,} candidates got no grade that could be used."
-        if found["agreement"] is None:
-            result.append("The labels came with the captions; a language model wrote both.")
-        else:
-            words = agreement_text(found["agreement"])
-            result.append(
-                f"{words[0].upper()}{words[1:]}; {found['conflicts']:,} conflicts "
-                "were settled by a third look at the pair. Cohen's kappa is left out: where hardly "
-                "any pair is relevant it is low for good judges as well."
-            )
-        return result
-
-    def notes(self) -> Mapping[str, str]:
-        """What `gen run` prints."""
-        found = self.judged
-        if self.by_people:
-            line = f"{len(self.given):,}; the documents of {len(self.answered):,} are named"
-            return {"questions": line}
-        line = (
-            f"{found['judged']:,} of {found['candidates']:,} pairs; {found['relevant']:,} are "
-            f"relevant; {len(self.answered):,} of {len(self.given):,} queries have such a passage"
-        )
-        if found["agreement"] is None:
-            return {"pairs": line}
-        settled = f"{agreement_text(found['agreement'])}; {found['conflicts']:,} conflicts settled"
-        return {"pairs": line, "agreement": settled}
-
-    def judge(self) -> dict[str, Any]:
-        """How good the judge was found to be; see `Family.judges`."""
-        known = self.judged["calibration"]
-        if known is None:
-            by = "labels that came with the captions"
-            return {"by": by, "measured": "written by a language model"}
-        twice, result = self.judged["agreement"], Calibration(**known).report()
-        return {
-            **result,
-            **{name: twice[name] for name in ("raw", "positive", "ac1")},
-            "measured": f"{result['measured']}; {agreement_text(twice)}",
-        }
-
-
-def _judged_qrels(rows: list[dict[str, Any]]) -> Rows:
-    def make(i: int) -> dict[str, Any]:
-        row = rows[i]
-        return {
-            "query-id": row["query"],
-            "corpus-id": row["passage"],
-            "score": row["relevance"],
-        }
-
-    return rows_of(make, len(rows))

@@ -20,9 +20,15 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from pydantic import Field
 
 from retgen.agents.agent import Agent, AnswerSchema, Question, RepairsFailed, Turn
-from retgen.agents.judge import Calibration, CalibrationCase, CalibrationSheet, calibrate
+from retgen.agents.judge import (
+    Calibration,
+    CalibrationCase,
+    CalibrationSheet,
+    calibrate,
+    numbered_passages,
+)
 from retgen.errors import ChecksFailed
-from retgen.generators.capretrieval.agents import LONGEST, fault, numbered_passages
+from retgen.generators.capretrieval.agents import LONGEST, fault
 from retgen.generators.capretrieval.counts import CorpusCounts
 from retgen.generators.capretrieval.language import fold_text, words_of
 from retgen.generators.capretrieval.passages import Passage, PassageLabels, shown_text

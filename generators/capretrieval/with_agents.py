@@ -18,9 +18,6 @@ import numpy as np
 from retgen.agents.report import Rejections
 from retgen.errors import ChecksFailed, SourceRefused
 from retgen.generators.capretrieval.agents import (
-    ADJUDICATE,
-    ANNOTATE,
-    CALIBRATE,
     WRITE_QUERIES,
     AskQueries,
     Queries,
@@ -311,8 +308,8 @@ def _nothing_asked(
 
 def agents_of(params: CapRetrievalParams) -> frozenset[str]:
     """The agents that a recipe needs."""
-    if params.judge is not None:
-        return frozenset({ANNOTATE.name, ADJUDICATE.name, CALIBRATE.name})
+    if params.asked is not None:
+        return frozenset()
     needed = {WRITE_QUERIES.name}
     if params.queries.two_documents:
         needed.update(one.name for one in TWO_DOCUMENT_AGENTS)

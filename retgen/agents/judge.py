@@ -105,6 +105,14 @@ class Calibration(NamedTuple):
         return {**self._asdict(), "measured": self.sentence()}
 
 
+def numbered_passages(passages: Sequence[str]) -> str:
+    """Passages as a judge sees them: a text may hold numbers in brackets, or words of a prompt."""
+    return "\n".join(
+        f'<passage number="{number}">\n{text}\n</passage>'
+        for number, text in enumerate(passages, 1)
+    )
+
+
 async def calibrate(
     context: Context, agent: Agent[Q, A], sheets: Sequence[CalibrationSheet[Q, A]]
 ) -> Calibration:

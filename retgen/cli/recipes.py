@@ -77,26 +77,45 @@ def schema_command() -> None:
     "new",
     "gen new limit --out my.yaml",
     "gen new capretrieval --source texts/ --licence CC-BY-4.0",
+    "gen new capretrieval --source texts/ --queries asked.txt",
     options="""
         FAMILY          A family of data sets, for example limit.
         --out FILE      File; default my_FAMILY.yaml.
         --source PATH   Your documents: a file, a folder or hf:owner/name. The recipe is fitted to
                         them.
+        --queries FILE  Questions that people asked, a line each, or .csv, .tsv or .jsonl with a
+                        column question, and document for the id of one that answers. They make the
+                        test set.
         --licence NAME  Licence of your documents, for example CC-BY-4.0.
         """,
 )
 def new_command(
-    family: str, out: Path | None = None, source: str | None = None, licence: str | None = None
+    family: str,
+    out: Path | None = None,
+    source: str | None = None,
+    queries: Path | None = None,
+    licence: str | None = None,
 ) -> None:
     """Write a commented recipe to start from."""
-    from retgen.scaffold import describe, new_recipe
+    from retgen.scaffold import describe, write_recipe, write_sheet
 
-    if source is None:
-        path = new_recipe(family, out, licence=licence)
-    else:
+    description = None
+    if source is not None:
         description = describe(family, source, out)
         print("\n".join(description.lines()))
-        path = new_recipe(family, out, description, licence)
+    path, plan = write_recipe(family, out, description, licence, queries)
+    if plan is not None and queries is not None:
+        print(
+            f"questions: {plan.queries:,}; for {plan.qrels:,} passages it is said that they answer"
+        )
+        print("\n".join(f"note: {one}" for one in plan.notes if one.startswith("questions")))
+    elif plan is not None and (sheet := write_sheet(family, path)):
+        print(
+            "no questions of people: the test set will hold lookup queries (titles, headings, "
+            "names), which favour word match\n"
+            f"  write about forty questions into {sheet} before you look at anything generated, "
+            f"then:\n  gen new {family} --source {source} --queries {sheet} --out asked.yaml"
+        )
     print(f"wrote {path}; look at it, then: gen plan {path}")
 
 

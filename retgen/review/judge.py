@@ -18,6 +18,7 @@ from pydantic import Field
 
 from retgen.agents.agent import Agent, AnswerSchema, Question
 from retgen.agents.context import Context
+from retgen.agents.judge import numbered_passages
 from retgen.agents.models import ModelOptions, ModelSettings
 from retgen.agents.report import CallReport, write_rejected
 from retgen.agents.session import call_models, check_model
@@ -38,13 +39,12 @@ class AskRelevance(Question):
     grades: int
 
     def variables(self) -> dict[str, str]:
-        # a text may hold numbers in brackets, or words of a prompt
-        shown = (
-            f'<passage number="{number}">\n{text}\n</passage>'
-            for number, text in enumerate(self.passages, 1)
-        )
         grades = (f"- {grade}: {text}" for grade, text in enumerate(grade_meanings(self.grades)))
-        return {"query": self.query, "passages": "\n".join(shown), "grades": "\n".join(grades)}
+        return {
+            "query": self.query,
+            "passages": numbered_passages(self.passages),
+            "grades": "\n".join(grades),
+        }
 
 
 class Graded(AnswerSchema):

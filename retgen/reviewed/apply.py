@@ -131,7 +131,10 @@ def _apply(result: ReviewedRecords, name: str, decisions: Decisions, candidate_s
             "review": {
                 "sha256": decisions.sha256,
                 "decisions": len(decisions.rows),
-                "annotators": sorted({name for row in decisions.rows for name in row.by}),
+                "annotators": sorted(
+                    {n for row in decisions.rows if not row.by_model for n in row.by}
+                ),
+                "models": sorted({n for row in decisions.rows if row.by_model for n in row.by}),
                 "left": dict(decisions.head.get("left", {})),
                 **({"judges": known} if (known := decisions.head.get("judges")) else {}),
             },
@@ -247,8 +250,9 @@ def _holds(row: Row, texts: Iterable[str]) -> bool:
 def _note(one: Mapping[str, Any]) -> str:
     """The changes of a review, for the terminal."""
     listed = [f"{n:,} {_CHANGES[what]}" for what, n in one["changes"].items() if n]
-    people = len(one["review"]["annotators"])
-    return f"{people} {'person' if people == 1 else 'people'}: {', '.join(listed) or 'no change'}"
+    people, models = len(one["review"]["annotators"]), one["review"]["models"]
+    who = [f"{people} {'person' if people == 1 else 'people'}"] if people or not models else []
+    return f"{' and '.join([*who, *models])}: {', '.join(listed) or 'no change'}"
 
 
 def _paragraph(one: Mapping[str, Any]) -> str:

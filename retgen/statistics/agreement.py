@@ -77,29 +77,29 @@ def agreement(
     }
 
 
-def raw(counts: Floats, times: Floats | None = None) -> float:
-    """Mean share of equal pairs of verdicts; counts (items, categories), each item `times` over."""
-    twice, of_item, times = _judged_twice(counts, times)
+def raw(counts: Floats) -> float:
+    """Mean share of equal pairs of verdicts; counts (items, categories)."""
+    twice, of_item = _judged_twice(counts)
     equal = (twice * (twice - 1)).sum(1) / (of_item * (of_item - 1))
-    return float(np.average(equal, weights=times))
+    return float(equal.mean())
 
 
-def positive(counts: Floats, categories: NDArray[np.bool_], times: Floats | None = None) -> float:
+def positive(counts: Floats, categories: NDArray[np.bool_]) -> float:
     """Specific agreement on `categories` (categories,), taken as one.
 
     Of two reviewers: 2 a / (2 a + b + c), with a items that both call so, b and c that one does.
     """
-    twice, of_item, times = _judged_twice(counts, times)
+    twice, of_item = _judged_twice(counts)
     so = twice[:, categories].sum(1)
-    if not (so * times).any():
+    if not so.any():
         raise UndefinedAgreement("nothing is judged relevant")
-    return float((times * so * (so - 1) / (of_item - 1)).sum() / (times * so).sum())
+    return float((so * (so - 1) / (of_item - 1)).sum() / so.sum())
 
 
-def ac1(counts: Floats, times: Floats | None = None) -> float:
+def ac1(counts: Floats) -> float:
     """Gwet's first-order coefficient, for any number of reviewers, some of whom may be missing."""
-    equal = raw(counts, times)
-    share = np.average(counts / counts.sum(1, keepdims=True), axis=0, weights=times)
+    equal = raw(counts)
+    share = (counts / counts.sum(1, keepdims=True)).mean(axis=0)
     chance = (share * (1 - share)).sum() / (len(share) - 1)
     return float((equal - chance) / (1 - chance))
 
@@ -121,7 +121,7 @@ def _kappa(rows: Floats, grades: int) -> float:
 def _alpha(counts: Floats) -> float:
     from krippendorff import alpha
 
-    twice, _, _ = _judged_twice(counts)
+    twice, _ = _judged_twice(counts)
     if twice.sum(0).max() == twice.sum():
         raise UndefinedAgreement(ONE_CATEGORY)
     return float(
@@ -132,14 +132,13 @@ def _alpha(counts: Floats) -> float:
     )
 
 
-def _judged_twice(counts: Floats, times: Floats | None = None) -> tuple[Floats, Floats, Floats]:
-    """The items with two verdicts or more, how many each has, and how many times each counts."""
+def _judged_twice(counts: Floats) -> tuple[Floats, Floats]:
+    """The items with two verdicts or more, and how many each has."""
     of_item = counts.sum(1)
     kept = of_item >= 2
-    times = np.ones(len(counts)) if times is None else times
-    if not times[kept].any():
+    if not kept.any():
         raise UndefinedAgreement(ONE_RATING)
-    return counts[kept], of_item[kept], times[kept]
+    return counts[kept], of_item[kept]
 
 
 def _bootstrap(

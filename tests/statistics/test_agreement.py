@@ -10,7 +10,6 @@ from retgen.statistics.agreement import (
     ONE_RATING,
     TOO_FEW,
     AgreementMeasure,
-    ac1,
     agreement,
 )
 
@@ -121,12 +120,6 @@ def test_a_measure_that_few_resamples_have_is_given_without_an_interval():
     found = agreement([[1, 1]] + [[0, 0]] * 19, grades=2, resamples=200)["positive"]
     # a third of the resamples lack the one positive
     assert found == AgreementMeasure(1.0, reason=TOO_FEW)
-
-
-def test_patterns_stand_for_as_many_items():
-    patterns = np.array([[2, 0], [1, 1], [0, 2]], float)
-    times = np.array([90.0, 6, 4])
-    assert ac1(patterns, times) == pytest.approx(ac1(patterns.repeat([90, 6, 4], 0)))
 
 
 @pytest.mark.slow

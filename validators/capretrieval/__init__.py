@@ -2,19 +2,19 @@
 
 The corpus is the source's documents, character by character; every query rests on characters of its
 document; splits share neither document nor query; no negative is a positive, a near-duplicate of
-one, or holds the keyword. Of given queries, labels are what a judge's readings say. Whether a
+one, or holds the keyword. Of given queries, labels are those that were given too. Whether a
 passage is *relevant* is not proven: see the card.
 """
 
 from __future__ import annotations
 
 from retgen.data import Query
-from retgen.validators.capretrieval.judged import JudgingFiles
+from retgen.validators.capretrieval.given import GivenFiles
 from retgen.validators.capretrieval.proof import OwnDocuments, OwnDocumentsSpec
 from retgen.validators.rule import CorpusRule, Judgements
 from retgen.validators.rules.order import OrderLeak
 
-__all__ = ["COVERS", "RULES", "JudgingFiles", "OwnDocuments", "OwnDocumentsSpec", "proof_rules"]
+__all__ = ["COVERS", "RULES", "GivenFiles", "OwnDocuments", "OwnDocumentsSpec", "proof_rules"]
 
 # documents of others are what they are, in the languages that they have; passages cut from alike
 # ones may be equal; keywords stand in theirs by intent, and several queries of a document share
@@ -39,7 +39,7 @@ def proof_rules(spec: OwnDocumentsSpec, judgements: Judgements) -> list[CorpusRu
     owner's. Passages of one stand together.
     """
     own = OwnDocuments(spec, judgements)
-    if spec.readings is not None:
+    if spec.given is not None:
         return [own, OrderLeak(judgements)]
     return [own, OrderLeak(judgements, "error", unit=_source_of, given=True)]
 

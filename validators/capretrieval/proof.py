@@ -21,7 +21,7 @@ from retgen.validators.capretrieval.evidence import (
     found_fault,
     two_documents_findings,
 )
-from retgen.validators.capretrieval.judged import JudgingFiles, judged_findings
+from retgen.validators.capretrieval.given import GivenFiles, given_findings
 from retgen.validators.capretrieval.wording import ALIKE, Wording, wording
 from retgen.validators.capretrieval.words import (
     content_words,
@@ -40,8 +40,8 @@ _Rows = Mapping[str, _Row]  # by their ids
 
 class OwnDocumentsSpec(NamedTuple):
     """Files of the run: the documents as they were read, the passages' places, what was written for
-    them, by what documents count as alike, and the pairs; or the readings of a judge of given
-    queries.
+    them, by what documents count as alike, and the pairs; or given queries and what is
+    known of them.
     """
 
     documents: Path
@@ -49,7 +49,7 @@ class OwnDocumentsSpec(NamedTuple):
     queries: Path
     mined: Path
     training: Path
-    readings: JudgingFiles | None = None
+    given: GivenFiles | None = None
 
 
 class OwnDocuments(CorpusRule):
@@ -81,8 +81,8 @@ class OwnDocuments(CorpusRule):
     def _findings(self) -> Iterable[Finding]:
         documents = Keyed(JSONLines(self._spec.documents), itemgetter("id"))
         passages: _Rows = Keyed(JSONLines(self._spec.passages), itemgetter("id"))
-        if self._spec.readings is not None:
-            yield from judged_findings(self.name, self._spec.readings, self._judgements, passages)
+        if self._spec.given is not None:
+            yield from given_findings(self.name, self._spec.given, self._judgements, passages)
             return
         yield from self._queries(documents)
         passages = Keyed(DiskList(_shown(passages.values(), documents)), itemgetter("id"))
