@@ -11,6 +11,7 @@ from retgen.cli.base import (
     SplitOption,
     check_datasets,
     command,
+    fail,
     fail_of_systems,
     given_command,
     overrides_of,
@@ -44,6 +45,8 @@ from retgen.work import engine_named
                        and losses against BM25. Repeatable.
         --worst        Show the worst queries of each system, and what it ranks first instead.
         --complete     All pairs are judged: no qrel means not relevant.
+        --fail-if TEXT  "nDCG@10 < FOLDER": exit 1 where a system is surely worse than in a kept
+                       folder of gen eval.
         --out DIR      Folder; default RUN/eval, else outputs/eval_NAME.
         --engine ENGINE  Whose workers encode for embedders, on GPUs if they have some; see gen run.
         --paper-prompt  Put {instructions} before every query.
@@ -67,6 +70,7 @@ def eval_command(
     by: list[str] | None = None,
     worst: bool = False,
     complete: bool = False,
+    fail_if: str | None = None,
     split: SplitOption = None,
     out: Path | None = None,
     engine: str = "local",
@@ -85,10 +89,12 @@ def eval_command(
         check_datasets(*path)
     else:
         own = {"--by": by, "--worst": worst, "--complete": complete, "--run": run, "--split": split}
-        refuse_given(own, "about data sets; a study makes its own")
+        refuse_given(own | {"--fail-if": fail_if}, "about data sets; a study makes its own")
     from retgen.evaluation.scoring.analyses import Analyses
+    from retgen.evaluation.scoring.guard import kept_result, surely_lower
     from retgen.evaluation.tasks import paper_prompt as task_instruction
 
+    kept = kept_result(fail_if) if fail_if is not None else None
     of_study = {"--limit": limit} if study is not None else {}
     named = "openai:text-embedding-3-small or llm:PROVIDER:NAME"
     spending.check(model or [], named, **of_study)
@@ -124,6 +130,8 @@ def eval_command(
             result = evaluate(path, **shared, **of_sets)
     print_result(result, lambda: _text(result), json, quiet)
     fail_of_systems(result.failures, 2 if study is not None else result.exit_code)
+    if kept is not None and (worse := surely_lower(result, kept)):
+        fail("\n".join(worse), 1)
 
 
 def _text(result: Any) -> str:
