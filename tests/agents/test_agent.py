@@ -151,6 +151,8 @@ def test_words_and_fences_around_an_answer(converse: Converse, text: str) -> Non
     [
         ("", "it is not JSON"),
         ("Use {braces}.", "it is not JSON"),
+        ('{"colour": ' + "1" * 5000 + "}", "it is not JSON"),
+        ('{"colour": ' * 3000, "it is not JSON"),
         ("```json\n{...}\n```", "it is not JSON"),
         ('{"colour": "red"}', "share: Field required"),
         (

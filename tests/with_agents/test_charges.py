@@ -9,7 +9,6 @@ from __future__ import annotations
 import asyncio
 import os
 import random
-import sqlite3
 from contextlib import closing
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -34,7 +33,6 @@ from tests.agents.server import (
     by_bytes,
     serving,
 )
-from tests.with_agents.conftest import recipe_of
 from tests.with_agents.families import FAMILIES
 
 LONG = bool(os.environ.get("RETGEN_LONG_PROOFS"))
@@ -174,19 +172,3 @@ def test_there_are_enough_faults() -> None:
     assert len(KINDS) > 70
     assert {cell[1:] for cell in SAMPLE} == {cell[1:] for cell in CELLS}
     assert set(FAULTS) >= OUTAGES
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("hidden", [0, 1000])
-def test_a_server_that_never_states_usage(tmp_path: Path, hidden: int) -> None:
-    """Every call stays charged at its most, and the run ends all the same."""
-    (tmp_path / "limit.yaml").write_text(recipe_of(60, 100))
-    recipe = load_recipe(str(tmp_path / "limit.yaml"), {"model": "openai:m"})
-    options = {"hidden": hidden, "usage": by_bytes}
-    with serving(FAMILIES["limit"].say, FAULTS["no usage"], **options) as server:
-        charged = asked(recipe, tmp_path, settings_of("openai", server), 10**12)
-    assert charged.error is None
-    assert server.bill <= charged.ledger
-    with sqlite3.connect(tmp_path / "ledger.sqlite") as database:
-        query = "select count(*) from calls where cost != worst"
-        assert database.execute(query).fetchone() == (0,)

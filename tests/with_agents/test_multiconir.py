@@ -46,18 +46,8 @@ def test_a_model_that_says_what_the_baselines_say(ask: Gen, server: Server, tmp_
     done = ask("run", recipe, *MODEL, "--max-usd", "5", "--out", "asked")
     assert done.returncode == 0, done.stderr
     offline, asked = (contents(tmp_path / name) for name in ("offline", "asked"))
-    assert {name for name in offline if name.startswith("tables/")} == {
-        "tables/task1.jsonl",
-        "tables/task2_3.jsonl",
-        "tables/task4_512.jsonl",
-        "tables/task4_1024.jsonl",
-        "tables/verdicts.jsonl",
-    }
-    same = [
-        name
-        for name in offline
-        if name.startswith(("dataset/", "tables/", "training/", "sources/"))
-    ]
+    parts = ("dataset/", "tables/", "training/", "sources/")
+    same = [name for name in offline if name.startswith(parts)]
     # who judged, and who wrote, is all that differs
     assert [name for name in same if offline[name] != asked[name]] == [
         "dataset/README.md",
@@ -77,13 +67,6 @@ def test_a_model_that_says_what_the_baselines_say(ask: Gen, server: Server, tmp_
     assert (judge["cases"], judge["model"]) == (240, "openai:gpt-5-mini")
     assert asked_for(server) == calls
     assert b["calls"] == len(server.requests)
-    assert set(b["models"]) == {
-        "extract_conditions",
-        "write_query",
-        "write_hard_negatives",
-        "verify_conditions",
-        "calibrate_judge",
-    }
 
 
 @pytest.mark.slow
@@ -202,10 +185,6 @@ def test_a_ladder_without_faults_takes_five_calls(tmp_path: Path) -> None:
     ("sentence", "reason"),
     [
         (LONG, "it is not a complete sentence of 5 to 60 words"),
-        (
-            "Nothing of the kind stands there.",
-            "it does not stand in the document; copy it letter by letter",
-        ),
         (STORY[:300], "it is not a whole sentence of the document"),
     ],
 )
@@ -252,39 +231,13 @@ def test_one_rewrite_that_fails_for_good(tmp_path: Path) -> None:
     result, calls = ladder_of(tmp_path, changed("Rewrites", change))
     # the sentence once more, then the spare one
     assert calls == PLAIN | {"Rewrites": 3}
-    assert result["refused"] == [
-        {
-            "sentence": lost,
-            "condition": right["conditions"][3],
-            "reason": "its rewrite 'No.' was not taken: it was given before, and not taken",
-        }
-    ]
+    reason = "its rewrite 'No.' was not taken: it was given before, and not taken"
+    refused = {"sentence": lost, "condition": right["conditions"][3], "reason": reason}
+    assert result["refused"] == [refused]
     for part in ("sentences", "conditions", "rewrites"):
         differ = [a != b for a, b in zip(right[part], result[part], strict=True)]
         assert differ == [n == 3 for n in range(10)]
     assert result["verdicts"][6]["condition"] == 4
-
-
-@pytest.mark.slow
-def test_a_sentence_that_cannot_be_rewritten(tmp_path: Path) -> None:
-    """An empty rewrite says so: nothing is asked twice."""
-    right, _ = ladder_of(tmp_path, ladder_mind)
-    lost = right["sentences"][0]
-
-    def change(answer: dict[str, Any], prompt: str) -> None:
-        if f" | {lost}" in prompt:
-            answer["rewrites"][0]["rewrite"] = ""
-
-    result, calls = ladder_of(tmp_path, changed("Rewrites", change))
-    assert calls == PLAIN | {"Rewrites": 2}
-    assert result["refused"] == [
-        {
-            "sentence": lost,
-            "condition": right["conditions"][0],
-            "reason": "there is no rewrite of it",
-        }
-    ]
-    assert result["sentences"][1:] == right["sentences"][1:]
 
 
 @pytest.mark.slow
@@ -339,9 +292,7 @@ def nothing(answer: dict[str, Any], prompt: str) -> None:
 @pytest.mark.parametrize(
     ("title", "change", "rule", "message"),
     [
-        ("Verdicts", verdict_of(verdict="violated"), SENTENCE, "contradicts the condition"),
         ("Verdicts", verdict_of(verdict="satisfied"), JUDGED, "satisfies the condition"),
-        ("Verdicts", verdict_of(verdict="cannot_tell"), SENTENCE, "leaves open the condition"),
         ("Verdicts", verdict_of(quote="nowhere"), SENTENCE, "is not a part of the text"),
         ("Verdicts", nothing, SENTENCE, "the judge gave no verdict on it: condition "),
         ("Rewrites", nothing, REWRITES, "its rewrite '' was not taken: there was none"),
@@ -360,7 +311,8 @@ def test_answers_that_cannot_be_taken(
     assert done.returncode == 1, done.stderr
     assert "ladders: 0 of 2 were accepted" in done.stderr
     rejected = read_jsonl(tmp_path / "a" / "rejected.jsonl")
-    assert {row["rule"] for row in rejected} == {rule}
-    assert all(message in row["reason"] for row in rejected), rejected[0]["reason"]
     assert len(rejected) == 24
+    for row in rejected:
+        assert row["rule"] == rule
+        assert message in row["reason"]
     assert len(server.requests) <= CALIBRATION + 24 * 12
