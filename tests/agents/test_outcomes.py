@@ -234,22 +234,19 @@ def test_when_to_try_again(backend: str, canned: Reply, text: float | None) -> N
 def test_the_words_of_a_server() -> None:
     """All forms in which errors come, code first."""
     provider = {"raw": "the engine is down", "provider_name": "x"}
+    failed = {"error": {"message": "Provider returned error", "metadata": provider}}
     cases: list[tuple[Reply, str]] = [
         (error(400, "no\n such  thing", "bad"), "bad: no such thing"),
         (Reply(403, {"code": "denied", "error": "Content violates"}), "denied: Content violates"),
         (Reply(422, {"detail": [{"msg": "wrong"}]}), '[{"msg":"wrong"}]'),
         (Reply(400, {"object": "error", "message": "flat", "type": "t"}), "flat"),
-        (
-            Reply(502, {"error": {"message": "Provider returned error", "metadata": provider}}),
-            "Provider returned error: raw: the engine is down",
-        ),
+        (Reply(502, failed), "Provider returned error: raw: the engine is down"),
         (page(502), "<html>Bad gateway</html>"),
         (Reply(500, b""), "no reason given"),
         (Reply(500, b"x" * 999), "x" * 300),
     ]
-    assert [response("openai", canned).error for canned, _ in cases] == [
-        words for _, words in cases
-    ]
+    for canned, words in cases:
+        assert response("openai", canned).error == words
 
 
 # --- what is charged ----------------------------------------------------------------------------
@@ -266,16 +263,13 @@ def test_what_costs_nothing() -> None:
 @pytest.mark.parametrize(
     ("usage", "text", "believed"),
     [
-        (Usage(4, 2), "hello", True),
         (Usage(4, 2), "", True),
         (Usage(4, 2), "x" * 64, True),
         (Usage(4, 2), "x" * 65, False),
         (Usage(3, 2), "hello", False),
         (Usage(0, 0), "", False),
-        (Usage(4, 0), "", False),
         (Usage(4, None), "hello", False),
         (Usage(None, 2), "hello", False),
-        (Usage(), "hello", False),
     ],
 )
 def test_usage_that_can_be_all(usage: Usage, text: str, believed: bool) -> None:

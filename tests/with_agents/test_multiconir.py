@@ -174,12 +174,6 @@ REWRITES, EXTRACTED = "write_hard_negatives/check", "extract_conditions/sentence
 PLAIN = {"Extracted": 1, "Rewrites": 1, "Verdicts": 2, "Written": 1}
 
 
-def test_a_ladder_without_faults_takes_five_calls(tmp_path: Path) -> None:
-    ladder, calls = ladder_of(tmp_path, ladder_mind)
-    assert calls == PLAIN
-    assert ladder["refused"] == []
-
-
 @pytest.mark.slow
 @pytest.mark.parametrize(
     ("sentence", "reason"),

@@ -25,26 +25,11 @@ def ask(url: str, *requests: Request, timeout: float = 120.0) -> list[Response]:
     )
 
 
-def test_what_is_sent_and_what_comes_back(server: Server) -> None:
+def test_what_comes_back(server: Server) -> None:
+    """What is sent is in the tests of agents."""
     (result,) = ask(server.url, request("ok", SCHEMA))
     assert result == Response(result.raw, 200, "", "stop", "hello", Usage(5, 2))
     assert OpenAIChat(base_url=server.url, api_key=KEY).read(result.raw) == result
-    assert server.requests == [
-        {
-            "model": "ok",
-            "messages": [
-                {"role": "system", "content": "Be brief."},
-                {"role": "user", "content": 'Say {"hello"}.'},
-            ],
-            "temperature": 0.5,
-            "max_tokens": 9,
-            "stream": False,
-            "response_format": {
-                "type": "json_schema",
-                "json_schema": {"name": "Things", "schema": SCHEMA, "strict": True},
-            },
-        }
-    ]
     assert server.headers[0]["authorization"] == f"Bearer {KEY}"
     assert server.headers[0]["content-type"] == "application/json"
 
