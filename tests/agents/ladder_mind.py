@@ -7,22 +7,14 @@ give the bytes of a run without one.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
 from functools import cache
-from typing import Any
+from typing import Any, get_args, get_origin
+
+from pydantic.fields import FieldInfo
 
 from retgen.agents.agent import Agent, Question
-from retgen.generators.multiconir.agents import (
-    AGENTS,
-    AskConditions,
-    AskLadderQueries,
-    AskRewrites,
-    AskVerdicts,
-    RefusedRewrite,
-    RefusedSentence,
-    SentenceToRewrite,
-)
-from retgen.generators.multiconir.params import LadderDomain, bundled_domains
+from retgen.generators.multiconir.agents import AGENTS, SentenceToRewrite
+from retgen.generators.multiconir.params import bundled_domains
 
 
 def ladder_mind(body: dict[str, Any]) -> str:
@@ -30,7 +22,7 @@ def ladder_mind(body: dict[str, Any]) -> str:
     first = next(m["content"] for m in body["messages"] if m["role"] == "user")
     title = body["response_format"]["json_schema"]["name"]
     agent: Agent[Any, Any] = next(one for one in AGENTS if one.answer.__name__ == title)
-    answer: str = agent.offline(_QUESTIONS[title](_variables(agent, first))).model_dump_json()
+    answer: str = agent.offline(_question(agent, _variables(agent, first))).model_dump_json()
     return answer
 
 
@@ -53,89 +45,34 @@ def _pattern(template: str) -> re.Pattern[str]:
     return re.compile("".join(parts), re.DOTALL)
 
 
-def _listed(text: str) -> tuple[str, ...]:
-    return () if text == "(none)" else tuple(one.removeprefix("- ") for one in text.split("\n"))
+def _question(agent: Agent[Any, Any], variables: dict[str, str]) -> Question:
+    """The question whose variables these are, with what the prompt does not show."""
+    fields = agent.question.model_fields
+    values = {name: _value(text, fields[name]) for name, text in variables.items()}
+    match agent.question.__name__:
+        case "AskRewrites":
+            values["key_terms"] = 0.8 if values["strategy"] == "reassign" else 0.4
+        case "AskLadderQueries":
+            domains = bundled_domains().values()
+            domain = next(one for one in domains if one.noun == values["noun"])
+            values |= {"opening": domain.descriptive, "where": domain.where}
+    return agent.question(**values)
 
 
-def _numbered(text: str) -> tuple[str, ...]:
-    return tuple(line.partition(". ")[2] for line in text.split("\n"))
-
-
-def _counted(text: str) -> tuple[int, ...]:
-    return tuple(map(int, text.split(", ")))
-
-
-def _cells(text: str) -> list[list[str]]:
-    return [one.split(" | ") for one in _listed(text)]
-
-
-def _of(noun: str) -> LadderDomain:
-    return next(one for one in bundled_domains().values() if one.noun == noun)
-
-
-def _extract(v: dict[str, str]) -> AskConditions:
-    return AskConditions(
-        noun=v["noun"],
-        features=_listed(v["features"]),
-        examples=(),
-        count=int(v["count"]),
-        document=v["document"],
-        taken=_listed(v["taken"]),
-        refused=tuple(
-            RefusedSentence(sentence=sentence, condition=condition, reason=reason)
-            for sentence, condition, reason in _cells(v["refused"])
-        ),
-    )
-
-
-def _negatives(v: dict[str, str]) -> AskRewrites:
-    sentences = []
-    for condition, words, sentence in _cells(v["sentences"]):
-        fewest, most = words.split(" to ")
-        sentences.append(
-            SentenceToRewrite(condition=condition, sentence=sentence, fewest=fewest, most=most)
-        )
-    return AskRewrites(
-        noun=v["noun"],
-        strategy=v["strategy"],
-        examples=(),
-        conditions=_numbered(v["conditions"]),
-        sentences=tuple(sentences),
-        kept=int(v["kept"]),
-        key_terms=0.8 * (1.0 if v["strategy"] == "reassign" else 0.5),
-        negations=int(v["negations"]),
-        refused=tuple(
-            RefusedRewrite(condition=condition, rewrite=rewrite, reason=reason)
-            for condition, rewrite, reason in _cells(v["refused"])
-        ),
-    )
-
-
-def _verify(v: dict[str, str]) -> AskVerdicts:
-    return AskVerdicts(
-        texts=_numbered(v["texts"]),
-        conditions=_numbered(v["conditions"]),
-        asked=_counted(v["asked"]),
-        refused=_listed(v["refused"]),
-    )
-
-
-def _queries(v: dict[str, str]) -> AskLadderQueries:
-    domain = _of(v["noun"])
-    return AskLadderQueries(
-        noun=domain.noun,
-        examples=(),
-        conditions=_numbered(v["conditions"]),
-        counts=_counted(v["counts"]),
-        refused=_listed(v["refused"]),
-        opening=domain.descriptive,
-        where=domain.where,
-    )
-
-
-_QUESTIONS: dict[str, Callable[[dict[str, str]], Question]] = {
-    "Extracted": _extract,
-    "Rewrites": _negatives,
-    "Verdicts": _verify,
-    "Written": _queries,
-}
+def _value(text: str, field: FieldInfo) -> Any:
+    """The value of a field, as text or as texts, which pydantic takes for numbers where it is one."""
+    if "numbered" in field.metadata:
+        return [line.partition(". ")[2] for line in text.split("\n")]
+    if get_origin(field.annotation) is not tuple:
+        return text
+    kind = get_args(field.annotation)[0]
+    if kind is int:
+        return text.split(", ")
+    lines = [] if text == "(none)" else [one.removeprefix("- ") for one in text.split("\n")]
+    if kind is str:
+        return lines
+    names = [*kind.model_fields]
+    if kind is SentenceToRewrite:
+        names = ["condition", "fewest", "most", "sentence"]
+        lines = [line.replace(" to ", " | ", 1) for line in lines]
+    return [dict(zip(names, line.split(" | "), strict=True)) for line in lines]

@@ -174,6 +174,14 @@ REWRITES, EXTRACTED = "write_hard_negatives/check", "extract_conditions/sentence
 PLAIN = {"Extracted": 1, "Rewrites": 1, "Verdicts": 2, "Written": 1}
 
 
+@pytest.fixture(scope="module")
+def right(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
+    """The ladder of answers without faults."""
+    ladder, calls = ladder_of(tmp_path_factory.mktemp("right"), ladder_mind)
+    assert (ladder["refused"], calls) == ([], PLAIN)
+    return ladder
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize(
     ("sentence", "reason"),
@@ -185,14 +193,14 @@ PLAIN = {"Extracted": 1, "Rewrites": 1, "Verdicts": 2, "Written": 1}
 def test_one_sentence_that_does_not_do(tmp_path: Path, sentence: str, reason: str) -> None:
     """It is left out: the ladder is what it is without it, and says so."""
     text = f"{STORY} {LONG}"
-    right, _ = ladder_of(tmp_path, ladder_mind, text)
+    whole, _ = ladder_of(tmp_path, ladder_mind, text)
     bad = {"sentence": sentence, "condition": "The file held many letters to the harbour office"}
 
     def change(answer: dict[str, Any], prompt: str) -> None:
         answer["found"].insert(0, bad)
 
     result, calls = ladder_of(tmp_path, changed("Extracted", change), text)
-    assert result == right | {"refused": [bad | {"reason": reason}]}
+    assert result == whole | {"refused": [bad | {"reason": reason}]}
     assert calls == PLAIN
 
 
@@ -211,9 +219,8 @@ def test_fewer_than_ten_sentences(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-def test_one_rewrite_that_fails_for_good(tmp_path: Path) -> None:
+def test_one_rewrite_that_fails_for_good(tmp_path: Path, right: dict[str, Any]) -> None:
     """Its sentence gives its place to a spare one; everything else stays."""
-    right, _ = ladder_of(tmp_path, ladder_mind)
     lost = right["sentences"][3]
 
     def change(answer: dict[str, Any], prompt: str) -> None:
@@ -235,9 +242,8 @@ def test_one_rewrite_that_fails_for_good(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-def test_a_rewrite_that_the_judge_does_not_take(tmp_path: Path) -> None:
+def test_a_rewrite_that_the_judge_does_not_take(tmp_path: Path, right: dict[str, Any]) -> None:
     """Only what is new is judged again, in one call."""
-    right, _ = ladder_of(tmp_path, ladder_mind)
 
     def change(answer: dict[str, Any], prompt: str) -> None:
         for one in answer["verdicts"]:
@@ -253,7 +259,7 @@ def test_a_rewrite_that_the_judge_does_not_take(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-def test_one_query_that_asks_for_too_little(tmp_path: Path) -> None:
+def test_one_query_that_asks_for_too_little(tmp_path: Path, right: dict[str, Any]) -> None:
     """It alone is asked for again, with its fault."""
     seen: list[str] = []
 
@@ -262,7 +268,6 @@ def test_one_query_that_asks_for_too_little(tmp_path: Path) -> None:
         if len(seen) == 1:
             answer["queries"][6]["text"] = answer["queries"][5]["text"]
 
-    right, _ = ladder_of(tmp_path, ladder_mind)
     result, calls = ladder_of(tmp_path, changed("Written", change))
     assert (result, calls) == (right, PLAIN | {"Written": 2})
     assert "Write the queries 7, each with its number." in seen[1]
