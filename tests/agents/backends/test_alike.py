@@ -2,26 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from functools import partial
 from typing import Any
 
 import pytest
 
-from retgen.agents.backends.google_genai import GoogleChat
-from retgen.agents.backends.langchain import LangChainChat
-from retgen.agents.backends.openai import OpenAIChat
-from retgen.agents.chat import SILENCE, ChatModel, Response
+from retgen.agents.chat import SILENCE, Response
 from retgen.agents.prompt import Message, Request
-from tests.agents.loopback import send_all
+from tests.agents.loopback import KEY, OPEN, send_all
 from tests.agents.server import Server, serving
 
-KEY = "sk-planted-0123456789"
-OPEN: dict[str, Callable[..., ChatModel]] = {
-    "openai": OpenAIChat,
-    "google": GoogleChat,
-    "langchain": partial(LangChainChat, provider="openai"),
-}
 # the packages of the other two are slow to set up
 backends = pytest.mark.parametrize(
     "backend",

@@ -13,10 +13,9 @@ import pytest
 from retgen.agents.backends.langchain import LangChainChat
 from retgen.agents.chat import NOT_SENT, SILENCE, Response, Usage
 from retgen.agents.prompt import Message, Request
-from tests.agents.loopback import send_all
+from tests.agents.loopback import KEY, send_all
 from tests.agents.server import FAULTS, Server, serving
 
-KEY = "sk-planted-0123456789"
 SCHEMA: dict[str, object] = {
     "title": "Things",
     "type": "object",

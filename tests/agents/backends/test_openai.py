@@ -6,10 +6,9 @@ from retgen.agents.backends.openai import OpenAIChat
 from retgen.agents.chat import Response, Usage
 from retgen.agents.outcomes import classify
 from retgen.agents.prompt import Message, Request
-from tests.agents.loopback import send_all
+from tests.agents.loopback import KEY, send_all
 from tests.agents.server import Reply, Server, answering
 
-KEY = "sk-planted-0123456789"
 SCHEMA = {"title": "Things", "type": "object", "properties": {"a": {"type": "string"}}}
 
 
