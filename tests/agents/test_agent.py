@@ -155,14 +155,8 @@ def test_words_and_fences_around_an_answer(converse: Converse, text: str) -> Non
         ('{"colour": ' * 3000, "it is not JSON"),
         ("```json\n{...}\n```", "it is not JSON"),
         ('{"colour": "red"}', "share: Field required"),
-        (
-            'Here: {"colour": 5, "share": 3}',
-            "colour: Input should be a valid string",
-        ),
-        (
-            '{"colour": "red", "share": 3, "more": 1}',
-            "more: Extra inputs are not permitted",
-        ),
+        ('Here: {"colour": 5, "share": 3}', "colour: Input should be a valid string"),
+        ('{"colour": "red", "share": 3, "more": 1}', "more: Extra inputs are not permitted"),
         (
             '{"a": 1, "b": 2, "c": 3}',
             "colour: Field required; share: Field required; a: Extra inputs are not permitted; "

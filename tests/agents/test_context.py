@@ -176,10 +176,7 @@ def test_what_is_made_is_admitted_in_order(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("candidates", "message"),
     [
-        (
-            7,
-            "; rejected were 4 (work/three 3 times, numbers/admitted 1 times), see rejected.jsonl",
-        ),
+        (7, "; rejected were 4 (work/three 3 times, numbers/admitted 1 times), see rejected.jsonl"),
         (0, ""),
     ],
 )

@@ -23,16 +23,7 @@ from retgen.errors import BudgetReached, RetgenError
 from retgen.recipe import Recipe, load_recipe
 from retgen.write import make_folder
 from tests.agents.ledgers import open_client
-from tests.agents.server import (
-    FAULTS,
-    GEMINI,
-    PRICE,
-    STATUS,
-    TRANSFER,
-    Server,
-    by_bytes,
-    serving,
-)
+from tests.agents.server import FAULTS, GEMINI, PRICE, STATUS, TRANSFER, Server, by_bytes, serving
 from tests.with_agents.families import FAMILIES
 
 LONG = bool(os.environ.get("RETGEN_LONG_PROOFS"))

@@ -11,16 +11,7 @@ from typing import NamedTuple
 import pytest
 
 from tests.agents.minds import mind
-from tests.agents.server import (
-    FAULTS,
-    PRICE,
-    STATUS,
-    Fault,
-    Reply,
-    Worked,
-    by_bytes,
-    serving,
-)
+from tests.agents.server import FAULTS, PRICE, STATUS, Fault, Reply, Worked, by_bytes, serving
 from tests.conftest import read_jsonl
 from tests.with_agents.conftest import Gen, contents, gen_at, recipe_of
 from tests.with_agents.families import FAMILIES

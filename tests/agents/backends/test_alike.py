@@ -49,10 +49,7 @@ def test_what_repeats_the_key_is_kept_without_it(backend: str) -> None:
 @backends
 @pytest.mark.parametrize(
     ("how", "message"),
-    [
-        ("hang", "no answer in time"),
-        ("drop", "the connection was lost before the answer came"),
-    ],
+    [("hang", "no answer in time"), ("drop", "the connection was lost before the answer came")],
 )
 def test_what_is_never_answered(backend: str, how: str, message: str) -> None:
     message = "Request timed out." if backend == "langchain" else message

@@ -18,10 +18,7 @@ def request(model: str, schema: dict[str, object] | None = None) -> Request:
 
 
 def ask(url: str, *requests: Request, timeout: float = 120.0) -> list[Response]:
-    return send_all(
-        lambda: OpenAIChat(base_url=url, api_key=KEY, timeout=timeout),
-        requests,
-    )
+    return send_all(lambda: OpenAIChat(base_url=url, api_key=KEY, timeout=timeout), requests)
 
 
 def test_what_comes_back(server: Server) -> None:
