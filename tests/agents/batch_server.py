@@ -3,7 +3,7 @@
 A batch is worked on when it is first looked at, unless `modes` says otherwise of the first ones:
 
     done       all its requests are answered
-    slow       the same, at the third look; at the second, half of them
+    slow       the same, at the third look
     never      it stays in progress
     expired    every other request was answered when its time was over
     faulty     every third request fails with status 500
@@ -40,10 +40,9 @@ from typing import Any
 from urllib.parse import parse_qs, urlsplit
 
 from tests.agents.loopback import Handler, Loopback, running
-from tests.agents.server import counted
+from tests.agents.server import as_openai, completion, counted, generated
 
 Body = dict[str, Any]
-_LIMITS = {"metadata": 16, "name": 64, "value": 512, "custom_id": 64, "requests": 50_000}
 
 
 class BatchServer(Loopback):
@@ -70,6 +69,20 @@ class BatchServer(Loopback):
         self.files[name] = data
         return name
 
+    def add_rows(self, rows: list[Body], kind: str) -> str:
+        return self.add_file("".join(f"{json.dumps(row)}\n" for row in rows).encode(), kind)
+
+    def add_batch(self, name: str, batch: Body, lines: list[Body]) -> Body:
+        number = len(self.sizes)
+        mode = self.modes[number] if number < len(self.modes) else "done"
+        hidden = {"_mode": mode, "_made": time.monotonic(), "_looks": 0, "_lines": lines}
+        self.made[name] = {**batch, **hidden}
+        self.sizes.append(len(lines))
+        return self.shown(name)
+
+    def shown(self, name: str) -> Body:
+        return {key: value for key, value in self.made[name].items() if key[0] != "_"}
+
     def listed(self) -> list[str]:
         """Names of the batches that a list has now, the latest first."""
         self.unlisted -= 1
@@ -78,15 +91,35 @@ class BatchServer(Loopback):
         latest = time.monotonic() - self.unlisted_seconds
         return [name for name in reversed(self.made) if self.made[name].get("_made", 0.0) <= latest]
 
-    def mode(self) -> str:
-        number = len(self.sizes)
-        return self.modes[number] if number < len(self.modes) else "done"
+    def look(self, name: str) -> Body:
+        """A batch as it is now: worked on, unless it has ended."""
+        batch = self.made[name]
+        mode, batch["_looks"] = batch["_mode"], batch["_looks"] + 1
+        waits = mode == "never" or (mode == "slow" and batch["_looks"] < 3)
+        if not batch.get("_ended"):
+            batch["_ended"] = not waits
+            if waits:
+                self.go_on(batch)
+            elif mode in ("full", "invalid"):
+                self.fail(batch, full=mode == "full")
+            else:
+                self.end(batch, [*enumerate(batch["_lines"])])
+        return self.shown(name)
 
-    def work(self, body: Body) -> str:
-        """What the model says; it is paid for."""
+    def go_on(self, batch: Body) -> None:
+        raise NotImplementedError
+
+    def fail(self, batch: Body, *, full: bool) -> None:
+        raise NotImplementedError
+
+    def end(self, batch: Body, lines: list[tuple[int, Body]]) -> None:
+        raise NotImplementedError
+
+    def work(self, body: Body) -> tuple[str, tuple[int, int]]:
+        """What the model says, and its tokens; it is paid for."""
         text = self.say(body)
         self.worked[json.dumps([body["model"], body["messages"]], sort_keys=True)] += 1
-        return text
+        return text, self.usage or counted(body, text)
 
     @property
     def paid_twice(self) -> int:
@@ -146,62 +179,41 @@ class OpenAIServer(BatchServer):
 
     def create(self, asked: Body) -> Body:
         """A batch, checked as the reference says."""
-        assert asked["endpoint"] == "/v1/chat/completions"
-        assert asked["completion_window"] == "24h"
-        metadata: dict[str, str] = asked.get("metadata") or {}
-        assert len(metadata) <= _LIMITS["metadata"]
-        for name, value in metadata.items():
-            assert len(name) <= _LIMITS["name"]
-            assert len(value) <= _LIMITS["value"]
+        assert (asked["endpoint"], asked["completion_window"]) == ("/v1/chat/completions", "24h")
+        metadata: dict[str, str] = asked["metadata"]
+        assert max(map(len, metadata)) <= 64
+        assert max(map(len, metadata.values())) <= 512
         lines = [json.loads(line) for line in self.files[asked["input_file_id"]].splitlines()]
-        assert len({line["custom_id"] for line in lines}) == len(lines) <= _LIMITS["requests"]
-        assert max(len(line["custom_id"]) for line in lines) <= _LIMITS["custom_id"]
+        names = [line["custom_id"] for line in lines]
+        assert len({*names}) == len(names) <= 50_000
+        assert max(map(len, names)) <= 64
         assert {(line["method"], line["url"]) for line in lines} == {("POST", asked["endpoint"])}
         assert len({line["body"]["model"] for line in lines}) == 1
         name = f"batch_{len(self.made) + 1:04}"
-        self.made[name] = {
+        counts = {"total": len(lines), "completed": 0, "failed": 0}
+        batch = {
             "id": name,
-            "object": "batch",
-            "endpoint": asked["endpoint"],
-            "errors": None,
-            "input_file_id": asked["input_file_id"],
-            "completion_window": "24h",
             "status": "validating",
+            "errors": None,
             "output_file_id": None,
             "error_file_id": None,
-            "created_at": 1_790_000_000 + len(self.made),
             "metadata": metadata,
-            "request_counts": {"total": len(lines), "completed": 0, "failed": 0},
-            "_mode": self.mode(),
-            "_made": time.monotonic(),
-            "_looks": 0,
-            "_lines": lines,
+            "request_counts": counts,
         }
-        self.sizes.append(len(lines))
-        return self.shown(name)
+        return self.add_batch(name, batch, lines)
 
-    def shown(self, name: str) -> Body:
-        return {key: value for key, value in self.made[name].items() if key[0] != "_"}
-
-    def look(self, name: str) -> Body:
-        batch = self.made[name]
-        mode, batch["_looks"] = batch["_mode"], batch["_looks"] + 1
-        if batch["status"] not in ("validating", "in_progress"):
-            return self.shown(name)
+    def go_on(self, batch: Body) -> None:
         batch["status"] = "in_progress"
-        if mode in ("full", "invalid"):
-            code = "token_limit_exceeded" if mode == "full" else "model_not_supported"
-            message = "Enqueued token limit reached" if mode == "full" else "no batches for this"
-            batch["status"] = "failed"
-            batch["errors"] = {"object": "list", "data": [{"code": code, "message": message}]}
-        elif mode in ("done", "expired", "faulty") or (mode == "slow" and batch["_looks"] >= 3):
-            self._end(batch)
-        return self.shown(name)
 
-    def _end(self, batch: Body) -> None:
+    def fail(self, batch: Body, *, full: bool) -> None:
+        code = "token_limit_exceeded" if full else "model_not_supported"
+        message = "Enqueued token limit reached" if full else "no batches for this"
+        batch |= {"status": "failed", "errors": {"data": [{"code": code, "message": message}]}}
+
+    def end(self, batch: Body, lines: list[tuple[int, Body]]) -> None:
         mode, good, bad = batch["_mode"], list[Body](), list[Body]()
-        for number, line in enumerate(batch["_lines"]):
-            result: Body = {"id": f"r{number}", "custom_id": line["custom_id"], "error": None}
+        for number, line in lines:
+            result: Body = {"custom_id": line["custom_id"], "error": None}
             if mode == "expired" and number % 2:
                 message = "This request could not be executed before the completion window expired."
                 error = {"code": "batch_expired", "message": message}
@@ -211,57 +223,36 @@ class OpenAIServer(BatchServer):
                 bad.append({**result, "response": {"status_code": 500, "body": body}})
             else:
                 answer = self.completion(line["body"])
-                response = {"status_code": 200, "request_id": f"q{number}", "body": answer}
-                good.append({**result, "response": response})
+                good.append({**result, "response": {"status_code": 200, "body": answer}})
         batch["status"] = "expired" if mode == "expired" else "completed"
-        for key, rows, kind in (
-            ("output_file_id", good, "file-"),
-            ("error_file_id", bad, "errors-"),
-        ):
-            if rows:
-                data = "".join(f"{json.dumps(row)}\n" for row in rows).encode()
-                batch[key] = self.add_file(data, kind)
+        batch["output_file_id"] = self.add_rows(good, "file-") if good else None
+        batch["error_file_id"] = self.add_rows(bad, "errors-") if bad else None
         batch["request_counts"] |= {"completed": len(good), "failed": len(bad)}
 
     def completion(self, body: Body) -> Body:
-        text = self.work(body)
-        usage = zip(
-            ("prompt_tokens", "completion_tokens"), self.usage or counted(body, text), strict=True
-        )
-        message = {"role": "assistant", "content": text}
-        choice = {"index": 0, "message": message, "finish_reason": "stop"}
-        return {"choices": [choice], "usage": dict(usage)}
+        text, usage = self.work(body)
+        names = ("prompt_tokens", "completion_tokens")
+        result: Body = completion(text, usage=dict(zip(names, usage, strict=True))).body
+        return result
 
 
 class _OpenAI(_Handler):
     server: OpenAIServer
 
     def do_POST(self) -> None:
-        data, path = self.raw(), urlsplit(self.path).path
-        with self.server.lock:
+        data, path, server = self.raw(), urlsplit(self.path).path, self.server
+        with server.lock:
             if path == "/v1/chat/completions":
-                self.server.direct += 1
-                return self.send_json(self.server.completion(json.loads(data)))
-            if path == "/v1/files" and self.step("upload"):
-                name = self.server.add_file(self._uploaded(data), "file-")
-                if not self.step("uploaded"):
-                    return None
-                return self.send_json(
-                    {
-                        "id": name,
-                        "object": "file",
-                        "bytes": len(self.server.files[name]),
-                        "created_at": 1,
-                        "filename": "x.jsonl",
-                        "purpose": "batch",
-                        "status": "processed",
-                    }
-                )
-            if path == "/v1/batches" and self.step("create"):
-                made = self.server.create(json.loads(data))
+                server.direct += 1
+                self.send_json(server.completion(json.loads(data)))
+            elif path == "/v1/files" and self.step("upload"):
+                name = server.add_file(self._uploaded(data), "file-")
+                if self.step("uploaded"):
+                    self.send_json({"id": name, "object": "file", "purpose": "batch"})
+            elif path == "/v1/batches" and self.step("create"):
+                made = server.create(json.loads(data))
                 if self.step("created"):
-                    return self.send_json(made)
-        return None
+                    self.send_json(made)
 
     def do_GET(self) -> None:
         parts, server = urlsplit(self.path), self.server
@@ -273,20 +264,12 @@ class _OpenAI(_Handler):
                     if "after" in query:
                         names = names[names.index(query["after"][0]) + 1 :]
                     some = names[: int(query["limit"][0])]
-                    return self.send_json(
-                        {
-                            "object": "list",
-                            "data": [server.shown(name) for name in some],
-                            "first_id": some[0] if some else None,
-                            "last_id": some[-1] if some else None,
-                            "has_more": len(names) > len(some),
-                        }
-                    )
+                    data = [server.shown(name) for name in some]
+                    self.send_json({"data": data, "has_more": len(names) > len(some)})
                 case ["batches", name] if self.step("poll"):
-                    return self.send_json(server.look(name))
+                    self.send_json(server.look(name))
                 case ["files", name, "content"]:
                     self.send_file(name)
-        return None
 
     def _uploaded(self, data: bytes) -> bytes:
         head = f"content-type: {self.headers['content-type']}\r\n\r\n".encode()
@@ -311,90 +294,47 @@ class GeminiServer(BatchServer):
 
     def create(self, asked: Body, model: str) -> Body:
         batch = asked["batch"]
-        name = batch["inputConfig"]["fileName"].removeprefix("files/")
-        lines = [json.loads(line) for line in self.files[name].splitlines()]
+        file = batch["inputConfig"]["fileName"].removeprefix("files/")
+        lines = [json.loads(line) for line in self.files[file].splitlines()]
         assert len({line["key"] for line in lines}) == len(lines)
-        made = f"batches/{len(self.made) + 1:04}"
-        self.made[made] = {
-            "name": made,
-            "metadata": {
-                "@type": "type.googleapis.com/google.ai.generativelanguage.v1main.GenerateContentBatch",
-                "model": f"models/{model}",
-                "displayName": batch["displayName"],
-                "state": "BATCH_STATE_PENDING",
-                "createTime": "2026-11-01T00:00:00Z",
-                "name": made,
-                "batchStats": {"requestCount": str(len(lines))},
-            },
-            "_mode": self.mode(),
-            "_made": time.monotonic(),
-            "_looks": 0,
-            "_lines": lines,
-            "_model": model,
+        name = f"batches/{len(self.made) + 1:04}"
+        metadata = {
+            "model": f"models/{model}",
+            "displayName": batch["displayName"],
+            "state": "BATCH_STATE_PENDING",
+            "batchStats": {"requestCount": str(len(lines))},
         }
-        self.sizes.append(len(lines))
-        return self.shown(made)
+        return self.add_batch(name, {"name": name, "metadata": metadata, "_model": model}, lines)
 
-    def shown(self, name: str) -> Body:
-        return {key: value for key, value in self.made[name].items() if key[0] != "_"}
+    def go_on(self, batch: Body) -> None:
+        batch["metadata"]["state"] = "BATCH_STATE_RUNNING"
 
-    def look(self, name: str) -> Body:
-        batch = self.made[name]
-        mode, batch["_looks"] = batch["_mode"], batch["_looks"] + 1
-        stated = batch["metadata"]
-        if stated["state"] not in ("BATCH_STATE_PENDING", "BATCH_STATE_RUNNING"):
-            return self.shown(name)
-        stated["state"] = "BATCH_STATE_RUNNING"
-        if mode in ("full", "invalid"):
-            code = 8 if mode == "full" else 3
-            message = "too many enqueued tokens" if mode == "full" else "no batches for this"
-            stated["state"] = "BATCH_STATE_FAILED"
-            batch |= {"done": True, "error": {"code": code, "message": message}}
-        elif mode in ("done", "expired", "faulty") or (mode == "slow" and batch["_looks"] >= 3):
-            self._end(batch)
-        return self.shown(name)
+    def fail(self, batch: Body, *, full: bool) -> None:
+        message = "too many enqueued tokens" if full else "no batches for this"
+        batch["metadata"]["state"] = "BATCH_STATE_FAILED"
+        batch |= {"done": True, "error": {"code": 8 if full else 3, "message": message}}
 
-    def _end(self, batch: Body) -> None:
+    def end(self, batch: Body, lines: list[tuple[int, Body]]) -> None:
         mode, rows = batch["_mode"], list[Body]()
-        for number, line in enumerate(batch["_lines"]):
-            if mode == "expired" and number % 2:
-                continue
+        for number, line in lines:
             if mode == "faulty" and number % 3 == 2:
                 rows.append({"key": line["key"], "error": {"code": 13, "message": "internal"}})
-            else:
+            elif mode != "expired" or number % 2 == 0:
                 answer = self.generated(line["request"], batch["_model"])
                 rows.append({"key": line["key"], "response": answer})
-        ended = "EXPIRED" if mode == "expired" else "SUCCEEDED"
-        name = self.add_file("".join(f"{json.dumps(row)}\n" for row in rows).encode(), "batch-")
-        output = {"responsesFile": f"files/{name}"}
         good = sum("response" in row for row in rows)
-        batch["metadata"] |= {"state": f"BATCH_STATE_{ended}", "output": output}
         counts = {"successfulRequestCount": good, "failedRequestCount": len(rows) - good}
+        ended = "EXPIRED" if mode == "expired" else "SUCCEEDED"
+        output = {"responsesFile": f"files/{self.add_rows(rows, 'batch-')}"}
+        batch["metadata"] |= {"state": f"BATCH_STATE_{ended}", "output": output}
         batch["metadata"]["batchStats"] |= {name: str(count) for name, count in counts.items()}
         batch |= {"done": True, "response": output}
 
     def generated(self, request: Body, model: str) -> Body:
-        """Generated content; the request is read as OpenAI has it."""
-        stated = [(one["role"], one["parts"][0]["text"]) for one in request["contents"]]
-        roles = {"user": "user", "model": "assistant"}
-        messages = [{"role": roles[role], "content": text} for role, text in stated]
-        if "systemInstruction" in request:
-            text = request["systemInstruction"]["parts"][0]["text"]
-            messages.insert(0, {"role": "system", "content": text})
-        body: Body = {"model": model, "messages": messages}
-        schema = request["generationConfig"].get("responseJsonSchema")
-        if schema is not None:
-            json_schema = {"name": schema["title"], "schema": schema}
-            body["response_format"] = {"json_schema": json_schema}
-        text = self.work(body)
-        usage = zip(
-            ("promptTokenCount", "candidatesTokenCount"),
-            self.usage or counted(body, text),
-            strict=True,
-        )
-        content = {"role": "model", "parts": [{"text": text}]}
-        candidate = {"content": content, "finishReason": "STOP", "index": 0}
-        return {"candidates": [candidate], "usageMetadata": dict(usage)}
+        text, usage = self.work({"model": model, **as_openai(request)})
+        names = ("promptTokenCount", "candidatesTokenCount")
+        result: Body = generated(text, usage=dict(zip(names, usage, strict=True))).body
+        return result
 
 
 class _Gemini(_Handler):
@@ -403,25 +343,23 @@ class _Gemini(_Handler):
     def do_POST(self) -> None:
         data, path, server = self.raw(), urlsplit(self.path).path, self.server
         command = self.headers.get("x-goog-upload-command", "")
+        model, _, method = path.removeprefix("/v1beta/models/").partition(":")
         with server.lock:
             if path == "/upload/v1beta/files" and command == "start" and self.step("upload"):
                 url = f"{server.url}/upload/v1beta/files?upload_id=1"
-                return self.reply(200, b"", {"x-goog-upload-url": url})
-            if path == "/upload/v1beta/files" and command == "upload, finalize":
+                self.reply(200, b"", {"x-goog-upload-url": url})
+            elif path == "/upload/v1beta/files" and command == "upload, finalize":
                 name = server.add_file(data, "in-")
-                if not self.step("uploaded", upload_status="final"):
-                    return None
-                file = {"name": f"files/{name}", "mimeType": "application/jsonl"}
-                return self.send_json({"file": file}, upload_status="final")
-            model, _, method = path.removeprefix("/v1beta/models/").partition(":")
-            if method == "generateContent":
+                if self.step("uploaded", upload_status="final"):
+                    file = {"name": f"files/{name}", "mimeType": "application/jsonl"}
+                    self.send_json({"file": file}, upload_status="final")
+            elif method == "generateContent":
                 server.direct += 1
-                return self.send_json(server.generated(json.loads(data), model))
-            if method == "batchGenerateContent" and self.step("create"):
+                self.send_json(server.generated(json.loads(data), model))
+            elif method == "batchGenerateContent" and self.step("create"):
                 made = server.create(json.loads(data), model)
                 if self.step("created"):
-                    return self.send_json(made)
-        return None
+                    self.send_json(made)
 
     def do_GET(self) -> None:
         parts, server = urlsplit(self.path), self.server
@@ -431,13 +369,11 @@ class _Gemini(_Handler):
                 names, start = server.listed(), int(query.get("pageToken", ["0"])[0] or 0)
                 stop = start + int(query["pageSize"][0])
                 tree: Body = {"operations": [server.shown(name) for name in names[start:stop]]}
-                more = {"nextPageToken": str(stop)} if stop < len(names) else {}
-                return self.send_json(tree | more)
-            if path.startswith("batches/") and self.step("poll"):
-                return self.send_json(server.look(path))
-            if path.endswith(":download"):
+                self.send_json(tree | ({"nextPageToken": str(stop)} if stop < len(names) else {}))
+            elif path.startswith("batches/") and self.step("poll"):
+                self.send_json(server.look(path))
+            elif path.endswith(":download"):
                 self.send_file(path.removeprefix("files/").removesuffix(":download"))
-        return None
 
 
 @contextmanager

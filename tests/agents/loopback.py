@@ -8,13 +8,23 @@ import json
 import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from functools import partial
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any, TypeVar
 
+from retgen.agents.backends.google_genai import GoogleChat
+from retgen.agents.backends.langchain import LangChainChat
+from retgen.agents.backends.openai import OpenAIChat
 from retgen.agents.chat import ChatModel, Response
 from retgen.agents.prompt import Request
 
 S = TypeVar("S", bound="Loopback")
+KEY = "sk-planted-0123456789"
+OPEN: dict[str, Callable[..., ChatModel]] = {
+    "openai": OpenAIChat,
+    "google": GoogleChat,
+    "langchain": partial(LangChainChat, provider="openai"),
+}
 
 
 class Loopback(ThreadingHTTPServer):

@@ -283,10 +283,7 @@ GEMINI: dict[str, tuple[Fault, str]] = {
     "a stream as a list": (body(lambda w: [w.body(w.text[:5]), w.whole()]), "retry"),
     "503 in a list": (body(lambda w: [{"error": BUSY}]), "retry"),
     "503 as a list": (body(lambda w: [{"error": BUSY}], status=503), "retry"),
-    "429 with RetryInfo": (
-        body(lambda w: [{"error": QUOTA}], status=429, billed=False),
-        "retry",
-    ),
+    "429 with RetryInfo": (body(lambda w: [{"error": QUOTA}], status=429, billed=False), "retry"),
 }
 FAULTS = {**TEXT, **NO_TEXT, **TRANSFER, **STATUS}
 MODELS: dict[str, Fault] = {

@@ -187,22 +187,6 @@ def test_half_as_many_where_too_much_is_queued(server: Any, path: Path) -> None:
     assert any(one.endswith("What is left is submitted later") for one in asked.notices)
 
 
-def test_a_submission_that_has_no_room_waits_for_the_end_of_a_batch(
-    server: Any, path: Path
-) -> None:
-    def at(step: str) -> None:
-        if step == "create" and len(server.sizes) == 1 and not server.steps["create 429"]:
-            server.steps["create 429"] += 1
-            server.faults.append(("create", 429))
-
-    server.modes, server.at = ["slow"], at
-    asked = ask(server, path, 6, most_requests=4)
-    assert asked.results == answers(6)
-    assert (server.sizes, server.paid_twice) == ([3, 3], 0)
-    assert states(path) == {"answered": (6, 6 * COST), "failed": (3, 0)}
-    assert any(one.endswith("What is left is submitted later") for one in asked.notices)
-
-
 def test_a_batch_that_is_not_valid_is_refused(server: Any, path: Path) -> None:
     server.modes = ["invalid"]
     results = ask(server, path, 3).results

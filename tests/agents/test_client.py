@@ -17,15 +17,7 @@ from retgen.agents.ledger import Ledger
 from retgen.agents.limits import Stop
 from retgen.agents.report import CallReport
 from retgen.errors import BudgetReached, EndpointFailed
-from tests.agents.ledgers import (
-    PRICE,
-    WORST,
-    open_client,
-    request,
-    request_all,
-    spent,
-    states,
-)
+from tests.agents.ledgers import PRICE, WORST, open_client, request, request_all, spent, states
 from tests.agents.server import Reply, Server, answering, completion, error, page
 
 COST = PRICE.of(5, 2)  # of an answer of `completion`
@@ -409,11 +401,7 @@ def test_the_cap_is_never_passed_and_can_be_raised(ledger: Ledger) -> None:
     answered = (cap - WORST) // COST + 1
     with answering(faulty({})) as server:
         result = ask(server, ledger, range(100, 300), cap=cap)
-        assert kinds(result) == {
-            "str": answered,
-            "BudgetReached": 1,
-            "Stopped": 199 - answered,
-        }
+        assert kinds(result) == {"str": answered, "BudgetReached": 1, "Stopped": 199 - answered}
         assert len(server.requests) == answered == 91
         assert ledger.spent("a").nano_usd == answered * COST <= cap
         left = (cap - answered * COST) / 1e9

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from pydantic import TypeAdapter, ValidationError
 
-from retgen.agents.models import FLOW, Model, ModelSettings, find_key, settings_of
+from retgen.agents.models import Model, ModelSettings, find_key, settings_of
 from retgen.errors import UsageError
 
 SERVER = "http://localhost:8000/v1"
@@ -96,14 +96,6 @@ def test_sampling_holds_what_was_said_but_for_the_room() -> None:
     # what has a field of its own goes before extra
     more = settings(extra={"reasoning_effort": "low", "temperature": 2}, temperature=0.1)
     assert more.sampling() == {"reasoning_effort": "low", "temperature": 0.1}
-
-
-def test_flow_changes_neither_sampling_nor_endpoint() -> None:
-    flow = {"outage_seconds": 6, "outage_attempts": 70, "concurrency": 8, "timeout": 9}
-    assert set(flow) == FLOW < set(ModelSettings.model_fields)
-    slow = settings(**flow)
-    assert slow.sampling() == settings().sampling()
-    assert slow.endpoint() == settings().endpoint()
 
 
 @pytest.mark.parametrize(

@@ -5,28 +5,18 @@ What the servers say was copied from their documentation and from reports of wha
 
 from __future__ import annotations
 
-import asyncio
-from collections.abc import Callable
 from typing import Any
 
 import pytest
 
-from retgen.agents.backends.google_genai import GoogleChat
-from retgen.agents.backends.langchain import LangChainChat
-from retgen.agents.backends.openai import OpenAIChat
-from retgen.agents.chat import NO_CONNECTION, NOT_RUN, NOT_SENT, SILENCE, ChatModel, Response, Usage
+from retgen.agents.chat import NO_CONNECTION, NOT_RUN, NOT_SENT, SILENCE, Response, Usage
 from retgen.agents.outcomes import TABLE, classify, usage_is_stated
 from retgen.agents.prompt import Message, Request
+from tests.agents.loopback import KEY, OPEN, send_all
 from tests.agents.server import GEMINI, Reply, Worked, answering, completion, error, generated, page
 from tests.loops import for_each
 
-KEY = "sk-planted-0123456789"
 SCHEMA = {"title": "Things", "type": "object", "properties": {"a": {"type": "string"}}}
-MAKE: dict[str, Callable[[str], ChatModel]] = {
-    "openai": lambda url: OpenAIChat(base_url=f"{url}/v1", api_key=KEY),
-    "google": lambda url: GoogleChat(base_url=url, api_key=KEY),
-    "langchain": lambda url: LangChainChat(provider="openai", base_url=f"{url}/v1", api_key=KEY),
-}
 
 
 def google(status: int, message: str, kind: str = "", *details: Any) -> Reply:
@@ -190,29 +180,22 @@ def request(*messages: Message) -> Request:
     return Request("loopback", "m", messages or (Message("user", "Hello?"),), {}, SCHEMA)
 
 
-def send(make: Callable[[], ChatModel]) -> Response:
-    """Once, by a backend that is closed then."""
-
-    async def main() -> Response:
-        chat = make()
-        try:
-            return await chat.send(request(), 1024)
-        finally:
-            await chat.close()
-
-    return asyncio.run(main())
+def send(backend: str, url: str) -> Response:
+    """One request of 1,024 tokens."""
+    (result,) = send_all(lambda: OPEN[backend](base_url=url, api_key=KEY), [request()])
+    return result
 
 
 def response(backend: str, canned: Reply) -> Response:
     with answering(lambda body: canned) as server:
-        result = send(lambda: MAKE[backend](server.url))
+        result = send(backend, server.url)
         assert len(server.requests) == 1  # no backend tries again by itself
     return result
 
 
-@pytest.mark.parametrize("backend", list(MAKE))
+@pytest.mark.parametrize("backend", list(OPEN))
 def test_nobody_there(backend: str) -> None:
-    result = send(lambda: MAKE[backend]("http://127.0.0.1:9"))
+    result = send(backend, "http://127.0.0.1:9")
     assert classify(result).meaning.startswith("no connection, ")
     assert result.error.startswith("no connection to ")
 
@@ -234,22 +217,19 @@ def test_when_to_try_again(backend: str, canned: Reply, text: float | None) -> N
 def test_the_words_of_a_server() -> None:
     """All forms in which errors come, code first."""
     provider = {"raw": "the engine is down", "provider_name": "x"}
+    failed = {"error": {"message": "Provider returned error", "metadata": provider}}
     cases: list[tuple[Reply, str]] = [
         (error(400, "no\n such  thing", "bad"), "bad: no such thing"),
         (Reply(403, {"code": "denied", "error": "Content violates"}), "denied: Content violates"),
         (Reply(422, {"detail": [{"msg": "wrong"}]}), '[{"msg":"wrong"}]'),
         (Reply(400, {"object": "error", "message": "flat", "type": "t"}), "flat"),
-        (
-            Reply(502, {"error": {"message": "Provider returned error", "metadata": provider}}),
-            "Provider returned error: raw: the engine is down",
-        ),
+        (Reply(502, failed), "Provider returned error: raw: the engine is down"),
         (page(502), "<html>Bad gateway</html>"),
         (Reply(500, b""), "no reason given"),
         (Reply(500, b"x" * 999), "x" * 300),
     ]
-    assert [response("openai", canned).error for canned, _ in cases] == [
-        words for _, words in cases
-    ]
+    for canned, words in cases:
+        assert response("openai", canned).error == words
 
 
 # --- what is charged ----------------------------------------------------------------------------
@@ -266,16 +246,13 @@ def test_what_costs_nothing() -> None:
 @pytest.mark.parametrize(
     ("usage", "text", "believed"),
     [
-        (Usage(4, 2), "hello", True),
         (Usage(4, 2), "", True),
         (Usage(4, 2), "x" * 64, True),
         (Usage(4, 2), "x" * 65, False),
         (Usage(3, 2), "hello", False),
         (Usage(0, 0), "", False),
-        (Usage(4, 0), "", False),
         (Usage(4, None), "hello", False),
         (Usage(None, 2), "hello", False),
-        (Usage(), "hello", False),
     ],
 )
 def test_usage_that_can_be_all(usage: Usage, text: str, believed: bool) -> None:

@@ -15,7 +15,7 @@ from retgen.agents.chat import Unusable
 from retgen.agents.ledger import Answer, Ledger
 from retgen.agents.prompt import Message, Request
 from retgen.agents.replay import export_replay, read_replay
-from retgen.errors import OutputError, UsageError
+from retgen.errors import UsageError
 from tests.agents.ledgers import open_client, spent
 
 NOWHERE = "http://127.0.0.1:9/v1"
@@ -106,70 +106,26 @@ def test_the_answers_of_one_run(
     assert {kept.key for kept in read_replay(path)} == {request(i).key for i in numbers}
 
 
-def test_a_run_without_an_answer_is_not_exported(ledger: Ledger, tmp_path: Path) -> None:
-    with pytest.raises(UsageError) as error:
-        export_replay(ledger, tmp_path / "one.jsonl", "c")
-    assert str(error.value) == "there is no answer of run 'c' to export"
-    assert not list(tmp_path.glob("*one*"))
-
-
-def test_a_file_that_cannot_be_written_or_read(ledger: Ledger, tmp_path: Path) -> None:
-    path = tmp_path / "none" / "replay.jsonl"
-    with pytest.raises(OutputError, match=r"replay\.jsonl: No such file or directory\. What was"):
-        export_replay(ledger, path)
-    with pytest.raises(UsageError) as error:
-        list(read_replay(path))
-    assert str(error.value) == f"{path}: cannot be read: No such file or directory"
-
-
-def changed(line: dict[str, Any], **more: Any) -> str:
-    return json.dumps(line | more)
-
-
 @pytest.mark.parametrize(
     ("change", "reason"),
     [
-        (lambda line: changed(line, key="0" * 64), "its request was changed"),
-        (
-            lambda line: changed(line, request=line["request"] | {"sample": 1}),
-            "its request was changed",
-        ),
-        (lambda line: changed(line, request=None), "its request was changed"),
-        (lambda line: json.dumps({k: v for k, v in line.items() if k != "key"}), "'key'"),
-        (
-            lambda line: json.dumps({k: v for k, v in line.items() if k != "answer"}),
-            "'answer'",
-        ),
-        (lambda line: changed(line, tokens_in="many"), "its tokens are no numbers"),
-        (lambda line: "[]", "list indices must be integers or slices, not str"),
+        (lambda line: line | {"key": "0" * 64}, "its request was changed"),
+        (lambda line: line | {"request": None}, "its request was changed"),
+        (lambda line: {k: v for k, v in line.items() if k != "answer"}, "'answer'"),
+        (lambda line: line | {"tokens_in": "many"}, "its tokens are no numbers"),
+        (lambda line: [], "list indices must be integers or slices, not str"),
     ],
 )
 def test_a_line_that_was_changed_is_named(file: Path, change: Any, reason: str) -> None:
-    rows = [json.dumps(line) for line in lines(file)]
-    third = next(i for i, line in enumerate(lines(file)) if line["key"] == request(0).key)
-    rows[third] = change(lines(file)[third])
-    file.write_text("\n".join(rows) + "\n")
-    result = read_replay(file)
+    rows = lines(file)
+    third = next(i for i, line in enumerate(rows) if line["key"] == request(0).key)
+    rows[third] = change(rows[third])
+    file.write_text("".join(json.dumps(row) + "\n" for row in rows))
     with pytest.raises(UsageError) as error:
-        list(result)
+        list(read_replay(file))
     assert str(error.value) == (
         f"{file}, line {third + 1}: is no answer as gen ledger export writes it: {reason}"
     )
-
-
-def test_order_and_spaces_of_a_line_do_not_matter(file: Path) -> None:
-    answers = list(read_replay(file))
-    rows = [json.dumps(dict(reversed(line.items())), indent=None) for line in lines(file)]
-    file.write_text("\n".join(reversed(rows)))
-    assert sorted(read_replay(file)) == answers
-
-
-def test_a_line_that_is_no_json(file: Path) -> None:
-    file.write_bytes(file.read_bytes() + b"{")
-    with pytest.raises(UsageError) as error:
-        list(read_replay(file))
-    message = f"{file}, line 7: is no answer as gen ledger export writes it: "
-    assert str(error.value).startswith(message)  # what follows are orjson's words
 
 
 def test_a_model_that_only_knows_the_file(tmp_path: Path, file: Path) -> None:
@@ -182,23 +138,13 @@ def test_a_model_that_only_knows_the_file(tmp_path: Path, file: Path) -> None:
                 assert await client.request(request(number), "write") == "hello"
             with pytest.raises(Unusable, match=r"^400: no$"):
                 await client.request(request(5), "write")
-            with pytest.raises(UsageError, match="holds no answer of loopback to a request"):
-                await client.request(request(6), "write")
-
-    with closing(Ledger(tmp_path / "replayed.sqlite")) as replayed:
-        asyncio.run(main(replayed))
-
-
-def test_a_file_without_an_answer(ledger: Ledger) -> None:
-    async def main(replayed: Ledger) -> None:
-        async with open_client(replayed, NOWHERE, replay=Path("replay.jsonl")) as client:
             with pytest.raises(UsageError) as error:
-                await client.request(request(7), "write")
+                await client.request(request(6), "write")
         assert str(error.value) == (
-            "replay.jsonl holds no answer of loopback to a request of this recipe ('question 7\\n"
+            f"{file} holds no answer of loopback to a request of this recipe ('question 6\\n"
             '{"ä": 1}\' ...): it was written by another recipe or by a run that did not end, or its '
             "answers came from another server, which base_url (or OPENAI_BASE_URL) names"
         )
 
-    with closing(Ledger(ledger.path.with_name("replayed.sqlite"))) as replayed:
+    with closing(Ledger(tmp_path / "replayed.sqlite")) as replayed:
         asyncio.run(main(replayed))

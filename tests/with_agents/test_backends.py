@@ -62,17 +62,3 @@ def test_models_by_role(ask: Gen, asked: Path, server: Server) -> None:
     assert titles(server, gemini=True) == {"Removed", "Choice"}
     # one of them has no price that is known, so the whole has none
     assert json.loads(done.stdout)["usd"] is None
-
-
-def test_a_mixed_run_needs_only_the_keys_of_its_models(
-    ask: Gen, asked: Path, server: Server
-) -> None:
-    text = asked.read_text().replace(", size: 100", "")
-    models = "model: offline\nmodels: {identify_attribute: openai:ok}"
-    asked.write_text(text.replace("model: openai:gpt-5-mini", models))
-    done = ask("run", asked, "--out", "runs/a", "--json")
-    assert done.returncode == 1  # the mind does not know the glossary's descriptions
-    assert (
-        "of 60 were accepted; rejected were 50 (identify_attribute/answer 50 times)" in done.stderr
-    )
-    assert titles(server, gemini=False) == {"Choice"}

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import platform
 from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
@@ -12,21 +11,10 @@ from typing import NamedTuple
 import pytest
 
 from tests.agents.minds import mind
-from tests.agents.server import (
-    FAULTS,
-    PRICE,
-    STATUS,
-    Fault,
-    Reply,
-    Worked,
-    by_bytes,
-    serving,
-    status,
-)
+from tests.agents.server import FAULTS, PRICE, STATUS, Fault, Reply, Worked, by_bytes, serving
 from tests.conftest import read_jsonl
-from tests.with_agents.conftest import Gen, contents, environment, gen_at, holding, recipe_of
+from tests.with_agents.conftest import Gen, contents, gen_at, recipe_of
 from tests.with_agents.families import FAMILIES
-from tests.with_agents.processes import start
 
 MODEL = (
     "--set",
@@ -87,21 +75,11 @@ class Outage:
 
 HANG = "no answer in time"
 KINDS: dict[str, tuple[Fault, str]] = {
-    HANG: (lambda w: Reply(how="hang"), "no answer in time"),
-    **{
-        name: (FAULTS[name], words)
-        for name, words in {
-            "hung up": "the connection was lost before the answer came",
-            "429": "429: slow",
-            "500": "500: boom",
-            "503": "503: overloaded",
-            "502 page": "502: <html>Bad gateway</html>",
-            "a page": "200: <html>Bad gateway</html>",
-            "JSON cut": "200: ",
-            "nothing": "the answer broke off, or an error, a page or nothing stands in its place",
-            "an error in a 200": "200: upstream failed",
-        }.items()
-    },
+    HANG: (lambda w: Reply(how="hang"), HANG),
+    "hung up": (FAULTS["hung up"], "the connection was lost before the answer came"),
+    "429": (FAULTS["429"], "429: slow"),
+    "500": (FAULTS["500"], "500: boom"),
+    "a page": (FAULTS["a page"], "200: <html>Bad gateway</html>"),
 }
 
 
@@ -109,10 +87,9 @@ KINDS: dict[str, tuple[Fault, str]] = {
     ("kind", "family"),
     [
         ("500", "limit"),
-        *(pytest.param(kind, "limit", marks=pytest.mark.slow) for kind in KINDS if kind != "500"),
         *(
             pytest.param(kind, family, marks=pytest.mark.slow)
-            for kind, family in zip(("hung up", "429", "a page"), [*FAMILIES][1:], strict=True)
+            for kind, family in zip((HANG, "hung up", "429", "a page"), FAMILIES, strict=True)
         ),
     ],
 )
@@ -132,10 +109,6 @@ def test_an_outage_passes(
         assert done.returncode == 4, done.stderr
         assert f": {words}" in done.stderr
         assert " tries without an answer)" in done.stderr
-        assert (
-            "No record was rejected for it, and what was answered is kept; run the command again "
-            "to go on." in done.stderr
-        )
         assert "Resume with:\n  gen run " in done.stderr
         refused = read_jsonl(tmp_path / "ill" / "run" / "rejected.jsonl")
         assert not [row for row in refused if row["rule"].endswith(("/refused", "/too_long"))]
@@ -149,44 +122,6 @@ def test_an_outage_passes(
     assert (len(outage.answered), sum(outage.answered.values())) == (calls, calls)
 
 
-@pytest.mark.slow
-def test_what_passes_leaves_no_trace(tmp_path: Path, whole: Callable[[str], Whole]) -> None:
-    path, calls = whole("limit")
-    fault = STATUS["503"]
-    with serving(mind, lambda w: fault(w) if w.times == 1 else None) as server:
-        recipe = FAMILIES["limit"].write(tmp_path)
-        done = gen_at(server, tmp_path)("run", recipe, "--model", "openai:m", "--out", "a/run")
-    assert done.returncode == 0, done.stderr
-    assert set(server.worked.values()) == {2}
-    assert len(server.worked) == calls
-    assert contents(tmp_path / "a" / "run" / "dataset") == contents(path / "dataset")
-
-
-@pytest.mark.slow
-def test_a_server_that_is_gone_for_a_time(tmp_path: Path, whole: Callable[[str], Whole]) -> None:
-    """Nothing can be sent, so nothing is charged."""
-    path, calls = whole("limit")
-    recipe = FAMILIES["limit"].write(tmp_path)
-    command = ("run", recipe, *MODEL, "--max-usd", "5", "--out", "ill/run")
-
-    def go(worked: Worked) -> Reply:
-        server.shutdown()
-        server.server_close()
-        return STATUS["503"](worked) or Reply()
-
-    with serving(mind, Outage(go, calls // 2), usage=by_bytes) as server:
-        gen = gen_at(server, tmp_path)
-        done = gen(*command)
-        assert done.returncode == 4, done.stderr
-        assert " tries without an answer)" in done.stderr
-    with serving(mind, usage=by_bytes, port=server.server_port) as again:
-        assert gen(*command).returncode == 0
-        assert server.bill + again.bill <= spent(gen, "ill")
-    assert contents(tmp_path / "ill" / "run" / "dataset") == contents(path / "dataset")
-    # no connection was there for the other tries
-    assert len(server.requests) + len(again.requests) < calls + 16
-
-
 # --- refusals -------------------------------------------------------------------------------------
 
 
@@ -195,17 +130,10 @@ def test_a_server_that_is_gone_for_a_time(tmp_path: Path, whole: Callable[[str],
     ("fault", "rule", "reason"),
     [
         (
-            STATUS["400 filtered"],
-            "paraphrase_query/filtered",
-            "the request or its answer was filtered, or the model refused (400: flagged by our "
-            "usage policy)",
-        ),
-        (
             STATUS["400 too long"],
             "paraphrase_query/too_long",
             "the request is too long for the model (400: maximum context length is 9 tokens)",
         ),
-        (STATUS["413"], "paraphrase_query/refused", "413: too large"),
         (STATUS["422"], "paraphrase_query/refused", "422: cannot be processed"),
     ],
 )
@@ -247,44 +175,16 @@ def test_one_record_that_is_always_refused(
         assert contents(run / "dataset") == contents(path / "dataset")
 
 
-def test_a_server_without_json_schema(tmp_path: Path) -> None:
-    recipe = FAMILIES["limit"].write(tmp_path)
-    with serving(mind, status(400, "response_format json_schema is not supported")) as server:
-        done = gen_at(server, tmp_path)("run", recipe, *MODEL, "--out", "runs/a")
-    assert done.returncode == 4
-    assert ", asked by propose_attributes (" in done.stderr
-    assert "): 400: response_format json_schema is not supported. Add `structured: prompt` to" in (
-        done.stderr
-    )
-    assert "No record was rejected for it, and what was answered is kept; correct this" in (
-        done.stderr
-    )
-    assert len(server.requests) <= 12
-
-
 @pytest.mark.slow
-@pytest.mark.parametrize(
-    ("model", "message"),
-    [
-        (
-            "upstage:solar",
-            "gen: upstage:solar cannot be asked: Initializing ChatUpstage requires the "
-            "langchain-upstage package. Please install it with `pip install langchain-upstage`",
-        ),
-        (
-            "{provider: openai, name: m, via: langchain, extra: {temperature: warm}}",
-            "gen: openai:m cannot be asked: 1 validation error for ChatOpenAI temperature Input should be a",
-        ),
-    ],
-)
-def test_a_package_that_does_not_do_is_told_before(
-    tmp_path: Path, model: str, message: str
-) -> None:
+def test_a_package_that_does_not_do_is_told_before(tmp_path: Path) -> None:
     recipe = FAMILIES["limit"].write(tmp_path)
+    model = "{provider: openai, name: m, via: langchain, extra: {temperature: warm}}"
     with serving(mind) as server:
         done = gen_at(server, tmp_path)("run", recipe, "--out", "runs/a", "--set", f"model={model}")
     assert done.returncode == 2
-    assert done.stderr.startswith(message), done.stderr
+    assert done.stderr.startswith(
+        "gen: openai:m cannot be asked: 1 validation error for ChatOpenAI temperature Input should"
+    )
     assert server.requests == []
     assert not (tmp_path / "runs").exists()
 
@@ -318,87 +218,3 @@ def test_a_model_that_reasons_wastes_little(tmp_path: Path, hidden: int) -> None
         assert len(server.requests) >= 330
         assert spent(gen, "runs") == useful + wasted
     assert wasted / (useful + wasted) <= 0.10
-
-
-@pytest.mark.slow
-def test_a_small_model_that_rambles_is_told_of_at_once(tmp_path: Path) -> None:
-    """Prose at first, then a repair without end: no answer gets much more than it needs."""
-
-    def rambles(worked: Worked) -> Reply:
-        if len(worked.asked["messages"]) == 2:
-            text = "Sure! Here are some things that people could like: music, trees"
-            return Reply(body=worked.body(text, usage=worked.usage()))
-        text = " ".join(f"and then there are {number} too" for number in range(worked.max_tokens))
-        return Reply(body=worked.body(text, ended="length", usage=worked.usage()))
-
-    recipe = FAMILIES["limit"].write(tmp_path)
-    with serving(mind, rambles) as server:
-        done = gen_at(server, tmp_path)("run", recipe, *MODEL, "--out", "runs/a")
-    assert done.returncode == 1, done.stderr
-    most = Counter(body["max_tokens"] for body in server.requests)
-    assert most.keys() == {512, 1024}  # a first answer, its repair, and that once with more
-    assert most[512] == 2 * most[1024]
-    rows = read_jsonl(tmp_path / "runs/a/rejected.jsonl")
-    assert {row["reason"] for row in rows} == {"the answer was cut off, even with 1,024 tokens"}
-
-
-@pytest.mark.slow
-def test_reasoning_beside_the_answer_cannot_pass_the_cap(tmp_path: Path) -> None:
-    """As xAI states it: total = prompt + completion + reasoning."""
-    usage = {
-        "prompt_tokens": 100,
-        "completion_tokens": 20,
-        "total_tokens": 2120,
-        "completion_tokens_details": {"reasoning_tokens": 2000},
-    }
-    true = PRICE.of(100, 2020)
-    recipe = FAMILIES["limit"].write(tmp_path)
-    with serving(mind, lambda w: Reply(body=w.body(w.text, usage=usage))) as server:
-        gen = gen_at(server, tmp_path)
-        command = ("run", recipe, *MODEL, "--out", "runs/a", "--max-usd")
-        done = gen(*command, f"{20 * true / 1e9:.6f}")
-        while done.returncode == 4:
-            assert "an answer took more tokens than its request allowed" in done.stderr
-            assert "Nothing more is sent; the answer is kept. The same command goes on" in (
-                done.stderr
-            )
-            assert spent(gen, "runs") == len(server.requests) * true <= 20 * true
-            done = gen(*command, f"{20 * true / 1e9:.6f}")
-        assert done.returncode == 3, done.stderr
-        assert spent(gen, "runs") == len(server.requests) * true <= 20 * true
-        while (done := gen(*command, "10")).returncode == 4:
-            assert "Nothing more is sent; the answer is kept." in done.stderr
-        assert done.returncode == 0, done.stderr
-        assert spent(gen, "runs") == len(server.requests) * true
-
-
-# --- two processes --------------------------------------------------------------------------------
-
-
-def test_a_second_process_is_told_who_writes(tmp_path: Path) -> None:
-    recipe = FAMILIES["limit"].write(tmp_path)
-    with holding() as (server, _, released):
-        gen, env = gen_at(server, tmp_path), environment(server)
-        first = start(tmp_path, env, "run", recipe, *MODEL, "--out", "runs/a", "-q")
-        while not server.requests:
-            first.join(0.01)
-            assert first.exitcode is None
-        sent = len(server.requests)
-        done = gen("run", recipe, *MODEL, "--out", "runs/b")
-        assert done.returncode == 2
-        assert done.stderr == (
-            f"gen: {tmp_path / 'runs' / 'ledger.sqlite'} is in use, and one process at a time uses "
-            "a ledger: wait until that ends, or name another file with --ledger FILE. It is process "
-            f"{first.pid} on {platform.node()}: gen run {recipe} --set '{MODEL[1]}' --price 1,4 "
-            "--out runs/a -q\n"
-        )
-        # it can be read all the same
-        content = json.loads(gen("ledger", "--ledger", "runs/ledger.sqlite", "--json").stdout)
-        assert sum(part["open"] for part in content["parts"]) >= sent
-        released.set()
-        first.join(120)
-        assert first.exitcode == 0
-        calls = len(server.requests)
-        assert gen("run", recipe, *MODEL, "--out", "runs/b").returncode == 0
-        assert len(server.requests) == calls
-    assert contents(tmp_path / "runs/a/dataset") == contents(tmp_path / "runs/b/dataset")

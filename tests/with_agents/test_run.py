@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import signal
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -25,14 +24,6 @@ from tests.with_agents.conftest import (
     recipe_of,
 )
 
-SMALL = ("run", "limit_small", "--model", "openai:gpt-5-mini")
-
-
-def sizes(queries: int, docs: int, attributes: int) -> list[str]:
-    """Options of a command."""
-    changes = {"queries": queries, "docs": docs, "attributes_per_doc": attributes}
-    return [word for name in changes for word in ("--set", f"params.{name}={changes[name]}")]
-
 
 @pytest.mark.slow
 def test_a_data_set_that_a_model_wrote(ask: Gen, asked: Path, server: Server) -> None:
@@ -46,19 +37,10 @@ def test_a_data_set_that_a_model_wrote(ask: Gen, asked: Path, server: Server) ->
     assert manifest["calls"] == len(server.requests)
     assert manifest["tokens"] == {"in": 200 * manifest["calls"], "out": 12 * manifest["calls"]}
     assert manifest["usd"] == pytest.approx(manifest["calls"] * (200 * 0.25 + 12 * 2.0) / 1e6)
-    assert set(manifest["models"]) == {
-        "propose_attributes",
-        "remove_overlaps",
-        "paraphrase_query",
-        "identify_attribute",
-    }
+    agents = ["identify_attribute", "paraphrase_query", "propose_attributes", "remove_overlaps"]
+    assert sorted(manifest["models"]) == agents
+    assert sorted(manifest["prompts"]) == [f"limit/{agent}" for agent in agents]
     assert manifest["models"]["paraphrase_query"]["model"] == "openai:gpt-5-mini"
-    assert sorted(manifest["prompts"]) == [
-        "limit/identify_attribute",
-        "limit/paraphrase_query",
-        "limit/propose_attributes",
-        "limit/remove_overlaps",
-    ]
     # the catalogue is exactly as large as asked, and what was refused says why
     listed = (run / "sources" / "attributes.txt").read_text().splitlines()
     attributes = [line for line in listed if line and not line.startswith("[")]
@@ -76,23 +58,6 @@ def test_a_data_set_that_a_model_wrote(ask: Gen, asked: Path, server: Server) ->
     assert json.loads(ask("validate", run, "--json").stdout)["findings"] == []
 
 
-def test_limit_builds_its_attributes_through_agents(
-    ask: Gen, server: Server, tmp_path: Path
-) -> None:
-    done = ask(*SMALL, *sizes(50, 30, 12), "--out", "runs/a", "--json")
-    assert done.returncode == 0, done.stderr
-    manifest = json.loads(done.stdout)
-    assert manifest["evidence"]["structural"] == 100
-    listed = (tmp_path / "runs/a/sources/attributes.txt").read_text().splitlines()
-    attributes = {line for line in listed if line and not line.startswith("[")}
-    assert len(attributes) == 2 * (50 + 19 * 12)
-    texts = [row["text"] for row in read_jsonl(tmp_path / "runs/a/dataset/corpus.jsonl")]
-    for text in texts:
-        held = text.rstrip(".").partition(" likes ")[2].replace(" and ", ", ").split(", ")
-        assert len(held) == 12
-        assert attributes.issuperset(held)
-
-
 @pytest.mark.slow
 def test_a_second_run_pays_nothing_and_concurrency_changes_no_byte(
     ask: Gen, asked: Path, server: Server
@@ -100,7 +65,10 @@ def test_a_second_run_pays_nothing_and_concurrency_changes_no_byte(
     assert ask("run", asked, "--out", "runs/a").returncode == 0
     paid = len(server.requests)
     assert ask("run", asked, "--out", "runs/b").returncode == 0
+    assert ask("run", asked, "--out", "runs/../runs/a").returncode == 0
     assert len(server.requests) == paid
+    ledger = json.loads(ask("ledger", "--ledger", "runs/ledger.sqlite", "--json").stdout)
+    assert [run["run"] for run in ledger["runs"]] == ["a", "b"]
     one = asked.read_text().replace(
         "model: openai:gpt-5-mini", "model: {provider: openai, name: gpt-5-mini, concurrency: 1}"
     )
@@ -108,13 +76,9 @@ def test_a_second_run_pays_nothing_and_concurrency_changes_no_byte(
     # another ledger, so everything is asked again, one after the other
     assert ask("run", asked, "--out", "other/a").returncode == 0
     assert len(server.requests) == 2 * paid
-    runs = asked.parent / "runs"
-    first = contents(runs / "a" / "dataset")
-    assert first == contents(runs / "b" / "dataset")
-    card = first.pop("README.md")
-    other = contents(asked.parent / "other" / "a" / "dataset")
-    assert other.pop("README.md") == card
-    assert other == first
+    runs = ("runs/a", "runs/b", "other/a")
+    first, again, other = (contents(asked.parent / run / "dataset") for run in runs)
+    assert first == again == other
     # the page shows the pace of the recipe, and is compared with it
     assert json.loads(ask("validate", "other/a", "--json").stdout)["findings"] == []
 
@@ -124,22 +88,22 @@ def test_the_key_is_nowhere(ask: Gen, asked: Path, server: Server) -> None:
     env = environment(server)
     del env["OPENAI_API_KEY"]
     (asked.parent / ".env").write_text(f"OPENAI_API_KEY={KEY}\n")
-    done = ask("run", asked, "--out", "runs/a", "-v", env=env)
-    assert done.returncode == 0, done.stderr
-    assert server.headers[0]["authorization"] == f"Bearer {KEY}"
-    # a server that repeats it in its error, and a traceback
+    run, at = ("run", asked, "-v", "--out"), ("--ledger", "runs/ledger.sqlite")
     commands = [
-        done,
-        ask("run", asked, "--model", "openai:status-401", "--out", "runs/b", "-v", env=env),
+        ask(*words, env=env)
+        for words in (
+            (*run, "runs/a"),
+            # a server that repeats it in its error, and a traceback
+            (*run, "runs/b", "--model", "openai:status-401"),
+            ("doctor",),
+            ("ledger", *at),
+            ("ledger", "export", "answers.jsonl", *at),
+        )
     ]
-    assert commands[1].returncode == 4
+    assert [one.returncode for one in commands] == [0, 4, 0, 0, 0]
+    assert server.headers[0]["authorization"] == f"Bearer {KEY}"
     assert "[key]" in commands[1].stderr
-    commands.append(ask("ledger", "--ledger", "runs/ledger.sqlite", env=env))
-    commands.append(ask("doctor", env=env))
-    assert "set in .env" in commands[3].stdout
-    commands.append(
-        ask("ledger", "export", "answers.jsonl", "--ledger", "runs/ledger.sqlite", env=env)
-    )
+    assert "set in .env" in commands[2].stdout
     (asked.parent / ".env").unlink()
     for one in commands:
         assert KEY not in one.stdout + one.stderr
@@ -195,20 +159,13 @@ def test_the_cap_holds_and_can_be_raised(tmp_path: Path) -> None:
         assert contents(tmp_path / "capped/run/dataset") == contents(tmp_path / "whole/run/dataset")
 
 
-def test_a_cap_needs_a_price(ask: Gen, asked: Path, server: Server) -> None:
-    done = ask("run", asked, "--model", "openai:mine", "--max-usd", "1", "--out", "runs/a")
-    assert done.returncode == 2
-    assert done.stderr == (
-        "gen: the price of openai:mine is not known, so --max-usd cannot be kept: add --price "
-        "openai:mine=IN,OUT, the dollars per million tokens\n"
-    )
-    assert server.requests == []
-
-
 @pytest.mark.slow
 def test_a_replay_needs_neither_key_nor_network(ask: Gen, asked: Path, server: Server) -> None:
     assert ask("run", asked, "--out", "runs/a").returncode == 0
-    assert ask(*SMALL, *sizes(5, 9, 4), "--out", "runs/other").returncode == 0
+    sizes = ("params.queries=5", "params.docs=9", "params.attributes_per_doc=4")
+    other = [word for size in sizes for word in ("--set", size)]
+    model = ("--model", "openai:gpt-5-mini")
+    assert ask("run", "limit_small", *model, *other, "--out", "runs/other").returncode == 0
     done = ask("ledger", "export", "answers.jsonl", "--run", "runs/a")
     paid = len(server.requests)
     manifest = json.loads((asked.parent / "runs/a/manifest.json").read_text())
@@ -255,9 +212,6 @@ def test_a_pilot_plans_from_what_it_saw(ask: Gen, asked: Path, server: Server) -
 
 
 def test_what_a_plan_says(ask: Gen, asked: Path, server: Server) -> None:
-    done = ask("plan", asked)
-    assert done.returncode == 0
-    assert server.requests == []
     planned = json.loads(ask("plan", asked, "--json").stdout)
     assert planned["calls"] == {
         "propose_attributes": 8,
@@ -267,13 +221,10 @@ def test_what_a_plan_says(ask: Gen, asked: Path, server: Server) -> None:
     }
     assert 0 < planned["usd"]["low"] < planned["usd"]["high"] < 1
     assert 0 < planned["seconds"]["low"] < planned["seconds"]["high"]
-    unknown = ask("plan", asked, "--model", "openai:mine")
-    assert "           ?  at these prices" in unknown.stdout
-    assert "note: the price of openai:mine is not known: add --price openai:mine=IN,OUT" in (
-        unknown.stdout
-    )
-    priced = ask("plan", asked, "--model", "openai:mine", "--price", "openai:mine=1,2")
-    assert "not known" not in priced.stdout
+    unknown = ask("plan", asked, "--model", "openai:mine").stdout
+    assert "           ?  at these prices" in unknown
+    assert "note: the price of openai:mine is not known: add --price openai:mine=IN,OUT" in unknown
+    assert server.requests == []
 
 
 @pytest.mark.slow
@@ -281,10 +232,8 @@ def test_what_a_plan_says(ask: Gen, asked: Path, server: Server) -> None:
     ("how", "code", "message"),
     [
         ("status-401", 4, "401: not with [key]. "),
-        ("status-404", 4, "404: not with [key]. "),
         ("too-long", 1, "gen: attributes: 0 of 100 were accepted; rejected were "),
         ("cut", 1, "gen: attributes: 0 of 100 were accepted; rejected were "),
-        ("filtered", 1, "gen: attributes: 0 of 100 were accepted; rejected were "),
     ],
 )
 def test_every_fault_ends_as_documented(
@@ -329,38 +278,14 @@ def test_ctrl_c(asked: Path, times: int) -> None:
         assert gen("run", asked, "--out", "runs/a").returncode == 0
 
 
-def nasty(body: dict[str, Any]) -> str:
-    """What a model may say that no one expects."""
-    title = body["response_format"]["json_schema"]["name"]
-    answer = mind(body)
-    if title == "Description" and len(body["messages"]) == 2:
-        kind = len(body["messages"][1]["content"]) % 4
-        return [
-            '{"description": "odd objects\u2028that come from somewhere else"}',
-            '{"description": ' + "1" * 5000 + "}",
-            '{"description": "odd objects \\u202e that come from somewhere"}',
-            '{"a":' * 3000,
-        ][kind]
-    return answer
-
-
-@pytest.mark.slow
-def test_strange_answers_are_repaired(asked: Path) -> None:
-    with serving(nasty) as server:
-        done = gen_at(server, asked.parent)("run", asked, "--out", "runs/a")
-        assert done.returncode == 0, done.stderr
-    texts = {row["text"] for row in read_jsonl(asked.parent / "runs/a/dataset/queries.jsonl")}
-    assert len(texts) == 60
-    assert all(text.isprintable() for text in texts)
-
-
 @pytest.mark.parametrize(
     ("args", "message"),
     [
         (("--replay", "none.jsonl"), "gen: none.jsonl: cannot be read: No such file or directory"),
         (
-            ("--max-usd", "1", "--price", "1"),
-            "gen: --price 1: write the dollars per million tokens",
+            ("--model", "openai:mine", "--max-usd", "1"),
+            "gen: the price of openai:mine is not known, so --max-usd cannot be kept: add --price "
+            "openai:mine=IN,OUT, the dollars per million tokens\n",
         ),
         (
             ("--model", "opanai:gpt-5"),
@@ -379,13 +304,3 @@ def test_bad_input(
     assert (done.returncode, message in done.stderr) == (2, True), done.stderr
     assert "Traceback" not in done.stderr
     assert server.requests == []
-
-
-def test_a_run_is_one_by_whatever_name(ask: Gen, asked: Path, server: Server) -> None:
-    assert ask("run", asked, "--out", "runs/a", "--pilot", "5").returncode == 0
-    assert ask("run", asked, "--out", "runs/../runs/a", "--pilot", "5").returncode == 0
-    ledger = json.loads(ask("ledger", "--ledger", "runs/ledger.sqlite", "--json").stdout)
-    assert [run["run"] for run in ledger["runs"]] == ["a"]
-    assert ask("ledger", "--run", "runs/b", "--ledger", "runs/ledger.sqlite").stderr == (
-        f"gen: {Path('runs/ledger.sqlite')} has no run 'runs/b'. It has: a\n"
-    )

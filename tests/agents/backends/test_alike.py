@@ -2,26 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from functools import partial
 from typing import Any
 
 import pytest
 
-from retgen.agents.backends.google_genai import GoogleChat
-from retgen.agents.backends.langchain import LangChainChat
-from retgen.agents.backends.openai import OpenAIChat
-from retgen.agents.chat import SILENCE, ChatModel, Response
+from retgen.agents.chat import SILENCE, Response
 from retgen.agents.prompt import Message, Request
-from tests.agents.loopback import send_all
+from tests.agents.loopback import KEY, OPEN, send_all
 from tests.agents.server import Server, serving
 
-KEY = "sk-planted-0123456789"
-OPEN: dict[str, Callable[..., ChatModel]] = {
-    "openai": OpenAIChat,
-    "google": GoogleChat,
-    "langchain": partial(LangChainChat, provider="openai"),
-}
 # the packages of the other two are slow to set up
 backends = pytest.mark.parametrize(
     "backend",
@@ -60,10 +49,7 @@ def test_what_repeats_the_key_is_kept_without_it(backend: str) -> None:
 @backends
 @pytest.mark.parametrize(
     ("how", "message"),
-    [
-        ("hang", "no answer in time"),
-        ("drop", "the connection was lost before the answer came"),
-    ],
+    [("hang", "no answer in time"), ("drop", "the connection was lost before the answer came")],
 )
 def test_what_is_never_answered(backend: str, how: str, message: str) -> None:
     message = "Request timed out." if backend == "langchain" else message

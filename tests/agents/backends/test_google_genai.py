@@ -5,10 +5,9 @@ from __future__ import annotations
 from retgen.agents.backends.google_genai import GoogleChat
 from retgen.agents.chat import Response, Usage
 from retgen.agents.prompt import Message, Request
-from tests.agents.loopback import send_all
+from tests.agents.loopback import KEY, send_all
 from tests.agents.server import FAULTS, Reply, Server, answering, generated, serving
 
-KEY = "AIza-planted-0123456789"
 SCHEMA = {"title": "Things", "type": "object", "properties": {"a": {"type": "string"}}}
 MESSAGES = Message("system", "Be brief."), Message("user", 'Say {"hello"}.')
 

@@ -6,10 +6,9 @@ from retgen.agents.backends.openai import OpenAIChat
 from retgen.agents.chat import Response, Usage
 from retgen.agents.outcomes import classify
 from retgen.agents.prompt import Message, Request
-from tests.agents.loopback import send_all
+from tests.agents.loopback import KEY, send_all
 from tests.agents.server import Reply, Server, answering
 
-KEY = "sk-planted-0123456789"
 SCHEMA = {"title": "Things", "type": "object", "properties": {"a": {"type": "string"}}}
 
 
@@ -19,32 +18,14 @@ def request(model: str, schema: dict[str, object] | None = None) -> Request:
 
 
 def ask(url: str, *requests: Request, timeout: float = 120.0) -> list[Response]:
-    return send_all(
-        lambda: OpenAIChat(base_url=url, api_key=KEY, timeout=timeout),
-        requests,
-    )
+    return send_all(lambda: OpenAIChat(base_url=url, api_key=KEY, timeout=timeout), requests)
 
 
-def test_what_is_sent_and_what_comes_back(server: Server) -> None:
+def test_what_comes_back(server: Server) -> None:
+    """What is sent is in the tests of agents."""
     (result,) = ask(server.url, request("ok", SCHEMA))
     assert result == Response(result.raw, 200, "", "stop", "hello", Usage(5, 2))
     assert OpenAIChat(base_url=server.url, api_key=KEY).read(result.raw) == result
-    assert server.requests == [
-        {
-            "model": "ok",
-            "messages": [
-                {"role": "system", "content": "Be brief."},
-                {"role": "user", "content": 'Say {"hello"}.'},
-            ],
-            "temperature": 0.5,
-            "max_tokens": 9,
-            "stream": False,
-            "response_format": {
-                "type": "json_schema",
-                "json_schema": {"name": "Things", "schema": SCHEMA, "strict": True},
-            },
-        }
-    ]
     assert server.headers[0]["authorization"] == f"Bearer {KEY}"
     assert server.headers[0]["content-type"] == "application/json"
 
