@@ -59,7 +59,6 @@ from retgen.generators.limit.words import (
 )
 from retgen.generators.params import Job
 from retgen.generators.records import MODEL_TERMS, OWN_LICENCE, Records
-from retgen.generators.tables import Ids
 from retgen.qrels import patterns
 from retgen.validators import limit as proof
 from retgen.validators.rule import CorpusRule, Judgements
@@ -177,17 +176,7 @@ class Limit(Family[LimitParams]):
         # without words of the whole list, so that names do not depend on its split
         forbidden = attribute_stems(everything)
         names = load_names(forbidden, seed, params.catalogue.split, params.docs)
-        doc_ids = Ids(seed, "limit/ids", "d", params.docs)
-        corpus = DocumentTable(
-            params.docs,
-            seed,
-            params.attributes_per_doc,
-            latent,
-            names,
-            doc_ids,
-            texts,
-            numbers,
-        )
+        corpus = DocumentTable(params, seed, latent, names, texts, numbers)
         queries, qrels, pairs = tables.query_tables(params, seed, latent, corpus, asked, numbers)
         features: dict[str, Mapping[str, Any]] = {
             "corpus": {"attributes": ["int32"], "column": "int32"},
@@ -289,13 +278,10 @@ def _check_glossary(chosen: Sequence[Attribute], queries: int) -> None:
 
 
 def _licences(job: Job[LimitParams]) -> dict[str, str]:
-    result = {"attributes and templates": OWN_LICENCE, "names": "MIT (Faker)"}
+    result = {"attributes and templates": OWN_LICENCE}
     if has_proposed_attributes(job):
-        result = {
-            "templates": OWN_LICENCE,
-            "attributes": MODEL_TERMS,
-            "names": "MIT (Faker)",
-        }
+        result = {"templates": OWN_LICENCE, "attributes": MODEL_TERMS}
+    result["names"] = "MIT (Faker)"
     if isinstance(job.params.form, SemanticForm):
         live = PARAPHRASE.name in job.live
         result["descriptions"] = MODEL_TERMS if live else OWN_LICENCE

@@ -164,13 +164,6 @@ def _choice_fault(question: AskChoice, answer: Choice) -> str | None:
     return None
 
 
-def _propose_offline(question: AskAttributes) -> Proposed:
-    fresh = [a.text for a in bundled_attributes() if a.category == question.category]
-    return Proposed(
-        attributes=[text for text in fresh if text not in question.known][: question.count]
-    )
-
-
 def _describe_offline(question: AskDescription) -> Description:
     result = glossary().get(question.attribute)
     if result is None:
@@ -183,9 +176,7 @@ def _identify_offline(question: AskChoice) -> Choice:
     return Choice(choice=meant[0] if meant else NONE)
 
 
-PROPOSE = bundled_agent(
-    "limit/propose_attributes", "write", AskAttributes, Proposed, _propose_offline
-)
+PROPOSE = bundled_agent("limit/propose_attributes", "write", AskAttributes, Proposed)
 REMOVE = bundled_agent(
     "limit/remove_overlaps", "judge", AskOverlaps, Removed, lambda question: Removed(remove=[])
 )

@@ -25,7 +25,6 @@ on nothing but i.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from functools import cache
 from typing import Any
 
@@ -79,35 +78,35 @@ PHRASINGS: Mapping[Operator, Sequence[str]] = {
 # --- documents ------------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True)
 class DocumentTable:
     """The corpus table (see `Rows`).
 
-    `attributes`: texts that the recipe may use, `attribute_ids`: their ids in the whole list.
+    `attributes`: texts that the recipe may use, `numbers`: their ids in the whole list.
     """
 
-    count: int
-    seed: int
-    per_document: int
-    latent: Latent
-    names: PeopleNames
-    ids: Ids
-    attributes: Sequence[str]
-    attribute_ids: Sequence[int]
-
-    def __post_init__(self) -> None:
-        tables = {
-            "first": _table([_json(name) + " " for name in self.names.first]),
-            "last": _table([_json(name) + " likes " for name in self.names.last]),
+    def __init__(
+        self,
+        params: LimitParams,
+        seed: int,
+        latent: Latent,
+        names: PeopleNames,
+        attributes: Sequence[str],
+        numbers: Sequence[int],
+    ) -> None:
+        self.count, self.per_document = params.docs, params.attributes_per_doc
+        self.seed, self.latent, self.names = seed, latent, names
+        self.ids = Ids(seed, "limit/ids", "d", self.count)
+        self._padded = bytearray()
+        self._tables = {
+            "first": _table([_json(name) + " " for name in names.first]),
+            "last": _table([_json(name) + " likes " for name in names.last]),
             # an attribute is followed by a comma, by "and", or by nothing
-            "listed": _table([_json(text) + ", " for text in self.attributes]),
-            "before last": _table([_json(text) + " and " for text in self.attributes]),
-            "plain": _table([_json(text) for text in self.attributes]),
-            "id,": _table([f"{number}," for number in self.attribute_ids]),
-            "id": _table([str(number) for number in self.attribute_ids]),
+            "listed": _table([_json(text) + ", " for text in attributes]),
+            "before last": _table([_json(text) + " and " for text in attributes]),
+            "plain": _table([_json(text) for text in attributes]),
+            "id,": _table([f"{number}," for number in numbers]),
+            "id": _table([str(number) for number in numbers]),
         }
-        object.__setattr__(self, "_tables", tables)
-        object.__setattr__(self, "_padded", bytearray())
 
     def jsonl(self, start: int, stop: int) -> bytes:
         """Documents start..stop-1 as JSON Lines."""
@@ -116,8 +115,7 @@ class DocumentTable:
         )
 
     def _block(self, start: int, stop: int) -> bytearray:
-        tables: dict[str, NDArray[np.bytes_]] = self._tables  # type: ignore[attr-defined]
-        n = stop - start
+        tables, n = self._tables, stop - start
         index = np.arange(start, stop)
         sets = self.attribute_sets(start, stop)
         first, last = self.names.parts(index)
@@ -141,12 +139,11 @@ class DocumentTable:
             _constant("}}\n", n),
         ]
         width = sum(field.shape[1] for field in fields)
-        padded: bytearray = self._padded  # type: ignore[attr-defined]
-        if len(padded) != n * width:  # the same memory again and again: fresh pages cost time
-            padded = bytearray(n * width)
-            object.__setattr__(self, "_padded", padded)
-        np.concatenate(fields, axis=1, out=np.frombuffer(padded, np.uint8).reshape(n, width))
-        return padded.translate(None, b"\0")
+        if len(self._padded) != n * width:  # the same memory again: fresh pages cost time
+            self._padded = bytearray(n * width)
+        out = np.frombuffer(self._padded, np.uint8).reshape(n, width)
+        np.concatenate(fields, axis=1, out=out)
+        return self._padded.translate(None, b"\0")
 
     def attribute_sets(self, start: int, stop: int) -> NDArray[np.int64]:
         """The attributes of documents start..stop-1 in their order: (n, per_document)."""

@@ -6,8 +6,8 @@ bring all texts of one filler to one number of words, where the sentences allow 
 names, so else a text without one had more words for its tokens. No sentence is cut, and none stands
 twice.
 
-`shuffled`: snippets of random books. `coherent`: one book from a random sentence on (`Runs`), and a
-tail of the same book where that has sentences of the right length.
+`shuffled`: snippets of random books. `coherent`: one book from a random sentence on, and a tail of
+the same book where that has sentences of the right length.
 """
 
 from __future__ import annotations
@@ -34,8 +34,9 @@ _SLACK = 2  # tokens that a text may have more or fewer than its sentences
 _ATTEMPTS = 40
 _RUNS = 200  # snippets that are tried in a row without one that fits
 _DRAWS = 256
-_GOLDEN = 0x9E3779B97F4A7C15  # 2^64 over the golden ratio: its multiples spread evenly
+GOLDEN = 0x9E3779B97F4A7C15  # 2^64 over the golden ratio: its multiples spread evenly
 _EACH = 3  # sentences that there are to begin with, for each filler
+MORE = "use more books, with sentences of many lengths"
 
 
 # --- texts ----------------------------------------------------------------------------------------
@@ -64,17 +65,19 @@ class FillerText(NamedTuple):
     """A body with its near-answers, and where needles go.
 
     `parts`: its sentences; `boundaries`: of each place, how many parts stand before it (the last:
-    all, and the tail); `offsets`: tokens before each boundary between parts; `body`: its sentences
-    but near-answers, by their numbers in the pool; `used`: their texts. `words`: of needle and tail
-    together, 0 where no number is possible for all.
+    all, and the tail); `offsets`: tokens before each boundary between parts; `last`: the number in
+    the pool of its last sentence but near-answers; `at`: of the one from which on a tail is looked
+    for; `used`: the texts of all. `words`: of needle and tail together, 0 where no number is
+    possible for all.
     """
 
     parts: tuple[str, ...]
     boundaries: tuple[int, ...]
     offsets: tuple[int, ...]
-    body: Body
+    last: int
+    at: int
     used: frozenset[int]
-    words: int
+    words: int = 0
 
 
 class Haystack(NamedTuple):
@@ -107,79 +110,12 @@ class SizedSentence(NamedTuple):
     text: str
     size: Size
 
-    @property
-    def tokens(self) -> int:
-        """Its tokens."""
-        return self.size.tokens
-
-
-class Body(NamedTuple):
-    """Sentences by their numbers, and the one from which on a tail is looked for."""
-
-    chosen: tuple[int, ...]
-    at: int
-
 
 # --- choosing sentences ---------------------------------------------------------------------------
 
 
 class NoFit(Exception):
-    """No choice of sentences has so many tokens; why, and what helps."""
-
-    def __init__(self, why: str = "", helps: str = "") -> None:
-        super().__init__(why)
-        self.why, self.helps = why, helps
-
-
-class Draw(NamedTuple):
-    """Which of so many fillers this is. `offset`: 64 random bits, the same for all of them."""
-
-    number: int
-    fillers: int
-    offset: int
-
-    def among(self, count: int) -> int:
-        """One of so many: hardly ever that of another filler."""
-        return ((self.offset + self.number * _GOLDEN) % 2**64 * count) >> 64
-
-
-class Runs:
-    """Runs of sentences within a list of them, which is in the order of the books.
-
-    `sizes`, `books`: tokens and book of each sentence, (n,); `begins`: whether a run may begin with
-    it, (n,); `after`: whether a tail can be found behind a run that leaves so many tokens,
-    (tokens,).
-    """
-
-    def __init__(self, sizes: Ints, books: Ints, begins: Bools, after: Bools) -> None:
-        self._sizes, self._books, self._begins, self._after = sizes, books, begins, after
-
-    def draw(self, numbers: Ints, tokens: int, least: int, draw: Draw) -> list[int] | None:
-        """At least so many of some sentences, of at most so many tokens; None where there is none.
-
-        All of one book where the books are long enough for all fillers to begin elsewhere. Else
-        what follows the end of a book is the beginning of the next; the first
-        follows the last.
-        """
-        books, starts = self._books[numbers], np.flatnonzero(self._begins[numbers])
-        ends = np.searchsorted(books, books[starts], side="right")
-        for stop, enough in ((ends, _EACH * draw.fillers), (starts + len(numbers), 1), (ends, 1)):
-            found = list(self._fitting(numbers, starts, stop, tokens, least))
-            if len(found) >= enough:
-                start, end = found[draw.among(len(found))]
-                return [int(numbers[i % len(numbers)]) for i in range(start, end)]
-        return None
-
-    def _fitting(
-        self, numbers: Ints, begin: Ints, stop: Ints, tokens: int, least: int
-    ) -> Iterator[tuple[int, int]]:
-        """(first, behind the last) of the longest runs from some sentences on that can be used."""
-        total = np.concatenate([[0], np.cumsum(np.tile(self._sizes[numbers], 2))])
-        end = np.minimum(np.searchsorted(total, total[begin] + tokens, side="right") - 1, stop)
-        left = tokens - (total[end] - total[begin])
-        can = (end - begin >= least) & (left < len(self._after))
-        can[can] = self._after[left[can]]
-        yield from zip(begin[can].tolist(), end[can].tolist(), strict=True)
+    """No choice of sentences has so many tokens: why, and what helps."""
 
 
 Pieces = tuple[Size, ...]  # of what may stand in a filler; Size(0) for nothing
@@ -238,8 +174,7 @@ class SentencePool:
             f"books must come to each number of tokens in a range of {spread + 1:,}, and do not: "
             f"they have {self.distinct:,} different sentences of {lengths:,} length"
             f"{'s' * (lengths != 1)} ({self._lengths()}), and of each length at least "
-            f"{_SPARE[False][-1]} are needed",
-            "use more books, with sentences of many lengths",
+            f"{_SPARE[False][-1]} are needed; {MORE}"
         )
 
     def word_counts(self, pieces: Pieces, tokens: int) -> list[int]:
@@ -294,14 +229,16 @@ class SentencePool:
             raise NoFit(
                 f"its places need {least:,} sentences between needle and last sentences, where "
                 f"{max(0, tokens):,} tokens are left, and only {fitting:,} of the books' "
-                f"{self.count:,} sentences are as short as that",
-                "use longer haystacks, fewer places, or books with more short sentences",
+                f"{self.count:,} sentences are as short as that; use longer haystacks, fewer "
+                "places, or books with more short sentences"
             )
         most = int(ascending[fitting - 1])
         return most, np.flatnonzero(self._array <= most)
 
-    def shuffled_body(self, tokens: int, least: int, stream: Stream) -> Body:
-        """At least `least` sentences that have exactly so many tokens. Raises `NoFit`."""
+    def shuffled_body(self, tokens: int, least: int, stream: Stream) -> tuple[list[int], int]:
+        """At least `least` sentences that have exactly so many tokens, and the number from which
+        on a tail is looked for. Raises `NoFit`.
+        """
         most, fitting = self.short(tokens, least)
         for _ in range(_ATTEMPTS):
             snippets = self._snippets(tokens, most, fitting, stream)
@@ -310,32 +247,57 @@ class SentencePool:
             except NoFit:
                 continue
             if len(chosen) >= least:
-                return Body(tuple(chosen), int(stream.integers(self.count, 1)[0]))
+                return chosen, int(stream.integers(self.count, 1)[0])
         raise NoFit(
             f"{least:,} and more sentences have to come to exactly {tokens:,} tokens, and in "
             f"{_ATTEMPTS} tries those of the books never did: too few are short enough to fill "
-            "what is left at the end",
-            "use longer haystacks, fewer places, or more books with short sentences",
+            "what is left at the end; use longer haystacks, fewer places, or more books with short "
+            "sentences"
         )
 
-    def coherent_body(self, tokens: int, least: int, pieces: Pieces, room: int, draw: Draw) -> Body:
-        """At least `least` sentences in order, of at most so many tokens; see `Runs`.
+    def coherent_body(
+        self, tokens: int, least: int, pieces: Pieces, room: int, drawn: int, fillers: int
+    ) -> list[int]:
+        """At least `least` sentences in order, of at most so many tokens, of one book where the
+        books are long enough for all fillers to begin elsewhere. Else what follows the end of a
+        book is the beginning of the next; the first follows the last.
 
         What they leave is left to the tail: pieces and tails have `room` tokens beside. Where no
-        `least` sentences in a row are short enough, long ones are left out. Raises `NoFit`.
+        `least` sentences in a row are short enough, long ones are left out. `drawn`: 64 bits, those
+        of the fillers evenly spread. Raises `NoFit`.
         """
         short = self.short(tokens, least)[1]
         for spare in _SPARE[_by_words(pieces)]:
             after = np.logical_or.reduce(self._closing(pieces, spare), axis=1)[room:]
-            runs = Runs(self._array, self._books, self._begins, after)
             for some in (self._first, np.intersect1d(short, self._first)):
-                if (chosen := runs.draw(some, tokens, least, draw)) is not None:
-                    return Body(tuple(chosen), chosen[-1] + 1)
+                books, starts = self._books[some], np.flatnonzero(self._begins[some])
+                ends = np.searchsorted(books, books[starts], side="right")
+                on = starts + len(some)
+                for stops, enough in ((ends, _EACH * fillers), (on, 1), (ends, 1)):
+                    begin, end = self._runs(some, starts, stops, tokens, least, after)
+                    if len(begin) >= enough:
+                        i = drawn * len(begin) >> 64
+                        return some[np.arange(begin[i], end[i]) % len(some)].tolist()
         raise NoFit(
             f"no {least:,} sentences of a book in order, without those that are too long, come to "
-            f"at most {tokens:,} tokens such that one or two more fill the rest",
-            "use longer haystacks, fewer places, more books, or filler: [shuffled]",
+            f"at most {tokens:,} tokens such that one or two more fill the rest; "
+            "use longer haystacks, fewer places, more books, or filler: [shuffled]"
         )
+
+    def _runs(
+        self, some: Ints, starts: Ints, stops: Ints, tokens: int, least: int, after: Bools
+    ) -> tuple[Ints, Ints]:
+        """(first, behind the last) of the longest runs from some sentences on that can be used.
+
+        `after`: whether a tail can be found behind a run that leaves so many tokens, (tokens,).
+        """
+        total = np.concatenate([[0], np.cumsum(np.tile(self._array[some], 2))])
+        ends = np.searchsorted(total, total[starts] + tokens, side="right") - 1
+        ends = np.minimum(ends, stops)
+        left = tokens - (total[ends] - total[starts])
+        can = (ends - starts >= least) & (left < len(after))
+        can[can] = after[left[can]]
+        return starts[can], ends[can]
 
     def fit(
         self, size: Size, used: Container[int], at: int, *, beside: int | None = None
@@ -351,8 +313,7 @@ class SentencePool:
             return found
         raise NoFit(
             f"no one or two sentences of the books that it does not hold have {size.tokens:,} "
-            "tokens" + (f" and {size.words:,} words" if size.words else ""),
-            "use more books, with sentences of many lengths",
+            f"tokens{f' and {size.words:,} words' if size.words else ''}; {MORE}"
         )
 
     def _fit(self, size: Size, used: Container[int], at: int, book: int | None) -> list[int]:

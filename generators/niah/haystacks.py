@@ -13,7 +13,7 @@ from __future__ import annotations
 import contextlib
 from collections.abc import Iterable, Iterator, Sequence
 from functools import lru_cache
-from itertools import product
+from itertools import accumulate, product
 from typing import get_args
 
 import numpy as np
@@ -22,7 +22,8 @@ from retgen.errors import RecipeError
 from retgen.generators.niah.books import Sentence
 from retgen.generators.niah.counting import TokenCounter
 from retgen.generators.niah.fillers import (
-    Draw,
+    GOLDEN,
+    MORE,
     FillerKey,
     FillerText,
     Haystack,
@@ -154,7 +155,10 @@ class HaystackBuilder:
         ]
         return min(
             pieces,
-            key=lambda one: (abs(one.tokens - wanted.tokens), abs(one.size.words - wanted.words)),
+            key=lambda one: (
+                abs(one.size.tokens - wanted.tokens),
+                abs(one.size.words - wanted.words),
+            ),
         )
 
     def near_answers(self, key: FillerKey, count: int) -> list[SizedSentence]:
@@ -186,16 +190,6 @@ class HaystackBuilder:
             params.distractors[distractors],
         )
 
-    def longest(self, group: int) -> int:
-        """Tokens of the longest sentence of a group, whichever of them the recipe asks for."""
-        own = self.groups[group]
-        names = {False: (self.cast.of_group[group],), True: self.cast.free}
-        return max(
-            self._sized[with_name(sentence, name)].tokens
-            for key, sentence in own.sentences().items()
-            for name in names[key.startswith("near")]
-        )
-
     def _filler(self, number: int) -> FillerText:
         key = self.key(number)
         pieces = self._pieces(key)
@@ -205,8 +199,7 @@ class HaystackBuilder:
                 return self._filler_for(key, sizes)
             except NoFit as error:
                 why = error
-        beside = sum(piece.tokens for piece in self.near_answers(key, key.distractors))
-        raise RecipeError(self._no_fit(key, self.longest(key.group), beside, why))
+        raise RecipeError(self._no_fit(key, why))
 
     def _filler_for(self, key: FillerKey, pieces: Pieces) -> FillerText:
         """A filler in which each of some pieces can stand. Raises `NoFit`."""
@@ -214,56 +207,52 @@ class HaystackBuilder:
         group, places = self.groups[key.group], self.params.places
         near = self.near_answers(key, key.distractors)
         room = pool.room(pieces)
-        tokens = key.length - self.counter.special - room - sum(piece.tokens for piece in near)
+        whole = key.length - self.counter.special
+        tokens = whole - room - sum(piece.size.tokens for piece in near)
         stream = Stream(self._seed, f"niah/{key.filler}/{group.id}/{key.length}/{key.number}")
         least = max(1, places - 2 - len(near))
         if key.filler == "shuffled":
-            body = pool.shuffled_body(tokens, least, stream)
+            chosen, at = pool.shuffled_body(tokens, least, stream)
         else:
             stream = Stream(self._seed, f"niah/coherent/{key.length}")  # of all of them
-            draw = Draw(
-                key.group + len(self.groups) * key.number,
-                len(self.groups) * self.params.fillers,
-                int(stream.integers(1 << 62, 1)[0]) << 2,
-            )
-            body = pool.coherent_body(tokens, least, pieces, room, draw)
-        parts = [SizedSentence(self._texts[numbers[i]], pool.size(i)) for i in body.chosen]
+            offset = int(stream.integers(1 << 62, 1)[0]) << 2
+            drawn = (offset + (key.group + len(self.groups) * key.number) * GOLDEN) % 2**64
+            fillers = len(self.groups) * self.params.fillers
+            chosen = pool.coherent_body(tokens, least, pieces, room, drawn, fillers)
+            at = chosen[-1] + 1
+        parts = [SizedSentence(self._texts[numbers[i]], pool.size(i)) for i in chosen]
         for piece, place in zip(near, stream.integers(1 << 30, len(near)).tolist(), strict=True):
             parts.insert(place % (len(parts) + 1), piece)
-        offsets = [0]
-        for piece in parts:
-            offsets.append(offsets[-1] + piece.tokens)
-        needle = self.needle(key.group, "one_hop", "default").tokens
-        whole = key.length - self.counter.special - needle
+        offsets = list(accumulate((piece.size.tokens for piece in parts), initial=0))
+        needle = self.needle(key.group, "one_hop", "default").size.tokens
         made = FillerText(
             tuple(piece.text for piece in parts),
-            _boundaries(offsets, places, whole),
+            _boundaries(offsets, places, whole - needle),
             tuple(offsets),
-            body,
-            frozenset(pool.texts[i] for i in body.chosen),
-            0,
+            chosen[-1],
+            at,
+            frozenset(pool.texts[i] for i in chosen),
         )
-        left = key.length - self.counter.special - offsets[-1]
-        found: list[
-            tuple[int, FillerText]
-        ] = []  # how many tails are of another book, and the filler
+        own = {pool.books[chosen[-1]]} if key.filler == "coherent" else pool.every_book
+        best: tuple[int, FillerText] | None = None  # how many tails are of another book
+        left = whole - offsets[-1]
         for words in pool.word_counts(pieces, left):
             with contextlib.suppress(NoFit):
                 tails = [
                     self.tail(key, made, Size(left, words).less(size), bare=not size.tokens)
                     for size in pieces
                 ]
-                own = {pool.books[body.chosen[-1]]} if key.filler == "coherent" else pool.every_book
                 foreign = sum(any(pool.books[i] not in own for i in tail) for tail in tails)
-                found.append((foreign, made._replace(words=words)))
+                if best is None or foreign < best[0]:
+                    best = foreign, made._replace(words=words)
                 if not foreign:
                     break
-        if found:
-            return min(found, key=lambda one: one[0])[1]
-        raise NoFit(
-            "its last one or two sentences do not make up for the tokens of all needles",
-            "use more books, with sentences of many lengths",
-        )
+        if best is None:
+            raise NoFit(
+                "its last one or two sentences do not make up for the tokens of all needles; "
+                f"{MORE}"
+            )
+        return best[1]
 
     def _pieces(self, key: FillerKey) -> Pieces:
         """The sizes of what may stand in a filler, whichever of them the recipe asks for."""
@@ -276,12 +265,13 @@ class HaystackBuilder:
         pieces = (self.piece(key, variant) for variant in variants)
         return tuple(sorted({piece.size if piece else Size(0) for piece in pieces}))
 
-    def _no_fit(self, key: FillerKey, longest: int, beside: int, error: NoFit) -> str:
+    def _no_fit(self, key: FillerKey, error: NoFit) -> str:
         pool = self._pools[key.filtered][0]
-        left = key.length - self.counter.special - longest - beside
+        longest = max(piece.tokens for piece in self._pieces(key))
+        beside = sum(piece.size.tokens for piece in self.near_answers(key, key.distractors))
         where = f"params.lengths: {key.length:,} tokens"
         group = self.groups[key.group].id
-        if left <= 0:
+        if key.length - self.counter.special - longest - beside <= 0:
             return (
                 f"{where} are too few for group {group}, whose longest sentence has {longest:,}"
                 + (f" and whose near-answers have {beside:,}" if beside else "")
@@ -293,7 +283,7 @@ class HaystackBuilder:
                 f"sentences that can be used have {pool.tokens:,} tokens, and none stands twice in "
                 "a haystack; use more books, or shorter haystacks"
             )
-        return f"{where} cannot be made for group {group}: {error.why}; {error.helps}"
+        return f"{where} cannot be made for group {group}: {error}"
 
     def check(self) -> None:
         """Make the filler of each group and length. Raises `RecipeError` where there is none."""
@@ -385,8 +375,8 @@ class HaystackBuilder:
         those of the first needle's haystacks as can be, and one or two behind them.
         """
         pool = self._pools[key.filtered][0]
-        own = made.body.chosen[-1] if key.filler == "coherent" else None
-        at = made.body.at
+        own = made.last if key.filler == "coherent" else None
+        at = made.at
         if bare:
             needle = self.needle(key.group, self.params.needles[0], self.params.orders[0])
             first: list[int] = []
@@ -405,7 +395,7 @@ class HaystackBuilder:
         made, key = self.filler(filler), self.key(filler)
         numbers = self._pools[key.filtered][1]
         piece = self.piece(key, variant)
-        whole = key.length - self.counter.special - (piece.tokens if piece else 0)
+        whole = key.length - self.counter.special - (piece.size.tokens if piece else 0)
         left = self._left(key, made, piece)
         size = left._replace(tokens=left.tokens + more)
         try:
@@ -414,7 +404,7 @@ class HaystackBuilder:
             except NoFit:  # of a tokenizer that counts texts otherwise than their sentences
                 tail = self.tail(key, made, Size(size.tokens), bare=piece is None)
         except NoFit as error:
-            raise RecipeError(self._no_fit(key, self.longest(key.group), 0, error)) from None
+            raise RecipeError(self._no_fit(key, error)) from None
         parts = [*made.parts, *(self._texts[numbers[i]] for i in tail)]
         if piece is None:
             return Haystack(filler, key, variant, " ".join(parts), (0, 0), -1.0)

@@ -58,24 +58,22 @@ class RelatedWords:
     def _look(self, word: str) -> str | None:
         if word in STOPWORDS:
             return None
-        if (known := self._forms.get(word) or self._stems.get(stems([word])[0])) is not None:
+        if (known := self._form(word)) is not None:
             return known
         alike = (form for form in self._begin.get(word[:3], ()) if _alike(word, form))
         return next((self._forms[form] for form in alike), self._opposite(word))
 
     def _opposite(self, word: str) -> str | None:
-        for negating in _NEGATING:
-            plain = word.removeprefix(negating)
-            if plain != word and len(plain) >= _THING:
-                known = self._forms.get(plain) or self._stems.get(stems([plain])[0])
-                if known is not None:
-                    return known
-            if len(word) >= _THING:
-                longer = negating + word
-                known = self._forms.get(longer) or self._stems.get(stems([longer])[0])
-                if known is not None:
-                    return known
-        return None
+        others = (
+            other
+            for negating in _NEGATING
+            for other in (word.removeprefix(negating), negating + word)
+            if other != word and len(min(other, word, key=len)) >= _THING
+        )
+        return next(filter(None, map(self._form, others)), None)
+
+    def _form(self, word: str) -> str | None:
+        return self._forms.get(word) or self._stems.get(stems([word])[0])
 
 
 def _alike(one: str, other: str) -> bool:

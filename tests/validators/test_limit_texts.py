@@ -12,6 +12,7 @@ from retgen.validators.limit.texts import (
     LimitSpec,
     QueryReader,
     Question,
+    check_catalogue,
     read_document,
 )
 from retgen.validators.rule import Batch
@@ -128,3 +129,8 @@ def test_queries_with_operators(text: str, question: Question, operator: str) ->
 )
 def test_what_is_no_wording(text: str, why: str) -> None:
     assert OPERATORS.read(text) == why
+
+
+def test_attributes_that_share_a_word() -> None:
+    assert [one.message for one in check_catalogue(THINGS)] == ["'Tea' and 'Green Tea' share 'tea'"]
+    assert list(check_catalogue(ATTRIBUTES)) == []

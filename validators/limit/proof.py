@@ -28,6 +28,7 @@ from retgen.validators.limit.texts import (
     DocumentReader,
     DocumentTerms,
     LimitSpec,
+    check_catalogue,
     error,
     read_document,
     read_queries,
@@ -201,6 +202,7 @@ class LimitProof(TermRule):
 
     def findings(self) -> Iterator[Finding]:
         state, spec, judgements = self.state, self.spec, self.judgements
+        yield from check_catalogue(spec.attributes)
         yield from self.query_errors
         for doc_id, reason in state.broken:
             yield error("document", [doc_id], f"document {doc_id}: {reason}")

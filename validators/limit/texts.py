@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import chain, repeat
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -88,6 +88,15 @@ def read_attributes(files: Sequence[Path]) -> list[str]:
     """The attributes of catalogue files in order; headings, blank lines and #comments left out."""
     lines = (line.strip() for path in files for line in path.read_text("utf-8").splitlines())
     return [line for line in lines if line and line[0] not in "[#"]
+
+
+def check_catalogue(attributes: Iterable[str]) -> Iterator[Finding]:
+    """No two attributes share a word, so no document answers a query by words of several."""
+    owner: dict[str, str] = {}
+    for attribute in attributes:
+        for stem in sorted(content_stems(attribute)):
+            if (other := owner.setdefault(stem, attribute)) != attribute:
+                yield error("catalogue", [], f"{other!r} and {attribute!r} share {stem!r}")
 
 
 def read_descriptions(path: Path) -> dict[str, str]:

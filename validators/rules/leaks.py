@@ -17,7 +17,7 @@ What a run's documents hold as `metadata` is the business of its family's proof:
 from __future__ import annotations
 
 import re
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any, Self
@@ -37,39 +37,31 @@ _FEW = 20  # one other document in so many relevant ones may have their mark, to
 
 @dataclass
 class _Columns(RuleState):
-    """By column and text. `marks`: relevant documents and others that hold it. `keys`: of texts
-    that queries hold, how many documents, and the first of their ids.
+    """`marks`: documents by column, text, and whether they are relevant. `keys`: by column and
+    text that queries hold, the first documents that hold it.
     """
 
     documents: int = 0
-    marks: dict[str, dict[str, list[int]]] = field(default_factory=dict)
-    keys: dict[str, dict[str, tuple[int, list[str]]]] = field(default_factory=dict)
+    marks: Counter[tuple[str, str, bool]] = field(default_factory=Counter)
+    keys: dict[tuple[str, str], list[str]] = field(default_factory=dict)
 
     def merge(self, later: Self, offset: int) -> None:
-        self.documents += later.documents
-        for column, texts in later.marks.items():
-            for text, (relevant, others) in texts.items():
-                self.mark(column, text, relevant, others)
-        for column, held in later.keys.items():
-            for text, (count, ids) in held.items():
-                self.key(column, text, count, ids)
+        super().merge(later, offset)
+        self.keep_frequent()
 
-    def mark(self, column: str, text: str, relevant: int, others: int) -> None:
-        """Documents that hold a text."""
-        texts = self.marks.setdefault(column, {})
-        counts = texts.setdefault(text, [0, 0])
-        counts[0] += relevant
-        counts[1] += others
-        if len(texts) > _KINDS:  # what most relevant documents hold is among the frequent ones
-            often = sorted(texts, key=lambda one: sum(texts[one]))[-_KINDS // 2 :]
-            self.marks[column] = {
-                one: texts[one] for one in often if texts[one][0] or texts[one][1] > 1
-            }
+    def keep_frequent(self) -> None:
+        """Forget rare texts of documents that are not relevant, where there are many."""
+        if len(self.marks) > _KINDS:
+            often = dict(self.marks.most_common(_KINDS // 2))
+            self.marks = Counter(
+                {one: n for one, n in self.marks.items() if one[2] or one in often}
+            )
 
-    def key(self, column: str, text: str, count: int, ids: list[str]) -> None:
-        """Documents that hold what a query holds."""
-        before, known = self.keys.setdefault(column, {}).get(text, (0, []))
-        self.keys[column][text] = before + count, [*known, *ids][:_SHARED]
+    def hold(self, column: str, text: str, doc_id: str) -> None:
+        """A document holds what a query holds."""
+        ids = self.keys.setdefault((column, text), [])
+        if len(ids) <= _SHARED:
+            ids.append(doc_id)
 
 
 class AnswerLeak(LeakRule):
@@ -109,35 +101,36 @@ class AnswerLeak(LeakRule):
         state, relevant, sought = self.state, self.judgements.relevant_documents, self.sought
         state.documents += len(batch)
         for doc_id in filter(sought.__contains__, batch.ids):
-            state.key(_ID, doc_id, 1, [doc_id])
+            state.hold(_ID, doc_id, doc_id)
         for doc_id, text in zip(batch.ids, batch.texts, strict=True):
             # a long text that nobody notes is not hashed
             if len(text) in self.lengths and text in sought:
-                state.key(_TEXT, text, 1, [doc_id])
+                state.hold(_TEXT, text, doc_id)
         titles, foreign = any(batch.titles), self.judgements.foreign
         if not (titles or any(batch.extra) or (foreign and any(batch.metadata))):
-            marked = sum(doc_id in relevant for doc_id in batch.ids)
-            state.mark(_TITLE, "", marked, len(batch) - marked)
+            state.marks.update((_TITLE, "", doc_id in relevant) for doc_id in batch.ids)
             return
         columns = zip(batch.ids, batch.titles, batch.metadata, batch.extra, strict=True)
         for doc_id, title, metadata, extra in columns:
             others: dict[str, Any] = {**(extra or {}), _TITLE: title}
-            marked = doc_id in relevant
             for column, text in set(leaves(metadata if foreign else None, others)):
                 if len(text) <= _SHORT:
-                    state.mark(column, text, marked, not marked)
+                    state.marks[column, text, doc_id in relevant] += 1
                 if text in sought:
-                    state.key(column, text, 1, [doc_id])
+                    state.hold(column, text, doc_id)
+            state.keep_frequent()
 
     def findings(self) -> Iterator[Finding]:
         yield from self._ids()
         most = len(self.judgements.relevant_documents) / 2
-        for column, texts in sorted(self.state.marks.items()):
-            for text, (marked, others) in sorted(texts.items()):
-                if marked > most:
-                    yield from self._mark(column, text, marked, others)
+        for (column, text, marks), marked in sorted(self.state.marks.items()):
+            if marks and marked > most:
+                yield from self._mark(column, text, marked, self.state.marks[column, text, False])
+        held: dict[str, dict[str, list[str]]] = defaultdict(dict)
+        for (column, text), ids in self.state.keys.items():
+            held[column][text] = ids[: _SHARED + 1]
         for column, noted in sorted(self.noted.items()):
-            for other, keys in sorted(self.state.keys.items()):
+            for other, keys in sorted(held.items()):
                 # equal ids are seen by their parts, and equal texts are no leak
                 if column not in (_ID, _TEXT) or other not in (_ID, _TEXT):
                     yield from self._join(column, noted, other, keys)
@@ -186,11 +179,7 @@ class AnswerLeak(LeakRule):
         )
 
     def _join(
-        self,
-        column: str,
-        noted: dict[str, set[str]],
-        other: str,
-        keys: dict[str, tuple[int, list[str]]],
+        self, column: str, noted: dict[str, set[str]], other: str, keys: dict[str, list[str]]
     ) -> Iterator[Finding]:
         """A value that queries share with relevant documents, and with few others."""
         total = max(self.state.documents, 1)
@@ -202,12 +191,12 @@ class AnswerLeak(LeakRule):
                 continue
             named += 1
             # the rarest is the key: parts of it, as the host of an address, stand in many documents
-            size, ids = min(held)
-            shared = set(ids if size <= _SHARED else ())
+            ids = min(held, key=len)
             relevant = self.judgements.positives[query_id]
-            pairs += size
-            right += [(query_id, doc_id) for doc_id in relevant if doc_id in shared]
-            expected += min(1.0, size * len(relevant) / total)
+            pairs += len(ids)
+            if len(ids) <= _SHARED:
+                right += [(query_id, doc_id) for doc_id in relevant if doc_id in ids]
+            expected += min(1.0, len(ids) * len(relevant) / total)
         queries = dict.fromkeys(query_id for query_id, _ in right)
         if 2 * len(right) <= pairs or excess_p(len(queries), expected, named) >= self.p:
             return
