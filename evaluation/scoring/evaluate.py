@@ -164,10 +164,6 @@ def _check_options(models: Sequence[str], runs: Sequence[str | Path], options: O
             f"{', '.join(unused)}: for embedders, and {what if names else 'a TREC run is none'}. "
             "Name one, as --model minilm, or leave the option out"
         )
-    if options.rerank != Options.rerank and not any(n.startswith("rerank:") for n in names):
-        raise UsageError(
-            "Options.rerank: for re-rankers, and none is named (--model rerank:FIRST+CROSSENCODER)"
-        )
 
 
 def _defaults(runs: Sequence[str | Path], task: Task | None) -> list[str]:

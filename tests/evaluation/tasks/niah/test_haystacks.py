@@ -14,7 +14,7 @@ from retgen.data import open_dataset
 from retgen.errors import DatasetError
 from retgen.evaluation.tasks import task_of
 from retgen.evaluation.tasks.niah import NeedlesInHaystacks
-from retgen.evaluation.tasks.niah.compare import HaystackData, OfPairs
+from retgen.evaluation.tasks.niah.compare import HaystackData
 from retgen.evaluation.tasks.niah.haystacks import load_haystacks
 from retgen.evaluation.tasks.niah.measures import RATIO, SEEN, TRUNCATED
 from retgen.evaluation.tasks.niah.sections import sentences
@@ -80,25 +80,6 @@ def test_questions_haystacks_and_controls(made: Path) -> None:
                 assert control.place == (text.place if kind == "neutral" else -1)
         text = group.haystacks[0]
         assert text.text[slice(*text.span)] == group.needles[text.needle, text.order]
-
-
-def test_a_split_of_one_length_is_measured_alone(made: Path) -> None:
-    result = load_haystacks(load(made, "test_64"))
-    assert {text.length for group in result.groups for text in group.haystacks} == {64}
-    assert {text.length for text in result.controls} == {64}
-
-
-def test_under_each_question_stand_all_controls_and_its_needles(made: Path) -> None:
-    data = HaystackData(load(made))
-    comparison = data.comparison(3)
-    assert comparison.described == "3 of 4 questions"
-    assert [(one.corpus, len(one.texts)) for one in comparison.sets] == [
-        *[("", 32 + 40)] * 6,
-        *[("needles", 4)] * 6,
-    ]
-    paid = data.comparison(1, paid=True)
-    assert isinstance(paid, OfPairs)
-    assert [len(one.texts) for one in paid.sets] == [2] * 32
 
 
 def test_a_haystack_without_its_control_is_named(made: Path, tmp_path: Path) -> None:
