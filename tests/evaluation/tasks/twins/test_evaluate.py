@@ -66,16 +66,7 @@ def test_page(folder: Path, scored: Any) -> None:
     page = (folder.parent / "eval" / "eval.html").read_text("utf-8")
     for text in ("Twins: facts or words", "By type of the changed fact", "By facts a document"):
         assert text in page
-    pictures = sorted(path.name for path in (folder.parent / "eval" / "figures").glob("twins*.svg"))
-    assert pictures == [
-        "twins_length_entailed.svg",
-        "twins_length_literal.svg",
-        "twins_length_paraphrase.svg",
-        "twins_slot_type_entailed.svg",
-        "twins_slot_type_literal.svg",
-        "twins_slot_type_paraphrase.svg",
-        "twins_wording.svg",
-    ]
+    assert (folder.parent / "eval" / "figures" / "twins_wording.svg").is_file()
 
 
 def test_a_triple_that_is_cut(made: dict[str, list[Row]], tmp_path: Path) -> None:
