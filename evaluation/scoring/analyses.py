@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 
 from retgen.data import Dataset
 from retgen.evaluation.scoring.by_type import break_down
 from retgen.evaluation.scoring.columns import values_of
-from retgen.evaluation.scoring.failures import DEPTH, Top, failures
+from retgen.evaluation.scoring.failures import Top, failures
 from retgen.evaluation.scoring.result import Part
 from retgen.evaluation.scoring.scores import Score, primary_of
-from retgen.search.base import SystemRanks
 from retgen.search.collection import Collection
 from retgen.statistics.clustered import Units
 
@@ -38,49 +37,38 @@ class Analyses:
                 values_of(dataset, column, path)
 
 
-@dataclass
-class Analysis:
-    """The analyses of one collection, which is told of every system."""
-
-    wanted: Analyses
-    collection: Collection
-    _tops: list[tuple[Score, Top]] = field(default_factory=list, init=False)
-
-    def depth(self) -> int:
-        """How deep rankings must reach for it."""
-        return min(DEPTH, self.collection.documents) if self.wanted.worst else 1
-
-    def add(self, score: Score, ranked: SystemRanks) -> None:
-        """Keep what is needed of a ranking."""
-        if self.wanted.worst:
-            self._tops.append((score, ranked.rankings.documents[:, :DEPTH]))
-
-    def finish(self, scores: Sequence[Score], units: Units) -> list[Part]:
-        """Keys of eval.json, and sections of the page and the terminal."""
-        if not scores:
-            return []
-        measure = primary_of(scores[0].names, self.collection)
-        by = {
-            column: break_down(column, values, self.collection, scores, units, measure)
-            for column, values in self._columns().items()
-        }
-        parts: list[Part] = []
-        if by:
-            keys = {column: of for column, (of, _) in by.items()}
-            parts.append(({"by": keys}, [section for _, section in by.values()]))
-        if self._tops:
-            worst, section = failures(self.collection, self._tops, measure)
-            parts.append(({"worst": worst}, [section]))
+def analyse(
+    wanted: Analyses,
+    collection: Collection,
+    scores: Sequence[Score],
+    tops: Sequence[tuple[Score, Top]],
+    units: Units,
+) -> list[Part]:
+    """Keys of eval.json, and sections of the page and the terminal. `tops`: as of `failures`."""
+    parts: list[Part] = []
+    if not scores:
         return parts
+    measure = primary_of(scores[0].names, collection)
+    by = {
+        column: break_down(column, values, collection, scores, units, measure)
+        for column, values in _columns(wanted, collection).items()
+    }
+    if by:
+        keys = {column: of for column, (of, _) in by.items()}
+        parts.append(({"by": keys}, [section for _, section in by.values()]))
+    if wanted.worst:
+        worst, section = failures(collection, tops, measure)
+        parts.append(({"worst": worst}, [section]))
+    return parts
 
-    def _columns(self) -> dict[str, Mapping[str, str]]:
-        dataset, path = self.collection.dataset, self.collection.path
-        if columns := self.wanted.by or self.collection.breakdown:
-            return {column: values_of(dataset, column, path) for column in columns}
-        sets = {
-            query.query_id: query.metadata["set"]
-            for query in self.collection.queries
-            if isinstance(query.metadata, dict) and query.metadata.get("set") in _SETS
-        }
-        whole = len(sets) == len(self.collection.queries) and set(sets.values()) == _SETS
-        return {"set": sets} if whole else {}
+
+def _columns(wanted: Analyses, collection: Collection) -> dict[str, Mapping[str, str]]:
+    if columns := wanted.by or collection.breakdown:
+        return {one: values_of(collection.dataset, one, collection.path) for one in columns}
+    sets = {
+        query.query_id: query.metadata["set"]
+        for query in collection.queries
+        if isinstance(query.metadata, dict) and query.metadata.get("set") in _SETS
+    }
+    whole = len(sets) == len(collection.queries) and set(sets.values()) == _SETS
+    return {"set": sets} if whole else {}

@@ -7,7 +7,8 @@ lower and similar. The paper does not say how near similar is; here it is less t
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -76,119 +77,78 @@ def break_down(
     for value, places in groups.items():
         for score in in_order(scores, measure):
             of = score.within(places, units)
-            more = dict(_shares(of, score, reference, places, measure))
-            spans = None if np.isnan(of.intervals).any() else of.intervals.tolist()
-            results.append(
-                {
-                    "value": value,
-                    "queries": len(places),
-                    "model": score.model,
-                    "dim": score.dim,
-                    "metrics": of.metrics,
-                    "intervals": spans and dict(zip(of.names, spans, strict=True)),
-                    **more,
-                }
-            )
-            by, n = {column: value}, len(places)
+            shares = {}
+            if reference is not None and score is not reference:
+                at = score.names.index(measure)
+                shares = _shares(of.values[:, at] - reference.values[places, at])
+            stated, by, n = of.to_json(), {column: value}, len(places)
+            if np.isnan(of.intervals).any():
+                stated["intervals"] = None
+            keys = ("model", "dim", "metrics", "intervals")
+            results.append({"value": value, "queries": n, **{k: stated[k] for k in keys}, **shares})
             rows += [of.measured(name, by)._replace(n=n) for name in of.names]
-            rows += [Measurement(of.label, what, by, share, n=n) for what, share in more.items()]
-    keys = {
-        "measure": measure,
-        "reference": reference.label if reference else None,
-        "tolerance": TOLERANCE,
-        "results": results,
-    }
-    label = reference.label if reference else ""
-    pictures = _pictures(column, groups, measure, rows, collection.name)
-    return keys, _section(column, scores[0].names, measure, label, rows, pictures)
-
-
-def _shares(
-    of: Score,
-    score: Score,
-    reference: Score | None,
-    places: NDArray[np.int64],
-    measure: str,
-) -> Iterator[tuple[str, float]]:
-    """Of these queries, those on which a system is better, worse and equal against BM25, unless it
-    is that.
-    """
-    if reference is not None and score is not reference:
-        at = score.names.index(measure)
-        change = of.values[:, at] - reference.values[places, at]
-        # what is TOLERANCE apart but for the digits of its floats is not equal
-        apart = np.abs(change) >= TOLERANCE - 1e-12
-        yield "better", float(np.mean(apart & (change > 0)))
-        yield "worse", float(np.mean(apart & (change < 0)))
-        yield "equal", float(np.mean(~apart))
-
-
-def _section(
-    column: str,
-    names: Sequence[str],
-    measure: str,
-    reference: str,
-    rows: Sequence[Measurement],
-    pictures: Sequence[Bars],
-) -> Section:
-    stated = {one.measure for one in rows}
-
-    def panel(rows: Sequence[Measurement], columns: Sequence[Column]) -> Panel:
-        return Panel(
-            "",
-            rows,
-            [Column("queries", columns[0].measure, count=True), *columns],
-            rows=[column, "system"],
-            between="–",
-            missing="",
-            best_within=column,
-        )
-
+            rows += [Measurement(of.label, what, by, share, n=n) for what, share in shares.items()]
+    name = reference.label if reference else None
+    content = {"measure": measure, "reference": name, "tolerance": TOLERANCE, "results": results}
     text = [
         f"The same means over the queries of each {column}, with 95% intervals where {FEWEST} "
         "groups of queries and more share nothing."
     ]
-    columns = [Column(name, score_measure(name)) for name in names]
-    panels = [panel([one for one in rows if one.by[column] != ALL], columns)]
-    if "better" in stated:
+    of_values = [one for one in rows if one.by[column] != ALL]
+    panels = [_panel(column, of_values, {one: score_measure(one) for one in scores[0].names})]
+    if any(one.measure == "better" for one in rows):
         text.append(
             "Below: the shares of queries on which a system has a higher, lower or equal "
-            f"{measure} than {reference}. Equal means less than {TOLERANCE} apart."
+            f"{measure} than {name}. Equal means less than {TOLERANCE} apart."
         )
-        heads = {
-            "better": f"{measure} > {reference}",
-            "worse": "<",
-            "equal": f"= (within {TOLERANCE})",
-        }
-        columns = [
-            Column(head, Measure(what, 0, percent=True, better="", sign="%"))
-            for what, head in heads.items()
-        ]
-        panels.append(panel(rows, columns))
-    return Section(f"Scores by {column}", text, panels, pictures)
+        heads = (f"{measure} > {name}", "<", f"= (within {TOLERANCE})")
+        each = zip(heads, ("better", "worse", "equal"), strict=True)
+        share = Measure("", 0, percent=True, better="", sign="%")
+        panels.append(_panel(column, rows, {head: replace(share, name=one) for head, one in each}))
+    shown = [value for value in groups if value != ALL]
+    pictures = []
+    if 1 < len(shown) <= _GROUPS:
+        pictures.append(_picture(column, shown, measure, rows, collection.name))
+    return content, Section(f"Scores by {column}", text, panels, pictures)
 
 
-def _pictures(
-    column: str,
-    groups: Mapping[str, object],
-    measure: str,
-    rows: Sequence[Measurement],
-    name: str,
-) -> list[Bars]:
-    """A group of bars a value, a bar a system; none of more values than can be named."""
-    values = [value for value in groups if value != ALL]
-    if not 1 < len(values) <= _GROUPS:
-        return []
+def _shares(change: NDArray[np.float64]) -> dict[str, float]:
+    """Of queries by how their scores differ, those that are better, worse and equal."""
+    # what is TOLERANCE apart but for the digits of its floats is not equal
+    apart = np.abs(change) >= TOLERANCE - 1e-12
+    return {
+        "better": float(np.mean(apart & (change > 0))),
+        "worse": float(np.mean(apart & (change < 0))),
+        "equal": float(np.mean(~apart)),
+    }
+
+
+def _panel(column: str, rows: Sequence[Measurement], measures: Mapping[str, Measure]) -> Panel:
+    """A row a value and system; `measures` by the heads of their columns."""
+    columns = [Column(head, measure) for head, measure in measures.items()]
+    return Panel(
+        "",
+        rows,
+        [Column("queries", columns[0].measure, count=True), *columns],
+        rows=[column, "system"],
+        between="–",
+        missing="",
+        best_within=column,
+    )
+
+
+def _picture(
+    column: str, values: Sequence[str], measure: str, rows: Sequence[Measurement], name: str
+) -> Bars:
+    """A group of bars a value, a bar a system."""
     known = {(one.system, one.by[column]): one for one in rows if one.measure == measure}
     labels = list(dict.fromkeys(one.system for one in rows))[:_SERIES]
     file = f"{slug(name)}_by_{slug(column)}"
-    return [
-        Bars(
-            file=file,
-            title=f"{measure} by {column}: {name}",
-            y=measure,
-            groups=values,
-            series={one: [known[one, value] for value in values] for one in labels},
-            caption=f"With 95% intervals: figures/{file}.svg.",
-        )
-    ]
+    return Bars(
+        file=file,
+        title=f"{measure} by {column}: {name}",
+        y=measure,
+        groups=values,
+        series={one: [known[one, value] for value in values] for one in labels},
+        caption=f"With 95% intervals: figures/{file}.svg.",
+    )

@@ -26,8 +26,9 @@ from retgen.evaluation.retrievers import (
     type_of,
 )
 from retgen.evaluation.retrievers.llm import Chat
-from retgen.evaluation.scoring.analyses import Analyses, Analysis
+from retgen.evaluation.scoring.analyses import Analyses, analyse
 from retgen.evaluation.scoring.baselines import baselines
+from retgen.evaluation.scoring.failures import DEPTH, Top
 from retgen.evaluation.scoring.measures import Measures, default_names, judged_names
 from retgen.evaluation.scoring.page import write_pages
 from retgen.evaluation.scoring.result import DENSITIES, DatasetScores, Evaluation
@@ -103,7 +104,7 @@ def evaluate(
     calls = model_calls(models, home, folder, model_options, limit)
     options = replace(options, calls=calls)
     results: list[DatasetScores] = []
-    call = _Call(models, runs, options, progress)
+    call = _Call(models, runs, options, progress, analyses)
     for one, task in zip(paths, held, strict=True):
         collection = load(one, split, progress)
         if analyses.complete:
@@ -123,7 +124,7 @@ def evaluate(
             shutil.rmtree(folder / "figures", ignore_errors=True)  # of an earlier call
             shutil.rmtree(place / "figures", ignore_errors=True)
         make_folder(place)
-        scored = _score(call, Analysis(analyses, collection), of_task, measures, names, place)
+        scored = _score(call, collection, of_task, measures, names, place)
         scored.name = name
         results.append(scored)
     errors = call.errors
@@ -163,10 +164,6 @@ def _check_options(models: Sequence[str], runs: Sequence[str | Path], options: O
         raise UsageError(
             f"{', '.join(unused)}: for embedders, and {what if names else 'a TREC run is none'}. "
             "Name one, as --model minilm, or leave the option out"
-        )
-    if options.rerank != Options.rerank and not any(n.startswith("rerank:") for n in names):
-        raise UsageError(
-            "Options.rerank: for re-rankers, and none is named (--model rerank:FIRST+CROSSENCODER)"
         )
 
 
@@ -220,23 +217,26 @@ class _Call:
     runs: Sequence[str | Path]
     options: Options
     progress: Progress
+    analyses: Analyses
     errors: dict[str, Exception] = field(default_factory=dict)
 
 
 def _score(
     call: _Call,
-    analysis: Analysis,
+    collection: Collection,
     of_task: TaskResults | None,
     measures: Measures,
     names: Sequence[str],
     folder: Path,
 ) -> DatasetScores:
     """Everything about one data set; every system is on disk before the next one begins."""
-    collection = analysis.collection
     judged = [] if collection.complete else judged_names(measures.names)
     beside = Measures(judged) if judged else None
     units = units_of(collection)
-    depth = max(measures.depth(collection.documents), analysis.depth())
+    depth = measures.depth(collection.documents)
+    if call.analyses.worst:
+        depth = max(depth, min(DEPTH, collection.documents))
+    tops: list[tuple[Score, Top]] = []
     scores: list[Score] = []
     notes: list[str] = []
     coded = False
@@ -252,7 +252,8 @@ def _score(
             ranked.model, ranked.dim, measures.names, values, spans, coverage, ranked.details
         )
         coded = write_score(folder, collection, score, ranked.rankings) or coded
-        analysis.add(score, ranked)
+        if call.analyses.worst:
+            tops.append((score, ranked.rankings.documents[:, :DEPTH]))
         scores.append(score)
         if unranked := int((ranked.rankings.documents < 0).all(axis=1).sum()):
             of = f"{unranked:,} of {len(collection.queries):,} queries"
@@ -271,7 +272,7 @@ def _score(
         {key: getattr(graph, key) for key in DENSITIES},
         notes,
         task=of_task,
-        parts=analysis.finish(scores, units),
+        parts=analyse(call.analyses, collection, scores, tops, units),
     )
 
 

@@ -77,9 +77,6 @@ def _leader(scored: DatasetScores, measure: str) -> str:
             p = p_value(c.adjusted)
             p = p if p.startswith("<") else f"= {p}"
             text += f"; the lead {held} after Holm's correction (p {p})"
-    top = max(scored.scores, key=lambda s: s.metrics[measure])
-    if top.metrics[measure] > first.metrics[measure]:
-        text += f"; {top.label}, reaches {top.metrics[measure]:.4f}"
     return text + "."
 
 
@@ -128,21 +125,11 @@ def baseline(baselines: Mapping[str, Any], measure: str) -> tuple[str, float | N
 
 
 def _leaders(ranked: Sequence[DatasetScores]) -> str:
-    """Which system leads on how many data sets, and where none is above the baseline."""
-    wins, weak = Counter[str](), []
-    for scored in ranked:
-        measure = scored.primary
-        first = _ranking(scored, measure)[0]
-        wins[first.label] += 1
-        _, base = baseline(scored.baselines, measure)
-        if base is not None and not_above(first, measure, base):
-            weak.append(scored.name)
+    """Which system leads on how many data sets."""
+    wins = Counter(_ranking(scored, scored.primary)[0].label for scored in ranked)
     names = listed(list(dict.fromkeys(scored.primary for scored in ranked)))
     lead = listed([f"{name} on {count} of {len(ranked)}" for name, count in wins.most_common()])
-    text = f"The highest {names} of a data set: {lead}"
-    if weak:
-        text += f"; no system is clearly above the query-blind baseline on {listed(weak)}"
-    return text + "."
+    return f"The highest {names} of a data set: {lead}."
 
 
 def missing(result: Evaluation) -> str:
@@ -155,25 +142,13 @@ def missing(result: Evaluation) -> str:
     ]
     unjudged = [scored for scored in result.datasets if not scored.collection.complete]
     if unjudged:
-        message.insert(0, _unjudged(unjudged, several))
+        where = f" in {listed([scored.name for scored in unjudged])}" if several else ""
+        message.insert(0, f"Labels are incomplete{where}")
     if result.failures:
         message.append(f"Not scored: {listed(list(result.failures))}")
     if message:
         return ". ".join(dict.fromkeys(message)) + "."
     return "Every pair is labelled, no text was cut and every system was scored."
-
-
-def _unjudged(unjudged: Sequence[DatasetScores], several: bool) -> str:
-    if several:
-        return f"Labels are incomplete in {listed([scored.name for scored in unjudged])}"
-    (scored,) = unjudged
-    first = _ranking(scored, scored.primary)[0] if scored.scores else None
-    if first is None or not first.judged:
-        return "Labels are incomplete"
-    name = max(first.judged, key=lambda name: int(name.partition("@")[2]))
-    if first.judged[name] == 1:
-        return f"Labels are incomplete, but {name} of {first.label} is 1"
-    return f"Labels are incomplete: {name} of {first.label} is {first.judged[name]:.2f}"
 
 
 def cut_texts(scores: Iterable[Score]) -> list[str]:

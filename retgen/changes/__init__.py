@@ -22,9 +22,9 @@ from retgen.changes.records import (
 from retgen.changes.scores import AGAIN, ScoreChange, score_changes
 from retgen.data import Dataset, TableFiles, open_dataset
 from retgen.errors import DatasetError, UsageError
-from retgen.evaluation.scoring.panels import p_value, signed_interval
 from retgen.highlights import Segment, both_sides
 from retgen.progress import Progress, no_progress
+from retgen.results.numbers import score
 from retgen.results.tables import TableView
 from retgen.tokenizer import laid_out
 from retgen.yaml_text import read_yaml
@@ -189,7 +189,17 @@ def terminal_text(diff: Diff) -> str:
     if len(keys) > _LISTED:
         parts.append(f"... and {len(keys) - _LISTED:,} more keys; --json has all")
     parts += ["\n".join(_lines(example)) for example in diff.examples]
-    parts += [_score_table(diff.scores).text()] if diff.scores else []
+    scores = [
+        [
+            one.label,
+            one.measure,
+            *map(score, (one.before, one.after)),
+            f"{one.after - one.before:+.4f}",
+        ]
+        for one in diff.scores
+    ]
+    if scores:
+        parts.append(TableView(["system", "measure", "A", "B", "B - A"], scores, 2).text())
     parts += ["\n".join(f"note: {note}" for note in diff.notes)] if diff.notes else []
     return "\n\n".join([*parts, _verdict(diff)])
 
@@ -203,19 +213,6 @@ def _all_labels(splits: dict[str, Changes]) -> dict[str, int]:
 def _value(value: Any) -> str:
     text = printable(_text(value) if value is not None else "-")
     return text if len(text) <= _WIDTH else f"{text[: _WIDTH - 1]}…"
-
-
-def _score_table(scores: Sequence[ScoreChange]) -> TableView:
-    """A row a system and measure; intervals and p-values where the queries are the same."""
-    head = ["system", "measure", "A", "B", "B - A", "95% interval", "p"]
-    rows = []
-    for one in scores:
-        change = f"{one.after - one.before:+.4f}"
-        row = [one.label, one.measure, f"{one.before:.4f}", f"{one.after:.4f}", change]
-        if (c := one.compared) is not None:
-            row += [signed_interval(c.low, c.high), p_value(c.adjusted)]
-        rows.append(row)
-    return TableView(head[: max(map(len, rows))], rows, 2)
 
 
 def _verdict(diff: Diff) -> str:

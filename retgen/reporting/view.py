@@ -23,17 +23,15 @@ from retgen.results.measurements import Measure, Measurement
 from retgen.results.numbers import count_text, number
 from retgen.results.page import Box, Fold, MarkedRecord, Page, Section
 from retgen.results.panel import Panel, columns_by
-from retgen.results.pictures import Bars, Level, Line, Lines, Matrix, Picture, bins
+from retgen.results.pictures import Bars, Level, Picture, bins
 from retgen.results.tables import Place, TableView
 from retgen.validators.baselines import solves
 from retgen.validators.rules.origin import in_words
 from retgen.yaml_text import to_yaml
 
-_FINDINGS = 500  # of the page, shared evenly by the rules that found something
-_SHOWN = 5  # findings of a rule above the fold
+_SHOWN = 20  # findings of a rule
 _IDS = 20  # ids of a finding
 _YAML = 40_000  # characters of the recipe
-_LOW = 0.1  # recall; lines below it would lie on each other on a scale from 0 to 1
 
 Content = Mapping[str, Any]  # of report.json, or of a part of it
 
@@ -213,44 +211,24 @@ def _baselines(report: Report) -> Section | None:
         text = [] if report.elsewhere else ["No baselines were computed."]
         return Section(title, text, notes=notes) if text or origin else None
     rankings = {"random order": random, **(baselines.get("rankings") or {})}
-    measured = {
-        name: [Measurement(name, "recall", {"cutoff": c}, scores.get(c)) for c in random]
+    every = [
+        Measurement(name, "recall", {"cutoff": cutoff}, scores.get(cutoff))
         for name, scores in rankings.items()
-    }
+        for cutoff in random
+    ]
     solved = [
         f"{name} solves {cutoff}."
         for name, scores in rankings.items()
         for cutoff in random
         if solves(cutoff, scores.get(cutoff), random)
     ]
-    every = [one for of in measured.values() for one in of]
     columns = columns_by(Measure("recall"), "cutoff", random)
     table = Panel("", every, columns, heads=["ranking"], baselines=frozenset({"random order"}))
-    what, pictures = "How often the better of two documents comes first, whatever the query.", []
+    what = "How often the better of two documents comes first, whatever the query."
     if all("@" in cutoff for cutoff in random):
         what = "recall@k of the corpus in one fixed order, the same for all queries."
-        curves = [
-            Line.of(
-                name,
-                sorted((int(one.by["cutoff"].rpartition("@")[2]), one) for one in of),
-                dashed=name == "random order",
-            )
-            for name, of in measured.items()
-        ]
-        low = max(one.value or 0 for one in every) < _LOW
-        pictures = [
-            Lines(
-                caption="recall@k of the query-blind rankings over the cutoff k",
-                curves=curves,
-                log_x=True,
-                log_y=low,
-                fraction=not low,
-                x="cutoff k",
-                y="recall@k",
-            )
-        ]
     text = [f"{what} Read a retriever against the best of these; what they solve tests nothing."]
-    return Section(title, text, [table], pictures, [*solved, *notes])
+    return Section(title, text, [table], notes=[*solved, *notes])
 
 
 _COUNTED = (
@@ -281,17 +259,6 @@ def _shape(report: Report) -> Section:
         )
         x, y = "position in the corpus", "relevant documents"
         pictures.append(_histogram(parts, x, y, caption, [level]))
-    if picture := report.part("picture"):
-        x, y = (
-            f"{number(picture['documents'])} relevant documents",
-            f"{picture['queries']:,} queries",
-        )
-        caption = "The qrel matrix, reordered: marks are relevant pairs (darker: more of them)"
-        pictures.append(Matrix(rows=picture["matrix"], x=x, y=y, caption=caption))
-        if picture["shared"]:
-            caption = "The document graph: marks are documents relevant to a common query"
-            rows = picture["shared"]
-            pictures.append(Matrix(rows=rows, x=x, y="the same", caption=caption))
     none = [] if pictures or notes else ["No statistics were collected."]
     return Section("Shape", none, pictures=pictures, notes=notes, small=True)
 
@@ -329,23 +296,18 @@ def _finding_boxes(findings: Sequence[Content]) -> Iterator[Box]:
 
 
 def _findings(report: Report) -> Section:
-    """A table a rule, more of its findings on request; the rest is in report.json."""
+    """A table a rule; the rest is in report.json."""
     rules = _by_rule(report.content.get("findings") or [])
-    tables, folded = list[TableView](), list[Fold]()
+    tables = []
     for (severity, rule), found in rules.items():
-        rows = [[_message(one), _ids_text(one["ids"])] for one in found[: _FINDINGS // len(rules)]]
-        title = f"{severity}: {rule} ({number(len(found))})"
-        tables.append(TableView(["finding", "ids"], rows[:_SHOWN], 2, title=title))
-        if rest := rows[_SHOWN:]:
-            left = len(found) - len(rows)
-            title = f"{rule}: {number(len(rest))} more" + (
-                f", and {number(left)} more in report.json" if left else ""
-            )
-            folded.append(Fold(title, [TableView(["finding", "ids"], rest, 2)]))
+        rows = [[_message(one), _ids_text(one["ids"])] for one in found[:_SHOWN]]
+        more = f", the first {_SHOWN}; all are in report.json" if len(found) > _SHOWN else ""
+        title = f"{severity}: {rule} ({number(len(found))}{more})"
+        tables.append(TableView(["finding", "ids"], rows, 2, title=title))
     if off := [[*pair] for pair in report.part("switched_off").items()]:
         tables.append(TableView(["rule", "reason"], off, 2, title="Switched off by the recipe"))
     text = [] if rules else ["Every rule passed; nothing was found."]
-    return Section("Findings", text, tables, folded=folded)
+    return Section("Findings", text, tables)
 
 
 def _message(finding: Content) -> str:

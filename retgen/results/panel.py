@@ -56,8 +56,8 @@ class Panel:
 
     "system" is such a factor too. `heads`: of the columns that name a row, where these are not the
     names of the factors. `whole`: what stands for a factor that a measurement is not told apart by.
-    `interval`: "small" prints intervals small on a page and as a table of their own in Markdown,
-    "inside" prints them in brackets in the cell; `terminal_interval`: the same for a terminal.
+    `interval`: "small" prints intervals small on a page and in brackets in Markdown,
+    "inside" prints them in brackets everywhere; `terminal_interval`: the same for a terminal.
     `baselines`: systems to compare with. `chance`: the name of a last row with the values of a
     random order, "" for none. `best`: mark the best values, of each level of `best_within` if that
     is a factor. `missing`: stands where there is no measurement.

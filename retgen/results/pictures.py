@@ -6,7 +6,7 @@ from abc import ABC, abstractmethod
 from bisect import bisect_right
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import accumulate, groupby
+from itertools import accumulate
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -301,43 +301,6 @@ class HeatMap(Picture):
                     plot.parts.append(svg.element("rect", **box))
                     shown = svg.text(x, y + size / 3, f"{value:.2f}", fill=svg.INK, font_size=size)
                     plot.parts.append(shown)
-        return plot.svg(self.title, self.about)
-
-
-@dataclass(frozen=True, kw_only=True)
-class Matrix(Picture):
-    """A matrix as it looks: each row a string of digits; the largest is drawn full."""
-
-    rows: Sequence[str]
-
-    def draw(self) -> str:
-        """Runs of equal digits as strokes, the shortest way to write them."""
-        rows, columns = len(self.rows), len(self.rows[0])
-        across, down = max(1, 312 // columns), max(1, 256 // rows)
-        if abs(rows - columns) <= 1:
-            across = down = min(across, down)
-        runs: dict[int, list[str]] = {}
-        for y, row in enumerate(self.rows):
-            x = 0
-            for digit, run in groupby(row):
-                length = len([*run])
-                runs.setdefault(int(digit), []).append(f"M{x} {y}h{length}")
-                x += length
-        runs.pop(0, None)
-        strokes = "".join(
-            svg.element("path", d="".join(at), stroke_opacity=0.15 + 0.85 * digit / max(runs))
-            for digit, at in sorted(runs.items())
-        )
-        none = svg.Scale([], 0, 1)
-        size: svg.Style = {"width": across * columns, "height": down * rows}
-        plot = svg.Plot(none, none, self.x, self.y, width=340, height=down * rows, grid=False)
-        place = f"translate({plot.left} {down / 2:g})"
-        plot.parts += [
-            svg.element("rect", x=plot.left, **size, fill=svg.PAPER, stroke=svg.GRID),
-            svg.element(
-                "g", strokes, transform=f"{place} scale({across} {down})", stroke=svg.colour(0)
-            ),
-        ]
         return plot.svg(self.title, self.about)
 
 

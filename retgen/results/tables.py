@@ -32,19 +32,6 @@ class TableView:
         """Itself, as a panel gives its table."""
         return self
 
-    def small_print(self) -> TableView | None:
-        """What a page prints small, as a table of its own; None if there is nothing."""
-        columns = sorted({column for _, column in self.beside})
-        if not columns:
-            return None
-        named = range(columns[0])
-        rows = [
-            [row[i] for i in named] + [self.beside.get((at, column), "") for column in columns]
-            for at, row in enumerate(self.rows)
-            if any((at, column) in self.beside for column in columns)
-        ]
-        return TableView([self.head[i] for i in (*named, *columns)], rows, self.names)
-
     def text(self) -> str:
         """For a terminal: texts left, numbers right."""
         lines = [list(self.head), *map(list, self.rows)]
@@ -58,12 +45,16 @@ class TableView:
         )
 
     def markdown(self, but: str = "") -> str:
-        """Under its title, if that is not `but`, with its small print as a table of its own."""
+        """Under its title, if that is not `but`, with its small print in brackets."""
         parts = [f"### {escape_markdown(self.title)}"] if self.title not in ("", but) else []
-        parts.append(markdown_table(self.head, self.rows, self.names).rstrip())
-        if small := self.small_print():
-            parts.append("95% intervals:")
-            parts.append(markdown_table(small.head, small.rows, small.names).rstrip())
+        rows = [
+            [
+                f"{cell} ({self.beside[at, i]})" if (at, i) in self.beside else cell
+                for i, cell in enumerate(row)
+            ]
+            for at, row in enumerate(self.rows)
+        ]
+        parts.append(markdown_table(self.head, rows, self.names).rstrip())
         return "\n\n".join(parts)
 
 

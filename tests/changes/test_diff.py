@@ -12,10 +12,10 @@ import pyarrow.parquet as pq
 import pytest
 
 from retgen import diff, export, run
-from retgen.changes import excerpts, printable, terminal_text
+from retgen.changes import excerpts, printable
 from retgen.changes.records import HashedTable
 from retgen.data import open_dataset
-from retgen.errors import DatasetError, UsageError
+from retgen.errors import DatasetError
 from retgen.highlights import Segment
 from retgen.progress import no_progress
 from tests.conftest import Gen, Write, read_jsonl, restate
@@ -244,20 +244,6 @@ def test_command(a: Path, dataset: Write, gen: Gen) -> None:
     assert json.loads(gen("diff", "a", "b", "--json", "--examples", 0).stdout)["examples"] == []
 
 
-def test_command_with_what_is_not_there(a: Path, gen: Gen) -> None:
-    for words, message in (
-        (
-            ("a", "limit_dense"),
-            "limit_dense does not exist. Give the folder of a run or of a data "
-            "set. limit_dense is a recipe: `gen run limit_dense` makes outputs/limit_dense.",
-        ),
-    ):
-        done = gen("diff", *words)
-        assert (done.returncode, done.stderr) == (2, f"gen: {message}\n")
-    with pytest.raises(UsageError, match="--examples: a number from 0"):
-        diff(a, a, examples=-1)
-
-
 def test_a_long_text_is_shown_around_its_change() -> None:
     words = [f"w{i}" for i in range(8000)]
     a, b = " ".join(words), " ".join([*words[:4000], "new", *words[4001:]])
@@ -273,18 +259,6 @@ def test_a_long_text_is_shown_around_its_change() -> None:
     before, _ = excerpts(a, b)
     assert [piece.text for piece in before if piece.kind] == [" ".join(f"a{i}" for i in range(80))]
     assert before[-1] == Segment(" …")
-
-
-def test_scripts_without_spaces_are_cut_by_characters() -> None:
-    assert excerpts("更衣柜在左边", "更衣柜在右边") == tuple(
-        [Segment("更衣柜在"), Segment(side, "changed"), Segment("边")] for side in "左右"
-    )
-
-
-def test_white_space_alone(a: Path, b: Path) -> None:
-    rows = read_jsonl(a / "corpus.jsonl")
-    write(b / "corpus.jsonl", [{**rows[0], "text": f"{rows[0]['text']} \n"}, *rows[1:]])
-    assert "  + text, white space alone: Jon likes quokkas." in terminal_text(diff(a, b))
 
 
 def test_no_more_than_ten_records_of_a_table_are_shown(a: Path, b: Path) -> None:

@@ -29,7 +29,7 @@ def scored(limit_run: Path, tmp_path: Path) -> tuple[Path, Path]:
     return a, b
 
 
-def test_systems_are_compared_query_by_query(scored: tuple[Path, Path]) -> None:
+def test_systems_are_compared(scored: tuple[Path, Path]) -> None:
     a, b = scored
     result = diff(a, b).to_json()
     tables = [read_jsonl(one / "eval" / "per_query" / "bm25.jsonl") for one in scored]
@@ -38,13 +38,8 @@ def test_systems_are_compared_query_by_query(scored: tuple[Path, Path]) -> None:
         means = [sum(row[one["metric"]] for row in table) / 100 for table in tables]
         assert (one["a"], one["b"]) == pytest.approx(means)
         assert one["difference"] == pytest.approx(means[1] - means[0])
-        assert one["low"] <= one["difference"] <= one["high"]
     assert result["scores"][0]["a"] == 1.0 > result["scores"][0]["b"]
-    assert result["notes"] == [
-        "intervals and p-values of scores are over 15 relevant documents of B"
-    ]
-    back = diff(b, a).to_json()["scores"]
-    assert [one["difference"] for one in back] == [-one["difference"] for one in result["scores"]]
+    assert result["notes"] == []
 
 
 def test_one_measure(scored: tuple[Path, Path]) -> None:
@@ -57,26 +52,8 @@ def test_one_measure(scored: tuple[Path, Path]) -> None:
     )
 
 
-def test_other_queries_have_means_alone(scored: tuple[Path, Path]) -> None:
-    a, b = scored
-    path = b / "dataset" / "queries.jsonl"
-    path.write_text(path.read_text().replace("Who likes", "Who loves", 1))
-    restate(b, "dataset/queries.jsonl")
-    result = diff(a, b)
-    assert [one.compared for one in result.scores] == [None, None]
-    assert result.notes == [
-        "scores are not compared query by query: the data sets share only 99 queries of 100 and 100"
-    ]
-
-
 def test_scores_that_do_not_fit(scored: tuple[Path, Path]) -> None:
     a, b = scored
-    path = b / "eval" / "per_query" / "bm25.jsonl"
-    path.write_text(path.read_text().partition("\n")[2])
-    assert diff(a, b).notes == [
-        f"scores are not compared query by query: {path} is not of the queries that {b} has now; "
-        "`gen eval` writes it again"
-    ]
     content = json.loads((b / "eval" / "eval.json").read_text())
     (b / "eval" / "eval.json").write_text(json.dumps({**content, "split": "train"}))
     assert diff(a, b).notes == [

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 import re
 import xml.etree.ElementTree as ET
 from pathlib import Path
@@ -11,7 +10,7 @@ import pytest
 
 import retgen
 from retgen.results.measurements import Measurement
-from retgen.results.pictures import Bars, HeatMap, Level, Line, Lines, Matrix, Picture, bins
+from retgen.results.pictures import Bars, HeatMap, Level, Line, Lines, Picture, bins
 
 COLOUR = re.compile(r"#[0-9a-f]{3,6}(?=[;\"])")
 
@@ -57,7 +56,6 @@ def test_pictures_follow_the_theme_of_their_page(tmp_path: Path) -> None:
             title="t",
             values=[[0.25, 1.0], [None, 0.0]],
         ),
-        Matrix(file="matrix", rows=["01", "10"], x="documents"),
     ]
     style = (Path(retgen.__file__).parent / "page.css").read_text()
     light, dark = style.split("@media (prefers-color-scheme: dark)", 1)
@@ -75,15 +73,6 @@ def test_pictures_follow_the_theme_of_their_page(tmp_path: Path) -> None:
         assert {"#fff", "#2a62a8"} <= set(COLOUR.findall(file))
     assert {f"--s{i}" for i in range(9)} <= set(re.findall(r"var\((--\w+)\)", pictures[0].draw()))
     assert "40% cut" in texts(pictures[0].draw())
-
-
-def test_a_curve_of_measurements_has_a_band_where_they_have_intervals() -> None:
-    rows = [one(0.5, 0.4, 0.6), one(0.7), Measurement("a", "auc", {}, None)]
-    points = [(float(x), row) for x, row in enumerate(rows)]
-    assert Line.of("a", points, star=True) == Line(
-        "a", [0.0, 1.0], [0.5, 0.7], [0.4, 0.7], [0.6, 0.7], star=True
-    )
-    assert Line.of("a", points[1:]) == Line("a", [1.0], [0.7])
 
 
 def test_a_legend_of_long_names_takes_more_lines_and_leaves_the_plot_its_width() -> None:
@@ -108,17 +97,6 @@ def test_a_long_title_is_wrapped_and_whole(title: str) -> None:
     assert "".join(lines[::-1]).replace(" ", "") == title.replace(" ", "")
     assert len(lines) > 1
     assert all(letters * len(line) <= 560 for line in lines)
-
-
-def test_names_of_points_that_are_close_stand_above_each_other() -> None:
-    svg = Lines(
-        curves=[Line("bm25", [0.2, 0.21], [0.5, 0.6])],
-        joined=False,
-        log_x=True,
-        names=[(0.2, "random"), (0.21, "cycle")],
-    ).draw()
-    heights = [float(y) for y in re.findall(r'y="(-[\d.]+)"[^>]*>(?:random|cycle)<', svg)]
-    assert heights == [-5.0, -17.0]
 
 
 def test_names_of_many_groups_are_turned() -> None:
@@ -158,13 +136,6 @@ def test_bins_one_bar_a_value() -> None:
     assert bins({}) == {}
 
 
-def test_bins_of_equal_width() -> None:
-    result = bins({str(value): 1 for value in range(100, 200)})
-    assert next(iter(result.items())) == ("100–102", 3)
-    assert [*result.items()][-1] == ("199–201", 1)
-    assert (len(result), sum(result.values())) == (34, 100)
-
-
 def test_bins_double_where_few_values_are_far_above_the_median() -> None:
     assert bins({"0": 1, "1": 90, "3": 4, "64": 1}) == {
         "0": 1,
@@ -185,17 +156,6 @@ def histogram(counts: dict[str, int], **more: object) -> str:
     ).draw()  # type: ignore[arg-type]
 
 
-def test_counts_of_ranges() -> None:
-    svg = histogram({"1": 20, "2": 0, "3": 1234})
-    assert hints(svg) == ["documents, 1: 20", "documents, 3: 1,234"]
-    assert texts(svg) == ["0", "500", "1,000", "1,500", "1", "2", "3", "<words>", "documents"]
-
-
-def test_a_single_document_stays_visible() -> None:
-    bars = re.findall(r'<rect[^>]*height="([\d.]+)"', histogram({"1": 1, "2": 50_000}))
-    assert [float(high) for high in bars] == [1.0, 150.0]
-
-
 @pytest.mark.parametrize(
     ("highest", "labels"),
     [
@@ -207,22 +167,3 @@ def test_a_single_document_stays_visible() -> None:
 def test_ticks_of_an_axis_share_a_unit(highest: int, labels: list[str]) -> None:
     said = texts(histogram({"1": highest}))
     assert said[: said.index("1")] == labels
-
-
-def test_the_level_of_chance_is_in_the_legend() -> None:
-    svg = histogram(
-        {str(i): 46 * (i == 49) for i in range(50)}, levels=[Level("by chance 0.92 each", 0.92)]
-    )
-    assert texts(svg)[-2:] == ["by chance 0.92 each", "documents"]
-    assert hints(svg) == ["documents, 49: 46"]
-
-
-def test_a_matrix_merges_runs_and_draws_the_largest_digit_full() -> None:
-    svg = Matrix(rows=["0110", "1000"], x="4 documents", y="2 <queries>").draw()
-    assert 'd="M1 0h2M0 1h1" stroke-opacity="1"' in svg
-    assert texts(svg) == ["4 documents", "2 <queries>"]
-    shades = re.findall(r'd="(M\d 0h1)" stroke-opacity="([\d.]+)"', Matrix(rows=["0369"]).draw())
-    assert [at for at, _ in shades] == ["M1 0h1", "M2 0h1", "M3 0h1"]
-    strengths = [float(strength) for _, strength in shades]
-    assert all(a < b for a, b in itertools.pairwise(strengths))
-    assert strengths[-1] == 1

@@ -169,101 +169,85 @@ def _summary(results: Results) -> dict[str, Any]:
     """All measures of a system."""
     styles = results.levels("style", WON.name, part="task 1")
     queries, pairs = queries_of(results), pairs_of(results)
+    wordings = ordered(results.levels("wording", WON.name, part="wording"), WORDINGS)
 
-    def mean(measure: Measure, **where: Any) -> dict[str, float | None] | None:
-        return estimate_json(results.mean(measure, **where))
+    def mean(part: str, measure: Measure = WON, **where: Any) -> dict[str, float | None] | None:
+        return estimate_json(results.mean(measure, part=part, **where))
 
-    def values(factor: str, levels: Sequence[str], **where: Any) -> list[float | None]:
-        measure = FLIPS if where["part"] == "task 3" else WON
-        return [results.value(measure, **where, **{factor: level}) for level in levels]
+    def by_query(part: str, **where: Any) -> list[float | None]:
+        return [results.value(WON, part=part, query=one, **where) for one in queries]
 
-    def has(part: str) -> bool:
-        return bool(results.select(WON.name, part=part))
+    def by_pair(part: str, measure: Measure = WON, **where: Any) -> list[float | None]:
+        return [results.value(measure, part=part, pair=one, **where) for one in pairs]
 
-    def by_style(**where: Any) -> dict[str, Any] | None:
+    def by_style(part: str, **where: Any) -> dict[str, Any] | None:
         """A climb by style, and over both."""
-        each: dict[str, dict[str, Any]] = {style: {"style": style} for style in styles}
         return {
             style: {
-                "by_rung": values("pair", pairs, **where, **of),
-                "average": mean(WON, **where, **of),
+                "by_rung": by_pair(part, **where, **of),
+                "average": mean(part, **where, **of),
             }
-            for style, of in {**each, "mean": {}}.items()
-            if results.select(WON.name, **where, **of)
+            for style, of in groups.items()
+            if results.select(WON.name, part=part, **where, **of)
         } or None
 
-    task2 = {"part": "task 2"}
-    padded = {
-        words.replace(",", ""): (by_style(part="task 4", words=words) or {})
-        | {
-            "change": estimate_json(
-                results.difference(WON, {"part": "task 4", "words": words}, task2)
-            )
-        }
-        for words in results.levels("words", WON.name, part="task 4")
-    }
-    tied = {
-        f"{blind}task{n}": f"task {n}{' blind' * bool(blind)}"
-        for blind in ("blind ", "")
-        for n in (1, 2)
-    }
+    groups: dict[str, dict[str, Any]] = {**{one: {"style": one} for one in styles}, "mean": {}}
+    padded = {}
+    for words in results.levels("words", WON.name, part="task 4"):
+        at = {"part": "task 4", "words": words}
+        change = estimate_json(results.difference(WON, at, {"part": "task 2"}))
+        padded[words.replace(",", "")] = {**(by_style(**at) or {}), "change": change}
+    parts = results.levels("part", WON.name)
+    tied = {"task1": "task 1", "task2": "task 2"}
+    tied |= {f"blind {name}": f"{part} blind" for name, part in tied.items()}
     return {
         "ladders": results.units,
         "conditions": conditions_of(results),
         "styles": styles,
         "task1": {
             style: {
-                "by_query": values("query", queries, part="task 1", **of),
-                "average": mean(WON, part="task 1", **of),
+                "by_query": by_query("task 1", **of),
+                "average": mean("task 1", **of),
                 "decline": estimate_json(decline(results, **of)),
             }
-            for style, of in {**{one: {"style": one} for one in styles}, "mean": {}}.items()
+            for style, of in groups.items()
         },
-        "task2": by_style(**task2),
-        "task3": {
-            "by_rung": values("pair", pairs, part="task 3"),
-            "flip_rate": mean(FLIPS, part="task 3"),
-        }
+        "task2": by_style("task 2"),
+        "task3": {"by_rung": by_pair("task 3", FLIPS), "flip_rate": mean("task 3", FLIPS)}
         if results.select(FLIPS.name)
         else None,
         "task4": padded or None,
-        "violations": {
-            "all": values("query", queries, part="all violated"),
-            "all_average": mean(WON, part="all violated"),
-        }
-        if has("all violated")
+        "violations": {"all": by_query("all violated"), "all_average": mean("all violated")}
+        if "all violated" in parts
         else None,
         "singles": {
-            "by_query": values("query", queries, part="single"),
-            "average": mean(WON, part="single"),
-            "ties_half": mean(TIES_HALF, part="single"),
-            "beats_all": values("query", queries, part="beats all"),
+            "by_query": by_query("single"),
+            "average": mean("single"),
+            "ties_half": mean("single", TIES_HALF),
+            "beats_all": by_query("beats all"),
             "random": [1 / (n + 1) for n in range(1, len(queries) + 1)],
             "by_wording": {
                 name: {
-                    "win_rate": mean(WON, part="wording", wording=name),
-                    "ties_half": mean(TIES_HALF, part="wording", wording=name),
+                    "win_rate": mean("wording", wording=name),
+                    "ties_half": mean("wording", TIES_HALF, wording=name),
                 }
-                for name in ordered(results.levels("wording", WON.name, part="wording"), WORDINGS)
+                for name in wordings
             },
         }
-        if has("single")
+        if "single" in parts
         else None,
-        "ties_half": {
-            "task1": mean(TIES_HALF, part="task 1"),
-            "task2": mean(TIES_HALF, **task2),
-        },
+        "ties_half": {f"task{n}": mean(f"task {n}", TIES_HALF) for n in (1, 2)},
         "blind": {
-            "task1": mean(WON, part="task 1 blind"),
-            "by_query": values("query", queries, part="task 1 blind"),
-            "task2": mean(WON, part="task 2 blind"),
+            "task1": mean("task 1 blind"),
+            "by_query": by_query("task 1 blind"),
+            "task2": mean("task 2 blind"),
         }
-        if has("task 1 blind")
+        if "task 1 blind" in parts
         else None,
-        "tied": {name: mean(TIED, part=part) for name, part in tied.items() if has(part)},
+        "tied": {name: mean(part, TIED) for name, part in tied.items() if part in parts},
         "random": {"win_rate": WON.chance, "flip_rate": FLIPS.chance},
         **{
-            one.name: {part: mean(one, part=part) for part in results.levels("part", one.name)}
+            one.name: {part: mean(part, one) for part in results.levels("part", one.name)}
             for one in MEASURES
             if one.title
         },

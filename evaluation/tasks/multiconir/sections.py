@@ -356,7 +356,7 @@ def _picture(file: str, title: str, curves: Sequence[Line], x: str, caption: str
 
 def sentences(systems: Systems) -> list[str]:
     """The summary of a page, of systems by their labels."""
-    result = [_winners(systems), _declines(systems), _others(systems), _blind(systems)]
+    result = [_winners(systems), _declines(systems), _blind(systems)]
     return [sentence for sentence in result if sentence]
 
 
@@ -389,25 +389,6 @@ def _declines(systems: Systems) -> str:
         which = "every system" if same == len(declines) else f"{same} of {len(declines)} systems"
         parts.append(f"shows no clear change for {which}")
     return f"From 1 to {conditions} conditions the win rate {listed(parts)}."
-
-
-def _others(systems: Systems) -> str:
-    rates = _of(systems, lambda one: one.mean(WON, part="task 2"))
-    flips = _of(systems, lambda one: one.mean(FLIPS))
-    parts = []
-    if rates:
-        best = max(rates, key=lambda label: rates[label].value)
-        parts.append(
-            f"Among neighbours down the ladder (Task 2) {best} wins most, "
-            f"{_SENTENCE.spanned(rates[best])}"
-        )
-    if flips:
-        text = _SENTENCE.spanned(min(flips.values(), key=lambda one: one.value))
-        equal = [label for label, one in flips.items() if _SENTENCE.spanned(one) == text]
-        begin = "between query styles" if parts else "Between query styles"
-        who = f"{equal[0]} changes least" if len(equal) == 1 else f"{listed(equal)} change least"
-        parts.append(f"{begin} (Task 3) {who}, {text}")
-    return "; ".join(parts) + "." if parts else ""
 
 
 def _blind(systems: Systems) -> str:

@@ -33,7 +33,6 @@ from retgen.evaluation.tasks.niah.measures import (
     HAYSTACKS,
     MEASURES,
     OF_PLACE,
-    RATIO,
     SEEN,
     TRUNCATED,
     HaystackMeasure,
@@ -83,7 +82,7 @@ def _summary(results: Results) -> dict[str, Any]:
         "arms": [
             _arm(results, variant, query)
             for variant in results.levels("variant", HAYSTACKS.name)
-            for query in results.levels("query", AUC.name) or results.levels("query", RATIO.name)
+            for query in results.levels("query", AUC.name)
         ],
     }
 
@@ -95,8 +94,6 @@ def _arm(results: Results, variant: HaystackVariant, query: str) -> dict[str, An
         *MEASURES,
         *(one.of_kind(k, kinds[0]) for k in kinds[1:] for one in MEASURES if one.of_control),
     ]
-    if not results.select(AUC.name):  # pairs alone
-        every = [one for one in every if results.select(one.name)]
 
     def by_length(length: int) -> dict[str, Any]:
         at = {"variant": variant, "length": length}
@@ -147,11 +144,10 @@ def _arm(results: Results, variant: HaystackVariant, query: str) -> dict[str, An
         }
         for n in lengths
     }
-    main = AUC.name if results.select(AUC.name) else RATIO.name
     arm["by_category"] = {
         category: {
             "questions": results.count(
-                f"{main} by category", category=category, length=lengths[0], **at
+                "auc by category", category=category, length=lengths[0], **at
             ),
             **{
                 one.name.partition(" ")[0]: {
@@ -160,6 +156,6 @@ def _arm(results: Results, variant: HaystackVariant, query: str) -> dict[str, An
                 for one in broken_down("category")
             },
         }
-        for category in results.levels("category", f"{main} by category")
+        for category in results.levels("category", "auc by category")
     }
     return arm

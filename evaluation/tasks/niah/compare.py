@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from retgen.errors import UsageError
 from retgen.evaluation.tasks.niah.haystacks import (
     ORDERS,
     QUESTION,
@@ -27,12 +28,10 @@ from retgen.evaluation.tasks.niah.measures import (
     CUT,
     HAYSTACKS,
     MEASURES,
-    RATIO,
     SEEN,
     TRUNCATED,
     Array,
     QuestionScores,
-    comparative_ratio,
     on_depth,
 )
 from retgen.evaluation.tasks.task import Comparison, Scores, TaskData, TaskMeasures
@@ -61,12 +60,17 @@ class HaystackData(TaskData):
         self.notes = list(filter(None, [too_few(len(self.haystacks.groups))]))
 
     def comparison(self, limit: int | None = None, *, paid: bool = False) -> Comparison:
+        if paid:
+            raise UsageError(
+                "a chat model orders documents, and haystacks are measured by scores: use an "
+                "embedder, cross:MODEL or bm25"
+            )
         every = self.haystacks.groups
         chosen = replace(self.haystacks, groups=every[:limit])
         described = f"{len(chosen.groups):,} of {len(every):,} questions"
         if not self.notes and (warning := too_few(len(chosen.groups))):
             described += f"; {warning}"
-        return (OfPairs if paid else QuestionComparison)(self.name, chosen, described)
+        return QuestionComparison(self.name, chosen, described)
 
 
 class QuestionComparison(Comparison):
@@ -134,35 +138,6 @@ class QuestionComparison(Comparison):
                 for number, is_cut in enumerate(each):
                     yield number, {"measure": CUT.name, "query": query}, is_cut
             yield from _read_rows(self.haystacks, self._reach)
-
-        return _measures(self.name, groups, rows())
-
-
-class OfPairs(Comparison):
-    """Every haystack with its control alone, for what orders a few documents and scores none."""
-
-    def __init__(self, name: str, haystacks: HaystackSets, described: str) -> None:
-        self.name, self.haystacks, self.described = name, haystacks, described
-        kind = haystacks.kinds[0]
-        self.sets = [
-            CandidateSet(group.queries[QUESTION], (text.text, haystacks.controls[at].text))
-            for group in haystacks.groups
-            for text, at in zip(group.haystacks, group.controls[kind], strict=True)
-        ]
-
-    def measure(self, scores: Scores, noise: float) -> TaskMeasures:
-        groups, pairs = self.haystacks.groups, iter(scores)
-
-        def rows() -> Iterator[tuple[int, Cell, float]]:
-            for number, group in enumerate(groups):
-                both = np.array([next(pairs) for _ in group.haystacks])
-                for factors, at in _rows_of(group):
-                    value = comparative_ratio(both[at, 0], both[at, 1], noise)
-                    for more in ({}, {"category": group.category}):
-                        name = f"{RATIO.name} by category" if more else RATIO.name
-                        yield number, {"measure": name, "query": QUESTION, **factors, **more}, value
-            whole = _by_limit([text for group in groups for text in group.haystacks], {})
-            yield from _read_rows(self.haystacks, whole)
 
         return _measures(self.name, groups, rows())
 

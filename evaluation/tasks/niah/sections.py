@@ -113,20 +113,17 @@ def _words(variant: HaystackVariant) -> dict[str, str]:
 def sections(results: Sequence[SystemResult]) -> Iterable[Section]:
     """The sections of the page."""
     rows = rows_of(by_label(results))
-    scored = [row for row in rows if row.results.select(AUC.name)]
-    if scored:
-        yield _by_length(scored)
-    yield _against_controls(rows, scored)
-    if compared := _differences(scored):
+    yield _by_length(rows)
+    yield _against_controls(rows)
+    if compared := _differences(rows):
         yield Section(
             "Differences, paired over questions, with 95% intervals",
             ["Each system less the first one, and each variant of the haystacks less the first."],
             compared,
         )
-    if scored:
-        yield _places(scored)
-        yield from _wordings(scored)
-        yield _orders_and_categories(scored)
+    yield _places(rows)
+    yield from _wordings(rows)
+    yield _orders_and_categories(rows)
 
 
 def _panel(
@@ -186,20 +183,17 @@ def _cuts(row: HaystackRow) -> list[float | None]:
     return [row.cut(length) for length in row.lengths]
 
 
-def _against_controls(rows: Sequence[HaystackRow], scored: Sequence[HaystackRow]) -> Section:
+def _against_controls(rows: Sequence[HaystackRow]) -> Section:
     """The closest controls first; every further measure stands in a fold."""
     closest = "neutral" if any(r.results.select(f"{RATIO.name}, neutral") for r in rows) else ""
     ratio, gain = (one.of_kind(closest, "") for one in (RATIO, GAIN))
-    pictures = [_curves(rows, ratio, _NAMES["ratio"])]
-    panels, folded = [_panel(rows, ratio)], []
-    if scored:
-        pictures.append(_curves(scored, NORMALISED, "normalised similarity"))
-        panels.append(_panel(scored, gain))
-        for measure in MEASURES:
-            shown = measure.title and measure not in (AUC, ratio, gain)
-            if shown and any(row.results.select(measure.name) for row in scored):
-                one = _panel(scored, measure)
-                folded.append(Fold(one.title, [one], printed=True))
+    further = [
+        _panel(rows, one)
+        for one in MEASURES
+        if one.title
+        and one not in (AUC, ratio, gain)
+        and any(row.results.select(one.name) for row in rows)
+    ]
     text = (
         "The comparative ratio is the share of haystacks that score above their control, a tie "
         "half; the separation how far the scores of the two lie apart. Scores of different systems "
@@ -214,9 +208,12 @@ def _against_controls(rows: Sequence[HaystackRow], scored: Sequence[HaystackRow]
     return Section(
         "Similarity, comparative ratio, separation",
         [text, neutral] if closest else [text],
-        panels,
-        pictures,
-        folded=folded,
+        [_panel(rows, ratio), _panel(rows, gain)],
+        [
+            _curves(rows, ratio, _NAMES["ratio"]),
+            _curves(rows, NORMALISED, "normalised similarity"),
+        ],
+        folded=[Fold(one.title, [one], printed=True) for one in further],
     )
 
 
@@ -399,26 +396,23 @@ def sentences(systems: Mapping[str, Results]) -> list[str]:
 
 
 def _course(row: HaystackRow) -> str:
-    """The AUC, or the ratio of what has none, at the first and last length that is read whole."""
+    """The AUC at the first and last length that is read whole."""
     results = row.results
-    measure = next((one for one in (AUC, RATIO) if results.select(one.name)), None)
-    if measure is None:
-        return ""
     whole = [{**row.where, "length": n} for n in row.lengths if not row.cut(n)]
-    found = [(at, one) for at in whole if (one := results.mean(measure, **at)) is not None]
+    found = [(at, one) for at in whole if (one := results.mean(AUC, **at)) is not None]
     if not found:
         return ""
     (first, start), (last, end) = found[0], found[-1]
-    text = f"{row.name}: the {_NAMES[measure.name]} is {measure.spanned(start)}"
+    text = f"{row.name}: the {_NAMES['auc']} is {AUC.spanned(start)}"
     text += f" at {first['length']:,} tokens"
     if len(found) == 1:
         return f"{text}, the only length that it reads whole."
-    final = f"{measure.spanned(end)} at {last['length']:,}"
-    change = results.difference(measure, first, last)
+    final = f"{AUC.spanned(end)} at {last['length']:,}"
+    change = results.difference(AUC, first, last)
     if change is None or results.few:
         return f"{text}, and {final}."
     way = "falls" if change.above(0) else "rises" if change.below(0) else "does not clearly change"
-    chance = "" if end.above(measure.chance or 0.0) else ", not clearly above chance"
+    chance = "" if end.above(AUC.chance or 0.0) else ", not clearly above chance"
     return f"{text} and {way}: {final}{chance}."
 
 

@@ -87,7 +87,7 @@ class Twins(Task):
                     best=False,
                 )
             ],
-            [_picture(slices, "wording")],
+            [_picture(slices)],
         )
         for factor, words in _WORDS.items():
             panels = {
@@ -109,7 +109,6 @@ class Twins(Task):
                     "entailed: how often the control scores above the twin."
                 ],
                 [control],
-                [_picture(slices, factor, wording) for wording in _levels(first, "wording")],
                 folded=[Fold(one.title, [one], printed=True) for one in panels.values()],
             )
 
@@ -148,24 +147,15 @@ def _facts_or_words(label: str, results: Results) -> Iterable[str]:
     )
 
 
-def _picture(slices: Sequence[Slice], factor: str, wording: str = "") -> Bars:
+def _picture(slices: Sequence[Slice]) -> Bars:
     """Shares of queries whose control is above the twin."""
-    where = {"wording": wording} if wording else {}
-    levels = [
-        level
-        for level in _levels(slices[0].results, factor)
-        if slices[0].results.select(_CONTROL.name, **where, **{factor: level})
-    ]
-    file = "_".join(filter(None, ("twins", factor, wording)))
-    words = {"wording": "wording of the query", **_WORDS}[factor]
+    levels = _levels(slices[0].results, "wording")
     return Bars(
-        file=file,
-        caption=f"A tie is half. figures/{file}.svg.",
-        title=f"Control above twin, by {words}{f', {wording} queries' if wording else ''}",
+        file="twins_wording",
+        caption="A tie is half. figures/twins_wording.svg.",
+        title="Control above twin, by wording of the query",
         y="share of queries",
         groups=levels,
         levels=[CHANCE],
-        series={
-            one.name: one.series(_CONTROL, factor, levels, **where) for one in slices[:_SERIES]
-        },
+        series={one.name: one.series(_CONTROL, "wording", levels) for one in slices[:_SERIES]},
     )

@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 import json
 import math
+import re
 from pathlib import Path
 
 import numpy as np
@@ -168,7 +169,7 @@ def test_every_system_is_scored_and_written(swept: Path, limit_run: Path) -> Non
     assert ">random order</th>" in page
     assert "minilm was not trained to be cut to fewer dimensions" in page
     table = (swept / "eval.md").read_text()
-    assert "| attribute-oracle |  | 0.5000 | 1.0000 |" in table
+    assert re.search(r"\| attribute-oracle \|  \| 0\.5000 \(\S+\) \| 1\.0000 \(\S+\) \|", table)
 
 
 def test_written_runs_score_the_same(swept: Path, limit_run: Path, tmp_path: Path) -> None:
@@ -201,26 +202,6 @@ def test_embeddings_are_computed_once(
     assert first.to_json()["results"] == second.to_json()["results"]
     evaluate(limit_run, models=["static:minilm"], cache=False, out=tmp_path / "3")
     assert sum(calls) == 230
-
-
-@pytest.mark.slow
-def test_truncation_is_counted(limit_run: Path, tmp_path: Path) -> None:
-    from retgen.evaluation.retrievers import Options
-
-    result = evaluate(
-        limit_run, models=["minilm"], options=Options(max_length=16), out=tmp_path / "out"
-    )
-    assert result.to_json()["results"][0]["details"]["truncated"] == {"documents": 15, "queries": 0}
-    assert "15 documents and 0 queries are cut" in (tmp_path / "out" / "eval.html").read_text()
-
-
-def test_several_data_sets_on_one_page(limit_run: Path, dataset, tmp_path: Path) -> None:  # type: ignore[no-untyped-def]
-    other = dataset(CORPUS, QUERIES, QRELS)
-    result = evaluate([limit_run, other], metrics=["recall@2"], out=tmp_path / "out")
-    assert [d["dataset"] for d in result.to_json()["datasets"]] == [str(limit_run), str(other)]
-    page = (tmp_path / "out" / "eval.html").read_text()
-    assert "All data sets" in page
-    assert (tmp_path / "out" / "made" / "runs" / "bm25.trec").is_file()
 
 
 def test_a_document_with_the_id_of_the_query_is_not_ranked(dataset, tmp_path: Path) -> None:  # type: ignore[no-untyped-def]

@@ -9,7 +9,6 @@ import pytest
 from retgen.errors import DatasetError, UsageError
 from retgen.evaluation.retrievers import Options
 from retgen.evaluation.scoring.evaluate import evaluate
-from retgen.evaluation.scoring.page import text as text_of
 from tests.evaluation.scoring.fruit import CORPUS, QRELS, QUERIES
 
 
@@ -110,11 +109,9 @@ def test_options_that_no_model_takes(
     assert not (tmp_path / "out").exists()
 
 
-def test_options_for_rankings_of_others_and_for_re_rankers(limit_run: Path, tmp_path: Path) -> None:
+def test_options_for_rankings_of_others(limit_run: Path, tmp_path: Path) -> None:
     with pytest.raises(UsageError, match="--dims: for embedders, and a TREC run is none"):
         evaluate(limit_run, runs=[tmp_path / "x.trec"], dims=[8])
-    with pytest.raises(UsageError, match=r"Options\.rerank: for re-rankers, and none is named"):
-        evaluate(limit_run, models=["bm25"], options=Options(rerank=5))
 
 
 def test_dimensions_that_no_model_has(limit_run: Path, tmp_path: Path) -> None:
@@ -126,11 +123,6 @@ def test_dimensions_that_no_model_has(limit_run: Path, tmp_path: Path) -> None:
     }
     with pytest.raises(UsageError, match="--dims: dimensions are whole numbers from 1"):
         evaluate(limit_run, dims=[0])
-
-
-def test_dimensions_beyond_the_model_are_named(limit_run: Path, tmp_path: Path) -> None:
-    result = evaluate(limit_run, models=["static:minilm"], dims=[8, 9999], out=tmp_path / "out")
-    assert "note: static:minilm: has 384 dimensions, so not 9999" in text_of(result).splitlines()
 
 
 @pytest.mark.parametrize(

@@ -11,7 +11,7 @@ from pathlib import Path
 from retgen.evaluation.scoring.analyses import Analyses
 from retgen.evaluation.scoring.evaluate import evaluate
 from retgen.evaluation.scoring.page import text as text_of
-from tests.conftest import Gen, Write
+from tests.conftest import Write
 
 CORPUS = {f"d{i:02}": f"document {i} " + "long " * (60 if i == 3 else 0) for i in range(15)}
 QUERIES = {
@@ -77,25 +77,3 @@ def test_the_worst_first(dataset: Write, trec: Trec, tmp_path: Path) -> None:
     lines = (tmp_path / "out/eval.md").read_text().splitlines()
     assert "| one of two | 1.0000 | 5 | relevant | " in "\n".join(lines)
     assert "Worst queries" not in text_of(result)
-
-
-def test_no_failure(dataset: Write, trec: Trec, tmp_path: Path, gen: Gen) -> None:
-    path = dataset(CORPUS, {"right": "all right"}, [("right", "d00", 1)])
-    run = trec("mine", {"right": "d00 d01"})
-    done = gen("eval", path, "--run", run, "--metric", "MRR@10", "--worst", "--out", tmp_path / "o")
-    assert done.returncode == 0, done.stderr
-    stored = json.loads((tmp_path / "o/eval.json").read_text())["worst"]
-    assert stored == [{"model": "mine", "dim": None, "failures": 0, "worst": []}]
-    assert "mine: 0 of 1 queries, the 0 worst" in (tmp_path / "o/eval.html").read_text()
-
-
-def test_twenty_at_most(dataset: Write, trec: Trec, tmp_path: Path) -> None:
-    queries = {f"q{i:02}": "x" for i in range(30)}
-    path = dataset(CORPUS, queries, [(query, "d00", 1) for query in queries])
-    run = trec("mine", dict.fromkeys(queries, "d01 d00"))
-    result = evaluate(
-        path, runs=[run], metrics=["MRR@10"], out=tmp_path / "out", analyses=Analyses(worst=True)
-    )
-    (of_mine,) = result.to_json()["worst"]
-    assert of_mine["failures"] == 30
-    assert [one["query-id"] for one in of_mine["worst"]] == list(queries)[:20]

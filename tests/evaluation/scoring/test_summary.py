@@ -47,7 +47,7 @@ def test_who_leads_against_what_and_what_is_missing(one_each: Path, tmp_path: Pa
         "good is 0.9667 above the query-blind baseline (summed IDF, 0.0333) and at the best that "
         "any ranking can reach (1.0000); not clearly above the baseline: none."
     )
-    assert missing == "Labels are incomplete, but Judged@2 of good is 1."
+    assert missing == "Labels are incomplete."
     rows = [line.split()[0] for line in text_of(result).splitlines()[2:6]]
     assert rows == ["good", "fair", "none", "best"]
     html = (tmp_path / "out" / "eval.html").read_text()
@@ -58,7 +58,7 @@ def test_who_leads_against_what_and_what_is_missing(one_each: Path, tmp_path: Pa
     md = (tmp_path / "out" / "eval.md").read_text()
     assert md.startswith(f"# {one_each.name}\n\n30 documents")
     assert "\n\ngood has the highest recall@1" in md
-    assert "95% intervals:\n\n| system | dim | recall@1 | MRR@2 |" in md
+    assert "| good |  | 1.0000 (0.878–1.000) |" in md
 
 
 def test_leads_that_do_not_hold_and_ties(one_each: Path, tmp_path: Path) -> None:
@@ -70,9 +70,6 @@ def test_leads_that_do_not_hold_and_ties(one_each: Path, tmp_path: Path) -> None
     runs = [run_of(tmp_path, "c", 15), run_of(tmp_path, "d", 15)]
     result = evaluate(one_each, runs=runs, metrics=["recall@1"], out=tmp_path / "2")
     assert sentences(result)[0].startswith("c and d share the highest recall@1, 0.5000 (95% ")
-    three = [*runs, run_of(tmp_path, "e", 15)]
-    result = evaluate(one_each, runs=three, metrics=["recall@1"], out=tmp_path / "2e")
-    assert sentences(result)[0].startswith("c, d and e share the highest recall@1, 0.5000 (95% ")
     result = evaluate(one_each, runs=runs[:1], metrics=["recall@1"], out=tmp_path / "3")
     assert sentences(result)[0].startswith("c reaches recall@1 0.5000 (95% interval 0.3")
     # of one system none is best
@@ -117,8 +114,5 @@ def test_several_data_sets(limit_run: Path, one_each: Path, tmp_path: Path) -> N
         [limit_run, one_each], models=["bm25", "tfidf"], metrics=["recall@1"], out=tmp_path / "out"
     )
     leaders, missing = sentences(result)
-    assert leaders == (
-        "The highest recall@1 of a data set: bm25 on 2 of 2; no system is clearly above the "
-        f"query-blind baseline on {one_each.name}."
-    )
+    assert leaders == "The highest recall@1 of a data set: bm25 on 2 of 2."
     assert missing == f"Labels are incomplete in {one_each.name}."

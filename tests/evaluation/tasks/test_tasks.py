@@ -1,4 +1,4 @@
-"""A family with candidate sets and a measure of its own touches no existing file."""
+"""A task with a measure of its own touches no existing file."""
 
 from __future__ import annotations
 
@@ -9,58 +9,8 @@ import pytest
 
 from retgen.data import open_dataset
 from retgen.evaluation.tasks import task_of, tasks
+from retgen.write import make_folder, write_rows
 from tests.project import Project
-
-FAMILY = '''
-"""Choices: which of two documents names the colour that is asked for?"""
-
-from pydantic import Field
-
-from retgen.generators import Family, Params, Plan, Records, rows_of
-
-COLOURS = ("red", "green", "blue", "grey", "pink", "white")
-
-
-class ChoiceParams(Params):
-    choices: int = Field(6, ge=1, le=6)
-
-
-class Choices(Family[ChoiceParams]):
-    name = "choices"
-    summary = "one of two"
-    paper = "none"
-    params = ChoiceParams
-
-    def plan(self, job):
-        n = job.params.choices
-        return Plan(documents=2 * n, queries=n, qrels=n, bytes=250 * n)
-
-    def generate(self, job):
-        n = job.params.choices
-
-        def document(i):
-            colour = COLOURS[i % n]
-            what = colour if i < n else f"of any other colour, never {colour}"
-            return {"_id": f"d{i}", "title": "", "text": f"Ball number {i} is {what}."}
-
-        def query(i):
-            rival = [f"d{i}", f"d{i + n}"]
-            return {"_id": f"q{i}", "text": f"Ball is {COLOURS[i]}", "metadata": {"choice": rival}}
-
-        return Records(
-            corpus=rows_of(document, 2 * n),
-            queries=rows_of(query, n),
-            qrels={"test": rows_of(
-                lambda i: {"query-id": f"q{i}", "corpus-id": f"d{i}", "score": 1}, n)},
-            features={"queries": {"choice": ["string"]}},
-        )
-
-    def checks(self, job, judgements):
-        return []
-
-    def scaffold(self):
-        return "name: my_choices\\nfamily: choices\\nparams: {choices: 6}\\n"
-'''
 
 TASK = '''
 """Choices: the share of queries whose right document scores higher than the wrong one."""
@@ -125,22 +75,29 @@ def test_a_task_with_a_measure_and_a_page_is_one_new_folder(tmp_path: Path) -> N
     project = Project(
         tmp_path,
         {
-            "generators/choices/__init__.py": FAMILY,
             "evaluation/tasks/choices/__init__.py": TASK,
         },
     )
-    new, made, result = project.gen(
-        ("new", "choices"),
-        ("run", "my_choices.yaml", "-q"),
-        ("eval", "outputs/my_choices", "--metric", "recall@1"),
+    colours = ("red", "green", "blue", "grey", "pink", "white")
+    texts = {f"d{i}": f"Ball number {i} is {colour}." for i, colour in enumerate(colours)}
+    texts |= {f"e{i}": f"Ball number {i} is of any colour but it." for i in range(6)}
+    make_folder(tmp_path / "balls")
+    write_rows(
+        tmp_path / "balls" / "corpus.jsonl", ({"_id": i, "text": t} for i, t in texts.items())
     )
-    assert new.returncode == 0
-    assert (made.returncode, made.stderr) == (0, "")
+    queries = (
+        {"_id": f"q{i}", "text": f"Ball is {one}", "metadata": {"choice": [f"d{i}", f"e{i}"]}}
+        for i, one in enumerate(colours)
+    )
+    write_rows(tmp_path / "balls" / "queries.jsonl", queries)
+    qrels = ({"query-id": f"q{i}", "corpus-id": f"d{i}", "score": 1} for i in range(6))
+    write_rows(tmp_path / "balls" / "qrels.jsonl", qrels)
+    (result,) = project.gen(("eval", "balls", "--metric", "recall@1"))
     assert (result.returncode, result.stderr) == (0, "")
     assert "Accuracy of a choice of two\nsystem      accuracy\n" in result.stdout
     assert "note: two candidates a query" in result.stdout
     assert "chance          0.50" in result.stdout
-    folder = tmp_path / "outputs" / "my_choices" / "eval"
+    folder = tmp_path / "outputs" / "eval_balls"
     content = json.loads((folder / "eval.json").read_text())
     assert [(row["model"], sorted(row["choices"])) for row in content["results"]] == [
         ("bm25", ["accuracy"]),

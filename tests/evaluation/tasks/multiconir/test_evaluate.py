@@ -12,11 +12,8 @@ import pytest
 
 from retgen.agents.models import ModelOptions
 from retgen.errors import BudgetReached, UsageError
-from retgen.evaluation.retrievers import Options
 from retgen.evaluation.scoring.evaluate import evaluate
 from retgen.evaluation.scoring.page import text as text_of
-from retgen.evaluation.tasks.multiconir import INSTRUCTION, LadderData
-from retgen.search.collection import load
 from tests.agents.server import Server, serving
 from tests.conftest import read_jsonl
 from tests.evaluation.tasks.multiconir.made import COUNT, condition, write_ladders
@@ -84,17 +81,6 @@ def test_by_default_both_bm25_climb(houses: Path, tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-def test_hard_negatives_are_no_relevant_documents(houses: Path, tmp_path: Path) -> None:
-    result = evaluate(houses, models=["static:minilm"], out=tmp_path / "out").to_json()
-    (one,) = result["results"]
-    assert list(one["metrics"])[-3:] == ["nDCG@10", "MRR@10", "graded nDCG@10"]
-    assert result["ceiling"]["recall@1"] == result["ceiling"]["graded nDCG@10"] == 1.0
-    assert result["ceiling"]["Judged@20"] == 11 / 20  # a ladder has eleven documents
-    # binary and graded labels agree on the one document that meets all conditions only
-    assert one["metrics"]["nDCG@10"] < one["metrics"]["graded nDCG@10"]
-
-
-@pytest.mark.slow
 def test_domains_weigh_the_same_in_every_table(houses: Path, other: Path, tmp_path: Path) -> None:
     result = evaluate([houses, other], models=["bm25-paper"], out=tmp_path / "out").to_json()
     each = [d["results"][0]["ladders"] for d in result["datasets"]]
@@ -112,42 +98,6 @@ def test_domains_weigh_the_same_in_every_table(houses: Path, other: Path, tmp_pa
     assert "| bm25-paper |" in (tmp_path / "out" / "eval.md").read_text()
     table = (tmp_path / "out" / "eval.md").read_text().partition("### Task 3")[2]
     assert "| system | houses | barns | average | 95% interval |" in table
-
-
-@pytest.mark.slow
-def test_two_domains_in_one_data_set(houses: Path, other: Path, tmp_path: Path) -> None:
-    for file in ("corpus", "queries", "qrels"):
-        text = (houses / f"{file}.jsonl").read_text()
-        (tmp_path / f"{file}.jsonl").write_text(text)
-    more = write_ladders(tmp_path / "more", 3, domain="barns", first=20)
-    for file in ("corpus", "queries", "qrels"):
-        with open(tmp_path / f"{file}.jsonl", "a") as all_of:
-            all_of.write((more / f"{file}.jsonl").read_text())
-    result = evaluate(tmp_path, models=["bm25-paper"], out=tmp_path / "out").to_json()
-    one = result["results"][0]["ladders"]
-    assert {name: part["ladders"] for name, part in one["domains"].items()} == {
-        "houses": 6,
-        "barns": 3,
-    }
-    parts = [part["task2"]["mean"]["average"]["value"] for part in one["domains"].values()]
-    assert one["task2"]["mean"]["average"]["value"] == pytest.approx(sum(parts) / 2)
-    assert result["notes"][-2:-1] == [
-        "there is no tables/task4_512.jsonl, so Task 4 (length) is not measured",
-    ]
-
-
-@pytest.mark.slow
-def test_dimensions_and_the_papers_instruction(houses: Path, tmp_path: Path) -> None:
-    options = Options(query_prompt=INSTRUCTION)
-    plain = evaluate(houses, models=["static:minilm"], dims=[16, 384], out=tmp_path / "1").to_json()
-    asked = evaluate(
-        houses, models=["static:minilm"], options=options, out=tmp_path / "2"
-    ).to_json()
-    assert [(r["dim"], "ladders" in r) for r in plain["results"]] == [(16, True), (384, True)]
-    one, two = (result["results"][-1]["ladders"]["task1"]["mean"] for result in (plain, asked))
-    assert one["by_query"] != two["by_query"]
-    text = (tmp_path / "1" / "eval.md").read_text()
-    assert "| static:minilm, first 16 |" in text.partition("### Task 1")[2]
 
 
 def test_what_has_no_score_of_a_pair_is_told(houses: Path, tmp_path: Path) -> None:
@@ -290,23 +240,3 @@ def test_a_model_without_key_or_price(houses: Path, monkeypatch: pytest.MonkeyPa
     monkeypatch.setenv("OPENAI_API_KEY", "sk-planted")
     with pytest.raises(UsageError, match="the price of openai:nobody is not known"):
         evaluate(houses, models=["llm:openai:nobody"], model_options=ModelOptions(max_usd=1.0))
-
-
-@pytest.mark.slow
-def test_the_command(gen, houses: Path) -> None:  # type: ignore[no-untyped-def]
-    done = gen("eval", houses, "--model", "bm25-paper", "--out", "out", "--json")
-    assert done.returncode == 0
-    assert json.loads(done.stdout)["results"][0]["ladders"]["ladders"] == 6
-    refused = gen("eval", houses, "--limit", "3", "-q")
-    assert refused.returncode == 2
-    assert refused.stderr == "gen: --limit is about chat models: name one, as llm:PROVIDER:NAME\n"
-    both = gen("eval", houses, "--paper-prompt", "--query-prompt", "x", "-q")
-    assert both.stderr == (
-        "gen: --paper-prompt says what stands before a query: leave out --query-prompt\n"
-    )
-
-
-def test_what_is_held_of_ladders(houses: Path) -> None:
-    ladders = LadderData(load(houses))
-    assert [one.ladder_id for one in ladders.ladders] == [f"houses-{i:02}" for i in range(6)]
-    assert ladders.notes == []

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from itertools import permutations
 from typing import Any
 
 import numpy as np
@@ -15,7 +14,6 @@ from retgen.evaluation.tasks.multiconir.ladders import CandidateLadder, LadderLe
 from retgen.evaluation.tasks.multiconir.pairs import ALL, FLIPS, TASKS, TIED, WON, PairPlan
 from retgen.evaluation.tasks.task import SystemResult
 from retgen.results.rows import Results
-from retgen.search.base import CandidateSet
 
 
 def ladder(name: str, **more: object) -> CandidateLadder:
@@ -127,24 +125,6 @@ def test_the_summary_by_hand() -> None:
     assert result["task4"] is None
 
 
-def test_candidate_sets_are_scored_once() -> None:
-    plan = PairPlan(LADDERS)
-    assert len(plan.sets) == len(set(plan.sets))
-    # a ladder and style: 3 pairs and a whole ladder, and 2 and 1 under the other's queries
-    assert len(plan.sets) == 2 * 2 * (3 + 1 + 2 + 1)
-    assert CandidateSet("a-i2", ("a-P", "a-1", "a-2")) in plan.sets
-
-
-def test_only_the_tasks() -> None:
-    plan = PairPlan(LADDERS, TASKS)
-    assert {cell[0] for cell in cells(rates_in(plan))} == {"task 1", "task 2", "task 3"}
-    assert set(summary(rates_in(plan))["tied"]) == {"task1", "task2"}
-    assert len(plan.sets) == 2 * 2 * 3  # two lengths and a whole ladder
-    result = summary(rates_in(plan))
-    assert result["task1"]["mean"]["by_query"] == [0.75, 0.5]
-    assert (result["blind"], result["violations"]) == (None, None)
-
-
 def test_one_ladder_has_no_other_query() -> None:
     results = rates_in(PairPlan(LADDERS[:1]))
     assert not results.select(WON.name, part={"task 1 blind", "task 2 blind"})
@@ -154,18 +134,6 @@ def test_one_ladder_has_no_other_query() -> None:
     domains = comparison.measure(scores, 0.0).domains
     assert [*domains] == ["houses", "other"]
     assert not any(one.select(WON.name, part="task 1 blind") for one in domains.values())
-
-
-def test_padded_documents() -> None:
-    whole = CandidateSet("a-i2", ("a-P", "a-1", "a-2"), "512")
-    one = ladder("a", padded={512: {"instruction": whole}})
-    rates = rates_in(PairPlan([one]))
-    result = cells(rates)
-    assert [result["task 4", "512", "instruction", pair] for pair in ("P>1", "1>2")] == [0, 1]
-    message = summary(rates)
-    assert message["task4"]["512"]["instruction"]["by_rung"] == [0.0, 1.0]
-    # the mean over both styles unpadded is (0 + 1 + 1 + 0) / 4
-    assert message["task4"]["512"]["change"]["value"] == 0.0
 
 
 def test_several_orders_take_pairs_whose_violations_are_asked_for() -> None:
@@ -260,15 +228,6 @@ def test_single_violations_by_hand() -> None:
     assert summary(rates)["task1"]["mean"]["by_query"] == [2 / 5, 3 / 5]
     ties_half = summary(rates)["ties_half"]["task1"]["value"]
     assert ties_half == pytest.approx(((2 + 1) / 5 + (3 + 0.5) / 5) / 2)
-
-
-def test_a_random_order_beats_all_of_n_once_in_n_plus_1() -> None:
-    """Every order of three documents once: what the row of a random order says is exact."""
-    orders = {f"o{i}": (one, one) for i, one in enumerate(permutations((1, 2, 3)))}
-    found = summary(singles(orders))["singles"]
-    assert found["by_query"] == [0.5, 0.5]
-    assert found["beats_all"] == pytest.approx(found["random"])
-    assert found["by_wording"] == {}
 
 
 def test_the_tables_of_single_violations() -> None:

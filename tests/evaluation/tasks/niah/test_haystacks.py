@@ -11,28 +11,16 @@ import numpy as np
 import pytest
 
 from retgen.data import open_dataset
-from retgen.errors import DatasetError
+from retgen.errors import DatasetError, UsageError
 from retgen.evaluation.tasks import task_of
-from retgen.evaluation.tasks.niah import NeedlesInHaystacks
-from retgen.evaluation.tasks.niah.compare import HaystackData, OfPairs
+from retgen.evaluation.tasks.niah.compare import HaystackData
 from retgen.evaluation.tasks.niah.haystacks import load_haystacks
-from retgen.evaluation.tasks.niah.measures import RATIO, SEEN, TRUNCATED
+from retgen.evaluation.tasks.niah.measures import SEEN, TRUNCATED
 from retgen.evaluation.tasks.niah.sections import sentences
-from retgen.evaluation.tasks.task import SystemResult
 from retgen.progress import Progress, no_progress
-from retgen.results.rows import Results
 from retgen.search.base import CandidateSet, System
 from retgen.search.collection import load
 from tests.evaluation.tasks.niah.made import GROUPS, ORDERS, PLACES, write_haystacks
-
-
-def titles(systems: dict[str, Results]) -> list[str]:
-    """Of the tables that a terminal shows."""
-    results = [SystemResult(name, None, {"set": cells}) for name, cells in systems.items()]
-    sections = list(NeedlesInHaystacks().sections(results))
-    every = [one for section in sections for one in section.tables]
-    folds = [fold for section in sections for fold in section.folded if fold.printed]
-    return [one.title for one in (*every, *(one for fold in folds for one in fold.tables))]
 
 
 @pytest.fixture(scope="module")
@@ -80,25 +68,6 @@ def test_questions_haystacks_and_controls(made: Path) -> None:
                 assert control.place == (text.place if kind == "neutral" else -1)
         text = group.haystacks[0]
         assert text.text[slice(*text.span)] == group.needles[text.needle, text.order]
-
-
-def test_a_split_of_one_length_is_measured_alone(made: Path) -> None:
-    result = load_haystacks(load(made, "test_64"))
-    assert {text.length for group in result.groups for text in group.haystacks} == {64}
-    assert {text.length for text in result.controls} == {64}
-
-
-def test_under_each_question_stand_all_controls_and_its_needles(made: Path) -> None:
-    data = HaystackData(load(made))
-    comparison = data.comparison(3)
-    assert comparison.described == "3 of 4 questions"
-    assert [(one.corpus, len(one.texts)) for one in comparison.sets] == [
-        *[("", 32 + 40)] * 6,
-        *[("needles", 4)] * 6,
-    ]
-    paid = data.comparison(1, paid=True)
-    assert isinstance(paid, OfPairs)
-    assert [len(one.texts) for one in paid.sets] == [2] * 32
 
 
 def test_a_haystack_without_its_control_is_named(made: Path, tmp_path: Path) -> None:
@@ -161,42 +130,8 @@ def test_what_a_system_reads_by_what_it_tells(
     assert said == (truncated[0] is None)
 
 
-def test_of_pairs_there_is_a_ratio_alone(made: Path) -> None:
-    paid = HaystackData(load(made)).comparison(2, paid=True)
-    scores = [np.array([1.0, 0.0])] * 48 + [np.array([0.0, 0.0])] * 16
-    measured = paid.measure(scores, 0.0)
-    (cells,) = measured.domains.values()
-    assert not cells.select("auc")
-    (block,) = cells.blocks
-    ratios = [block.sums[:, i].tolist() for i in cells.select(RATIO.name)]
-    # the second question's literal haystacks, 32 and 64 tokens, tie
-    assert ratios == [[1.0, 1.0], [1.0, 1.0], [1.0, 0.5], [1.0, 0.5]]
-    assert [len(row["values"]) for row in measured.rows] == [4, 4]
-    views = titles({"chat": cells})
-    assert views == ["Comparative ratio: a haystack above its filler without needle"]
-
-
-def test_a_neutral_sentence_is_a_control_of_its_own(made: Path) -> None:
-    """By length of the text: needles are longer or shorter than the neutral sentence."""
-    comparison = HaystackData(load(made)).comparison()
-    scores = Counting().score(comparison.sets, no_progress)
-    (cells,) = comparison.for_system(System(None, Counting())).measure(scores, 0.0).domains.values()
-    views = titles({"counting": cells})
-    title = "Comparative ratio: a haystack above its filler with a neutral sentence"
-    assert views.index(title) == 1
-    variant = cells.levels("variant", RATIO.name)[0]
-    groups = load_haystacks(load(made)).groups
-    haystacks = load_haystacks(load(made))
-    for number, group in enumerate(groups):
-        of = [i for i, t in enumerate(group.haystacks) if (t.variant, t.length) == (variant, 32)]
-        pairs = [
-            (
-                len(group.haystacks[i].text),
-                len(haystacks.controls[group.controls["neutral"][i]].text),
-            )
-            for i in of
-        ]
-        expected = sum((a > b) + (a == b) / 2 for a, b in pairs) / len(pairs)
-        at = {"query": "question", "variant": variant, "length": 32}
-        (column,) = cells.select("ratio, neutral", **at)
-        assert cells.blocks[0].sums[number, column] == expected
+def test_chat_models_give_no_scores(made: Path) -> None:
+    with pytest.raises(
+        UsageError, match="a chat model orders documents, and haystacks are measured"
+    ):
+        HaystackData(load(made)).comparison(2, paid=True)

@@ -66,16 +66,7 @@ def test_page(folder: Path, scored: Any) -> None:
     page = (folder.parent / "eval" / "eval.html").read_text("utf-8")
     for text in ("Twins: facts or words", "By type of the changed fact", "By facts a document"):
         assert text in page
-    pictures = sorted(path.name for path in (folder.parent / "eval" / "figures").glob("twins*.svg"))
-    assert pictures == [
-        "twins_length_entailed.svg",
-        "twins_length_literal.svg",
-        "twins_length_paraphrase.svg",
-        "twins_slot_type_entailed.svg",
-        "twins_slot_type_literal.svg",
-        "twins_slot_type_paraphrase.svg",
-        "twins_wording.svg",
-    ]
+    assert (folder.parent / "eval" / "figures" / "twins_wording.svg").is_file()
 
 
 def test_a_triple_that_is_cut(made: dict[str, list[Row]], tmp_path: Path) -> None:
@@ -102,19 +93,3 @@ def test_a_triple_of_each_length_is_too_few(tmp_path: Path) -> None:
     path = write(tmp_path / "few", rows(slot_types=("place",), triples_per_cell=1))
     with pytest.raises(DatasetError, match=r"too few triples of a length: .*triples_per_cell"):
         load_triples(load(path))
-
-
-def test_a_qrel_of_a_document_that_is_not_there(made: dict[str, list[Row]], tmp_path: Path) -> None:
-    lost = copy.deepcopy(made)
-    query = lost["qrels"][0]["query-id"]
-    count = 0
-    for row in lost["qrels"]:
-        if row["query-id"] == query:
-            row["corpus-id"], count = f"lost-{count}", count + 1
-    result = evaluate(write(tmp_path / "lost", lost), models=["bm25"], out=tmp_path / "out")
-    queries = len({row["query-id"] for row in lost["qrels"]})
-    assert (
-        f"{count} of {len(lost['qrels'])} qrels name documents that are not in the corpus and "
-        f"cannot be found; 1 of {queries} queries have no other relevant document and count as 0"
-    ) in result.to_json()["notes"]
-    assert result.to_json()["results"][0]["twins"]["queries"] == queries
