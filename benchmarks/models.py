@@ -35,7 +35,7 @@ CASES = [(4, 9, 1), (5, 14, 8)]  # dimension, documents, random starts
 
 
 def main() -> None:
-    from retgen.search.embedders.devices import choose_device
+    from retgen.search.embedders.loading import choose_device
 
     given = options(__doc__, device="", size="", rounds=3)
     device = choose_device(given.device or None)
@@ -106,7 +106,7 @@ def weights(model: torch.nn.Module) -> int:
 
 def exact_search(device: str, count: int, dim: int, rounds: int) -> None:
     """200 queries, the first 100, over vectors as an embedder has them; in turn."""
-    from retgen.search.dense import search
+    from retgen.search.vectors import search
 
     vectors, queries = (
         torch.nn.functional.normalize(torch.randn(n, dim, device=device), dim=1)

@@ -1,19 +1,19 @@
 """`gen capacity` without a data set: all pairs of n documents in d dimensions.
 
-Three things that are easily taken for one another, each in a file of its own, kept and reused:
+Three things that are easily taken for one another, all kept in capacity.json and reused:
 
-- paper.jsonl: the critical n of a loss and an optimiser, as the paper measures it (Table 6);
-- best.jsonl: the largest n that our best optimiser embeds from random starts;
-- construct.jsonl: the closed form, which embeds any n; what number formats carry of it.
+- `paper`: the critical n of a loss and an optimiser, as the paper measures it (Table 6);
+- `best`: the largest n that our best optimiser embeds from random starts;
+- `construct`: the closed form, which embeds any n; what number formats carry of it.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any
 
 import orjson
 
@@ -25,7 +25,7 @@ from retgen.progress import Progress, no_progress
 from retgen.results.page import Page, Section
 from retgen.results.pictures import Line, Lines
 from retgen.results.tables import TableView
-from retgen.search.embedders.devices import choose_device
+from retgen.search.embedders.loading import choose_device
 from retgen.write import dump_json, make_folder, write_file
 
 DIMENSIONS = {"paper": range(4, 46), "best": range(4, 9), "construct": (4, 6, 8, 16, 32, 64)}
@@ -44,7 +44,6 @@ _WHAT = (
     "InfoNCE, started at random, puts every pair in order. It says how much such training "
     "finds, not how much can be embedded. A better optimiser finds several times as many.",
 )
-Row = TypeVar("Row", Critical, FormatCapacity)
 
 
 @dataclass(frozen=True)
@@ -53,8 +52,13 @@ class Capacity:
 
     folder: Path
     critical: dict[str, dict[int, Critical]]
-    carried: list[FormatCapacity]
+    formats: dict[tuple[int, str], FormatCapacity]
     command: str
+
+    @property
+    def carried(self) -> list[FormatCapacity]:
+        """What number formats carry of the closed form, by dimension."""
+        return sorted(self.formats.values(), key=lambda one: one.dimension)
 
     def fit(self, protocol: str) -> Fit | None:
         """The cubic through the complete dimensions, where there are enough."""
@@ -67,8 +71,7 @@ class Capacity:
         fits |= {name: fit for name in self.critical if (fit := self.fit(name)) is not None}
         return {
             "protocols": {
-                name: [_as_json(one) for one in found.values()]
-                for name, found in self.critical.items()
+                name: [_as_json(of[d]) for d in sorted(of)] for name, of in self.critical.items()
             },
             "construct": [_as_json(one) for one in self.carried],
             "table_6": {str(d): n for d, n in TABLE_6.items()},
@@ -112,38 +115,32 @@ def capacity(
         paper.require(d, 3)
     folder = Path(out) if out is not None else Path("outputs") / "capacity"
     options = {"seeds": seeds, "device": choose_device(device), "progress": progress}
+    result = _kept(folder, command)
     make_folder(folder)
-    critical = {
-        name: {r.dimension: r for r in _read(folder, name, Critical)} for name in _PROTOCOLS
-    }
     for name in protocols:
-        known = critical[name]
+        known = result.critical[name]
         wanted = sorted({*(dims or DIMENSIONS[name])})
-        missing = [d for d in wanted if d not in known or not _finished(known[d], seeds)]
+        missing = [
+            d
+            for d in wanted
+            if d not in known or not known[d].complete or len(known[d].by_seed) < seeds
+        ]
         for one in _PROTOCOLS[name](missing, deadline=60 * minutes, **options):
             before = known.get(one.dimension)
             # a call with less time takes nothing back
-            if one.complete or before is None or _beats(one, before):
+            worse = before and (before.complete or one.documents < before.documents)
+            if one.complete or not worse:
                 known[one.dimension] = one
-            _write(folder, name, (known[d] for d in sorted(known)))
-    formats = {(r.dimension, r.precision): r for r in _read(folder, "construct", FormatCapacity)}
+            _keep(result)
     for d in carried if closed_form else ():
         for precision in PRECISIONS:
-            if (d, precision) not in formats:
-                formats[d, precision] = construct.largest(d, precision, progress=progress)
-                _write(folder, "construct", sorted(formats.values(), key=lambda r: r.dimension))
-    result = Capacity(folder, critical, list(formats.values()), command)
-    write_file(folder / "capacity.json", dump_json(result.to_json()))
+            if (d, precision) not in result.formats:
+                one = construct.largest(d, precision, progress=progress)
+                result.formats[d, precision] = one
+                _keep(result)
+    _keep(result)
     _page(result).write(folder, "capacity")
     return result
-
-
-def _finished(result: Critical, seeds: int) -> bool:
-    return result.complete and len(result.by_seed) >= seeds
-
-
-def _beats(one: Critical, before: Critical) -> bool:
-    return not before.complete and one.documents >= before.documents
 
 
 def _as_json(row: Critical | FormatCapacity) -> dict[str, Any]:
@@ -151,28 +148,34 @@ def _as_json(row: Critical | FormatCapacity) -> dict[str, Any]:
     return row._asdict() | {"margin": None if row.margin == math.inf else row.margin}
 
 
-def _write(folder: Path, name: str, rows: Iterable[Critical | FormatCapacity]) -> None:
-    lines = (orjson.dumps(_as_json(row)) + b"\n" for row in rows)
-    write_file(folder / f"{name}.jsonl", b"".join(lines))
+def _keep(result: Capacity) -> None:
+    write_file(result.folder / "capacity.json", dump_json(result.to_json()))
 
 
-def _read(folder: Path, name: str, kind: type[Row]) -> list[Row]:
-    """The rows of a file that `_write` wrote."""
-    path = folder / f"{name}.jsonl"
-    if not path.is_file():
-        return []
+def _kept(folder: Path, command: str) -> Capacity:
+    """What earlier calls measured."""
+    path = folder / "capacity.json"
+    tree = {"protocols": {}, "construct": []}
+
+    def fields(row: dict[str, Any]) -> dict[str, Any]:
+        return row | {"margin": math.inf if row["margin"] is None else float(row["margin"])}
+
     try:
-        rows = []
-        for row in map(orjson.loads, path.read_bytes().splitlines()):
-            margin = math.inf if row["margin"] is None else float(row["margin"])
-            rows.append(kind(**{**{f: row[f] for f in kind._fields}, "margin": margin}))
-            if isinstance(rows[-1], Critical):
-                rows[-1] = rows[-1]._replace(by_seed=tuple(map(int, row["by_seed"])))
-    except (ValueError, KeyError, TypeError) as error:
+        if path.is_file():
+            tree = orjson.loads(path.read_bytes())
+        critical = {
+            name: {
+                row["dimension"]: Critical(**fields(row) | {"by_seed": tuple(row["by_seed"])})
+                for row in tree["protocols"].get(name, ())
+            }
+            for name in _PROTOCOLS
+        }
+        formats = [FormatCapacity(**fields(row)) for row in tree["construct"]]
+    except (ValueError, KeyError, TypeError, AttributeError) as error:
         raise OutputError(
             f"{path}: not written by gen capacity. Give another --out, or move the file away."
         ) from error
-    return rows
+    return Capacity(folder, critical, {(f.dimension, f.precision): f for f in formats}, command)
 
 
 # --- what is shown ---
@@ -210,11 +213,11 @@ def _sentences(result: Capacity) -> Iterator[str]:
                 f"in {d} dimensions{end}{of_paper}."
             )
     if result.carried:
-        widest = max(result.carried, key=lambda one: (one.single, -one.dimension))
+        widest = max(result.carried, key=lambda one: (one.documents, -one.dimension))
         yield (
-            f"The closed form carries all pairs of {widest.single:,} documents in "
+            f"The closed form carries all pairs of {widest.documents:,} documents in "
             f"{widest.dimension} dimensions in {widest.precision}"
-            f"{', the largest number tried' if widest.single >= widest.limit else ''}."
+            f"{', the largest number tried' if widest.documents >= widest.limit else ''}."
         )
     yield (
         "From four dimensions on any number of documents can be embedded: where a method ends "
@@ -255,8 +258,12 @@ def _critical_section(result: Capacity) -> Section:
     return Section("Critical n", [], [TableView(heads, rows, names=0)], [picture], notes)
 
 
+def _number(documents: int, ended: bool) -> str:
+    return f"{documents:,}" if ended else f"≥ {documents:,}"
+
+
 def _cells(one: Critical) -> list[str]:
-    number = f"{one.documents:,}" if one.complete else f"≥ {one.documents:,}"
+    number = _number(one.documents, one.complete)
     return [number, " ".join(map(str, one.by_seed)), f"{one.seconds:.1f}"]
 
 
@@ -272,27 +279,20 @@ def _fits(result: Capacity) -> Iterator[str]:
 
 
 def _carried_section(result: Capacity) -> Section:
-    cell = {(one.dimension, one.precision): one for one in result.carried}
     rows = []
-    for d in sorted({one.dimension for one in result.carried}):
-        row = [str(d)]
-        for precision in PRECISIONS:
-            if (one := cell.get((d, precision))) is None:
-                row += ["", ""]
-                continue
-            row.append(f"{'≥ ' if one.documents >= one.scanned_to else ''}{one.documents:,}")
-            row.append(f"{'≥ ' if one.single >= one.limit else ''}{one.single:,}")
-        rows.append(row)
-    heads = ["d", *(name for p in PRECISIONS for name in (f"{p}: every n to", "one n"))]
+    for d in sorted({d for d, _ in result.formats}):
+        of = [result.formats.get((d, precision)) for precision in PRECISIONS]
+        cells = [
+            f"{'≥ ' * (one.documents >= one.limit)}{one.documents:,}" if one else "" for one in of
+        ]
+        rows.append([str(d), *cells])
     return Section(
         "The closed form in number formats",
         [
-            "Checked by brute force: every pair against every document, after rounding. Every "
-            f"number of documents up to the first column is carried (tried one by one to "
-            f"{max(one.scanned_to for one in result.carried):,}); the second is the largest single "
-            "number found, as rounding is kinder to some than to others.",
+            "Every number of documents up to this is carried: after rounding every pair is checked "
+            "against every document. ≥: the largest number tried."
         ],
-        [TableView(heads, rows, names=0)],
+        [TableView(["d", *PRECISIONS], rows, names=0)],
         notes=[f"{name}: {what}" for name, what in PRECISIONS.items()]
         + ["these vectors come from a formula; they are not a result of optimisation"],
     )

@@ -15,11 +15,10 @@ import torch
 from torch import Tensor
 from torch.nn.functional import normalize
 
-from retgen.evaluation.capacity.embedding import Schedule, SphereAdam, falling
+from retgen.evaluation.capacity.embedding import Schedule, optimise
 from retgen.evaluation.capacity.paper import Critical, margins, pairs
 from retgen.progress import Progress, no_progress
 
-CHECK_EVERY = 25  # steps
 START = 4  # documents per dimension of a random start
 GROWTH = 0.25  # of the documents, added at once at most
 MISSES = 8  # failures in a row to add a single document that end a seed
@@ -31,12 +30,11 @@ _AFTER_GROWTH = Schedule(2_000, (0.02, 1e-5), (0.02, 5e-4))
 
 
 class _Solved(NamedTuple):
-    """Queries in the order of `pairs`, documents, the margin in float64, steps spent so far."""
+    """Queries in the order of `pairs`, documents, the margin in float64."""
 
     queries: Tensor
     documents: Tensor
     margin: float
-    steps: int
 
 
 def critical(
@@ -81,14 +79,13 @@ def critical(
 def lineage(dimension: int, seed: int, device: str, until: float) -> Iterator[_Solved]:
     """Ever larger solved sets of one seed, until it fails or `until` (monotonic seconds)."""
     generator = torch.Generator().manual_seed(seed * 1_000_003 + dimension)
-    size, steps = START * dimension, 0
+    size = START * dimension
     result = None
     while result is None:
         start = normalize(torch.randn(size, dimension, generator=generator), dim=-1).to(device)
         first, second = pairs(size, device)
         queries = normalize(start[first] + start[second], dim=-1)
-        result = _anneal(queries, start, _FROM_RANDOM, steps, until)
-        steps += _FROM_RANDOM.steps
+        result = _anneal(queries, start, _FROM_RANDOM, until)
         if result is None and (size == 3 or time.monotonic() >= until):
             return
         size = max(3, size * 3 // 4)
@@ -96,12 +93,11 @@ def lineage(dimension: int, seed: int, device: str, until: float) -> Iterator[_S
     while True:
         yield result
         size = len(result.documents)
-        grown, steps = None, result.steps
+        grown = None
         while grown is None:
             more = max(1, int(size * fraction))
-            grown = _anneal(*_insert(result, more, generator), _AFTER_GROWTH, steps, until)
+            grown = _anneal(*_insert(result, more, generator), _AFTER_GROWTH, until)
             if grown is None:
-                steps += _AFTER_GROWTH.steps
                 fraction /= 2
                 misses += more == 1
                 if misses == MISSES or time.monotonic() >= until:
@@ -129,49 +125,14 @@ def _insert(result: _Solved, more: int, generator: torch.Generator) -> tuple[Ten
     return queries, documents
 
 
-def _anneal(
-    queries: Tensor, documents: Tensor, schedule: Schedule, steps: int, until: float
-) -> _Solved | None:
-    """Adam with projection on the margin loss from this start; None when it does not succeed.
-
-    `steps` have been spent before. The loss of a query with relevant scores a, b and irrelevant
-    ones c is log(1 + (sum_c exp c/t)(exp -a/t + exp -b/t)).
-    """
+def _anneal(queries: Tensor, documents: Tensor, schedule: Schedule, until: float) -> _Solved | None:
+    """What the optimiser makes of this start; None when it does not succeed."""
     rows, size = len(queries), len(documents)
-    flat = torch.arange(rows, device=queries.device) * size + pairs(size, queries.device)
-    flat = flat.reshape(-1)
     units = torch.cat((queries, documents))
-    queries, documents = units[:rows], units[rows:]
-    adam = SphereAdam(units)
-    by_query, by_document = adam.gradient[:rows], adam.gradient[rows:]
-    scores = torch.empty(rows, size, device=units.device)
-    cells, documents_t, scores_t = scores.view(-1), documents.T, scores.T
-    for step in range(1, schedule.steps + 1):
-        done = (step - 1) / (schedule.steps - 1)
-        temperature = falling(schedule.temperature, done)
-        torch.mm(queries, documents_t, out=scores)
-        relevant = cells.index_select(0, flat).view(2, rows)
-        worse = relevant.amin(0)
-        scores.sub_(worse[:, None])
-        if step % CHECK_EVERY == 0:
-            cells.index_fill_(0, flat, -math.inf)
-            if bool((scores.amax() < 0).item()):
-                single, double = margins(queries, documents)
-                if single > 0 and double > 0:
-                    return _Solved(queries.clone(), documents.clone(), double, steps + step)
-            if time.monotonic() >= until:
-                return None
-        # Exponents are relative to the worse relevant score. Above 80 only overflow is new; below
-        # -35 a document has no say, and results near the smallest floats take 20 times as long.
-        scores.mul_(1 / temperature).clamp_(-35.0, 80.0).exp_()
-        cells.index_fill_(0, flat, 0.0)
-        total = scores.sum(1)
-        relevant.sub_(worse).mul_(-1 / temperature).clamp_(min=-35.0).exp_()
-        both = relevant.sum(0)
-        # a row's gradient by its scores is `weight` times the row after this
-        weight = (both / (1 + total * both))[:, None]
-        cells.index_copy_(0, flat, relevant.mul_(-total / both).view(-1))
-        torch.mm(scores, documents, out=by_query).mul_(weight)
-        torch.mm(scores_t, queries * weight, out=by_document)
-        adam.step(falling(schedule.rate, done), eps=1e-12)
+    relevant = torch.zeros(rows, size, dtype=torch.bool, device=units.device)
+    relevant.scatter_(1, pairs(size, units.device).T, True)
+    if optimise(relevant, units, schedule, until):
+        single, double = margins(units[:rows], units[rows:])
+        if single > 0 and double > 0:
+            return _Solved(units[:rows], units[rows:], double)
     return None

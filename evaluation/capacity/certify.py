@@ -149,7 +149,7 @@ def certify(
 def _device(device: str | None) -> str | None:
     """Where embeddings are sought; None where there is no torch."""
     try:
-        from retgen.search.embedders.devices import choose_device
+        from retgen.search.embedders.loading import choose_device
     except ModuleNotFoundError as error:
         if error.name != "torch":
             raise

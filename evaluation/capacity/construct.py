@@ -14,7 +14,7 @@ and less elsewhere: zero at a and b, negative at all other documents. For d = 4 
 -(1 - cos(t - a))(1 - cos(t - b))/4.
 
 So no number of documents is too large for four dimensions; what shrinks is the margin, as n^-4.
-How many documents a number format can still tell apart is what `carries` and `largest` measure, by
+How many documents a number format can still tell apart is what `largest` measures, by
 brute force over all queries and documents.
 
 The curve and its polynomials: D. Gale, Neighborly and cyclic polytopes (1963); for embedding
@@ -46,17 +46,13 @@ _BLOCK = 8_000_000  # scores at a time
 class FormatCapacity(NamedTuple):
     """How many documents a number format tells apart.
 
-    `documents`: every number up to this is carried, and one more is not unless `scanned_to` (where
-    trying one number after the other ended) says so. `single`: this many are carried, found by
-    doubling and bisection up to `limit`; rounding is kinder to some numbers than to others.
-    `margin` is that of `documents` before rounding.
+    `documents`: every number up to this is carried, and one more is not, unless this is `limit`,
+    where trying one number after the other ended. `margin` is that of `documents` before rounding.
     """
 
     dimension: int
     precision: str
     documents: int
-    scanned_to: int
-    single: int
     limit: int
     margin: float
 
@@ -121,37 +117,18 @@ def carries(dimension: int, count: int, precision: str) -> bool:
 
 
 def largest(
-    dimension: int,
-    precision: str,
-    *,
-    scan: int = 256,
-    limit: int = 1024,
-    progress: Progress = no_progress,
+    dimension: int, precision: str, *, limit: int = 256, progress: Progress = no_progress
 ) -> FormatCapacity:
-    """How many documents a number format carries: each number up to `scan`, some up to `limit`.
+    """How many documents a number format carries: one number after the other, up to `limit`.
 
     Raises UsageError as `carries`.
     """
-
-    def carried(count: int) -> bool:
+    count = 2  # of two documents, the top 2 are both
+    while count < limit and carries(dimension, count + 1, precision):
         progress(f"d={dimension} {precision}: documents", count, limit)
-        return carries(dimension, count, precision)
-
-    every = 2  # of two documents, the top 2 are both
-    while every < scan and carried(every + 1):
-        every += 1
-    low, high = every, limit + 1
-    if every == scan:
-        while low < limit and high > limit:
-            middle = min(limit, low * 2)
-            low, high = (middle, high) if carried(middle) else (low, middle)
-    else:
-        high = max(2 * every, every + 2)
-    while high - low > 1 and low < limit:
-        middle = (low + high) // 2
-        low, high = (middle, high) if carried(middle) else (low, middle)
-    reached = margin(dimension, every) if every > 2 else math.inf
-    return FormatCapacity(dimension, precision, every, scan, low, limit, reached)
+        count += 1
+    reached = margin(dimension, count) if count > 2 else math.inf
+    return FormatCapacity(dimension, precision, count, limit, reached)
 
 
 def _check(dimension: int, count: int) -> None:

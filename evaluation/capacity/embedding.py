@@ -42,7 +42,7 @@ class Schedule(NamedTuple):
     rate: tuple[float, float]
 
 
-def falling(ends: tuple[float, float], done: float) -> float:
+def _falling(ends: tuple[float, float], done: float) -> float:
     """The geometric course from the first to the second."""
     return float(ends[0] * (ends[1] / ends[0]) ** done)
 
@@ -51,34 +51,25 @@ class SphereAdam:
     """Adam whose every step ends with the projection to unit length.
 
     `units` (..., vectors, dimension) are changed in place; `gradient`, of the same shape, is for
-    the caller to fill before each step. `mean` and `square` are Adam's moments, `count` its steps:
-    give those of another one to go on from it.
+    the caller to fill before each step.
     """
 
-    def __init__(
-        self,
-        units: Tensor,
-        mean: Tensor | None = None,
-        square: Tensor | None = None,
-        count: Tensor | None = None,
-    ) -> None:
+    def __init__(self, units: Tensor) -> None:
         self.units = units
-        self.gradient = torch.zeros_like(units)
-        self.mean = torch.zeros_like(units) if mean is None else mean
-        self.square = torch.zeros_like(units) if square is None else square
-        self.count = torch.zeros((), device=units.device) if count is None else count
+        self.gradient, self._mean, self._square = (torch.zeros_like(units) for _ in range(3))
+        self._count = torch.zeros((), device=units.device)
         self._norm = torch.empty_like(units[..., :1])
 
     def step(self, rate: float, eps: float = 1e-8) -> None:
         """One step with this learning rate."""
-        self.count += 1
+        self._count += 1
         torch._fused_adam_(  # what torch.optim.Adam(fused=True) calls, without its 30 us a step
             [self.units],
             [self.gradient],
-            [self.mean],
-            [self.square],
+            [self._mean],
+            [self._square],
             [],
-            [self.count],
+            [self._count],
             lr=rate,
             beta1=0.9,
             beta2=0.999,
@@ -125,7 +116,7 @@ def smallest(
     units = best = None
     for seed in range(seeds):
         units = _random(matrix, highest, seed).to(device)
-        if _optimise(relevant, units, _SOLVE, until):
+        if optimise(relevant, units, _SOLVE, until):
             best = _exact(matrix, units)
             break
     d, fraction, misses = highest, _DROP, 0
@@ -133,7 +124,7 @@ def smallest(
         progress("dimensions", highest - d, highest - lowest)
         less = min(d - lowest, max(1, int(d * fraction)))
         fewer = _dropped(units, d - less, misses)
-        solved = _optimise(relevant, fewer, _DESCEND, until)
+        solved = optimise(relevant, fewer, _DESCEND, until)
         result = _exact(matrix, fewer) if solved else None
         if result is not None:
             best, units, d, misses = result, fewer, d - less, 0
@@ -177,15 +168,18 @@ def _random(matrix: QrelMatrix, dimension: int, seed: int) -> Tensor:
     return torch.cat((queries, documents))
 
 
-def _optimise(relevant: Tensor, units: Tensor, schedule: Schedule, until: float) -> bool:
-    """Adam with projection, in place; it ends, True, once every query is right."""
+def optimise(relevant: Tensor, units: Tensor, schedule: Schedule, until: float) -> bool:
+    """Adam with projection, in place; it ends, True, once every query is right.
+
+    `relevant` (queries, documents) bool, `units` (queries + documents, dimension).
+    """
     rows = len(relevant)
     adam = SphereAdam(units)
     queries, documents = units[:rows], units[rows:]
     by_query, by_document = adam.gradient[:rows], adam.gradient[rows:]
     for step in range(1, schedule.steps + 1):
         done = (step - 1) / (schedule.steps - 1)
-        t = falling(schedule.temperature, done)
+        t = _falling(schedule.temperature, done)
         scores = queries @ documents.T
         worst = scores.masked_fill(~relevant, math.inf).amin(1, True)
         other = scores.masked_fill(relevant, -math.inf).amax(1, True)
@@ -206,7 +200,7 @@ def _optimise(relevant: Tensor, units: Tensor, schedule: Schedule, until: float)
         torch.mm(gradient, documents, out=by_query)
         gradient.mul_(weight)
         torch.mm(gradient.T, queries, out=by_document)
-        adam.step(falling(schedule.rate, done), eps=1e-12)
+        adam.step(_falling(schedule.rate, done), eps=1e-12)
     return False
 
 

@@ -16,8 +16,7 @@ stop when the loss has not improved by 1e-5 for 1,000 steps. Three things to kno
 - Table 6 measures this loss and this optimiser, not what can be embedded: in d=4 every n can
   (`construct`), and a better optimiser finds far more from random starts too (`best`).
 
-It is fast because the gradient is written out (eleven tensor operations a step, in place) and
-because several seeds and several n run side by side in one padded batch.
+It is fast because the gradient is written out, in place, and all seeds run side by side.
 """
 
 from __future__ import annotations
@@ -40,7 +39,6 @@ LEARNING_RATE = 0.01
 PATIENCE = 1_000  # steps
 IMPROVEMENT = 1e-5
 CHECK_EVERY = 10  # steps
-_BATCH = 40_000  # scores; below this a step costs its calls, so several n go side by side
 
 # the paper's Table 6 (Appendix G): dimension -> critical n
 TABLE_6: dict[int, int] = dict(
@@ -100,8 +98,8 @@ def solve(
     Raises UsageError for a dimension below 1 or fewer than 3 documents.
     """
     require(dimension, documents)
-    result = _attempt(dimension, [(documents, seed) for seed in seeds], device, math.inf)
-    return [result[documents, seed] for seed in seeds]
+    result = _attempt(dimension, documents, seeds, device, math.inf)
+    return [result[seed] for seed in seeds]
 
 
 def critical(
@@ -194,183 +192,92 @@ def _climb(
     dimension: int, start: int, seeds: int, device: str, until: float, progress: Progress
 ) -> Critical:
     began = time.monotonic()
-    everyone = range(seeds)
+    everyone = list(range(seeds))
     reached = dict.fromkeys(everyone, 2)  # two documents are the top 2 of any query
     margin: dict[tuple[int, int], float] = {}
 
-    def advance(sizes: Iterable[int], alive: list[int]) -> list[int] | None:
-        """The seeds that solve all of these n; None when the deadline came first."""
-        items = [(size, seed) for size in sizes for seed in alive]
-        progress(f"d={dimension}: documents", items[-1][0], items[-1][0])
-        results = _attempt(dimension, items, device, until)
-        failed = {attempt.seed for attempt in results.values() if not attempt.solved}
-        for (n, seed), attempt in sorted(results.items()):
-            if attempt.solved:
-                reached[seed], margin[n, seed] = n, attempt.margin
-        if any(item not in results and item[1] not in failed for item in items):
-            return None
-        return [seed for seed in alive if seed not in failed]
+    def advance(n: int, alive: list[int]) -> list[int] | None:
+        """The seeds that solve n; None when the deadline came first."""
+        progress(f"d={dimension}: documents", n, n)
+        results = _attempt(dimension, n, alive, device, until)
+        solved = [seed for seed in alive if seed in results and results[seed].solved]
+        for seed in solved:
+            reached[seed], margin[n, seed] = n, results[seed].margin
+        return solved if len(results) == len(alive) else None
 
-    def result(complete: bool) -> Critical:
-        by_seed = tuple(reached[seed] for seed in everyone)
-        largest = max(by_seed)
-        widest = max(margin.get((largest, seed), -math.inf) for seed in everyone)
-        seconds = time.monotonic() - began
-        return Critical(
-            dimension, largest, by_seed, complete, seconds, widest if margin else math.inf
-        )
-
-    sure, n = 2, start
-    while True:
-        alive = advance([n], list(everyone))
-        if alive is None:
-            return result(False)
-        if len(alive) == seeds:
+    sure, n, alive = 2, start, advance(start, everyone)
+    while alive is not None and (alive == everyone or (sure == 2 and n > 3)):
+        if alive == everyone:
             sure, n = n, n + max(1, n // 8)
-        elif sure > 2 or n == 3:
-            break
         else:  # began too high
             n = max(3, n // 2)
-    reached = dict.fromkeys(everyone, sure)  # the climb itself is by one from here
-    alive, n = list(everyone), sure + 1
+        alive = advance(n, everyone)
+    if alive is not None:
+        reached = dict.fromkeys(everyone, sure)  # the climb itself is by one from here
+        alive, n = everyone, sure
     while alive:
-        width = min(4, max(1, _BATCH // (len(alive) * n**3 // 2)))
-        alive = advance(range(n, n + width), alive)
-        if alive is None:
-            return result(False)
-        n += width
-    return result(True)
+        n += 1
+        alive = advance(n, alive)
+    largest = max(reached.values())
+    widest = max((margin.get((largest, seed), -math.inf) for seed in everyone), default=math.inf)
+    seconds, by_seed = time.monotonic() - began, tuple(reached[seed] for seed in everyone)
+    complete = alive is not None
+    return Critical(dimension, largest, by_seed, complete, seconds, widest if margin else math.inf)
 
 
 def _attempt(
-    dimension: int, items: Sequence[tuple[int, int]], device: str, until: float
-) -> dict[tuple[int, int], Attempt]:
-    """Run (documents, seed) side by side; what ended before `until` (monotonic seconds).
+    dimension: int, documents: int, seeds: Sequence[int], device: str, until: float
+) -> dict[int, Attempt]:
+    """Run some seeds side by side; those that ended before `until` (monotonic seconds)."""
+    both = pairs(documents, device)
+    rows = both.shape[1]
+    flat = (torch.arange(rows, device=device) * documents + both).reshape(-1)
+    starts = [random_units(rows + documents, dimension, seed) for seed in seeds]
+    adam = SphereAdam(torch.stack(starts).to(device))  # (seeds, rows + documents, dimension)
+    queries, vectors = adam.units[:, :rows], adam.units[:, rows:]
+    by_query, by_document = adam.gradient[:, :rows], adam.gradient[:, rows:]
+    scores = torch.empty(len(seeds), rows, documents, device=device)
+    # softmax minus target, over `scale`, is the gradient of the mean loss by the scores
+    scale = rows * TEMPERATURE
+    target = torch.zeros(rows * documents, device=device).index_fill_(0, flat, -0.5 / scale)
+    target = target.view(rows, documents)
+    # unit vectors score at most 1, so shifting by 1 keeps the exponentials in range
+    shift = torch.full((1, 1, 1), -1 / TEMPERATURE, device=device)
 
-    A seed that fails takes its larger n out of the batch: they no longer matter.
-    """
-    batch = _Batch(dimension, items, device)
-    result: dict[tuple[int, int], Attempt] = {}
-    while batch.items and time.monotonic() < until:
-        for _ in range(CHECK_EVERY - 1):
-            batch.step()
-        loss = batch.step(want_loss=True)
-        solved, stale = batch.check(loss)
-        lost: set[tuple[int, int]] = set()
-        for row, (n, seed) in enumerate(batch.items):
-            if not (solved[row] or stale[row]):
-                continue
-            single, double = margins(*batch.vectors(row))
-            good = single > 0 and double > 0
-            if good or stale[row]:
-                result[n, seed] = Attempt(dimension, n, seed, good, batch.steps, double)
-                if not good:
-                    lost.update(item for item in batch.items if item[1] == seed and item[0] > n)
-        keep = [
-            row for row, item in enumerate(batch.items) if item not in result and item not in lost
-        ]
-        if len(keep) < len(batch.items):
-            batch.keep(keep)
-    return {item: attempt for item, attempt in result.items() if item not in lost}
+    def relevant() -> Tensor:
+        return scores.flatten(1).index_select(1, flat).view(-1, 2, rows)
 
-
-class _Batch:
-    """Adam on several (documents, seed) at once, padded to the largest n.
-
-    Queries come in the order of `pairs`, so those of a smaller n are the first ones. Padding
-    documents score 60 less, padding queries have weight 0; their vectors stay where they are.
-    """
-
-    def __init__(self, dimension: int, items: Sequence[tuple[int, int]], device: str) -> None:
-        self.items = list(items)
-        self.steps = 0
-        n = max(size for size, _ in items)
-        self.both = pairs(n, device)
-        self.rows = self.both.shape[1]
-        self.flat = (torch.arange(self.rows, device=device) * n + self.both).reshape(-1)
-        counts = [size * (size - 1) // 2 for size, _ in items]
-        self.units = torch.zeros(len(items), self.rows + n, dimension)
-        self.units[:, :, 0] = 1.0
-        for row, ((size, seed), rows) in enumerate(zip(items, counts, strict=True)):
-            start = random_units(rows + size, dimension, seed)
-            self.units[row, :rows] = start[:rows]
-            self.units[row, self.rows : self.rows + size] = start[rows:]
-        self.units = self.units.to(device)
-        sizes = torch.tensor([size for size, _ in items], device=device)[:, None]
-        count = (sizes * (sizes - 1) // 2).float()
-        self.real = torch.arange(self.rows, device=device) < count  # (batch, queries)
-        absent = torch.arange(n, device=device) >= sizes
-        # e^-60 is nothing beside the others, and not among the smallest floats, which are slow
-        self.padding = absent.float().mul_(-60.0)[:, None]  # (batch, 1, documents)
-        self.weight = count[:, :, None]  # so that an item's loss is the mean of its queries
-        # softmax minus target, over weight and temperature, is the gradient by the scores
-        self.scale = (self.weight * TEMPERATURE).expand(-1, self.rows, 1).clone()
-        self.scale.masked_fill_(~self.real[:, :, None], math.inf)
-        self.target = torch.zeros(len(items), self.rows * n, device=device)
-        self.target[:, self.flat] = 0.5
-        self.target = self.target.view(len(items), self.rows, n).div_(self.scale).neg_()
-        self.moments: tuple[Tensor, ...] = ()
-        self.best = torch.full((len(items),), math.inf, device=device)
-        self.since = torch.zeros(len(items), device=device)
-        self.allocate()
-
-    def allocate(self) -> None:
-        """Views and buffers for the items that are left."""
-        self.queries, self.documents = self.units[:, : self.rows], self.units[:, self.rows :]
-        self.documents_t = self.documents.mT
-        self.adam = SphereAdam(self.units, *self.moments)
-        gradient = self.adam.gradient
-        self.by_query, self.by_document = gradient[:, : self.rows], gradient[:, self.rows :]
-        self.scores = torch.empty_like(self.target)
-        self.scores_t = self.scores.mT
-        # unit vectors score at most 1, so shifting by 1 keeps the exponentials in range
-        self.bias = self.padding - 1 / TEMPERATURE
-
-    def step(self, want_loss: bool = False) -> Tensor:
-        """One step of Adam and the projection; the losses before it (batch,), or nothing."""
-        self.steps += 1
-        scores, queries, documents = self.scores, self.queries, self.documents
-        torch.baddbmm(self.bias, queries, self.documents_t, alpha=1 / TEMPERATURE, out=scores)
+    def step(want_loss: bool = False) -> Tensor | None:
+        """One step of Adam and the projection; the losses before it (seeds,), if wanted."""
+        torch.baddbmm(shift, queries, vectors.mT, alpha=1 / TEMPERATURE, out=scores)
         scores.exp_()
         total = scores.sum(-1, keepdim=True)
-        loss = self.losses(total) if want_loss else total
-        torch.addcdiv(self.target, scores, total.mul_(self.scale), out=scores)
-        torch.bmm(scores, documents, out=self.by_query)
-        torch.bmm(self.scores_t, queries, out=self.by_document)
-        self.adam.step(LEARNING_RATE)
+        loss = (total[:, :, 0].log() - relevant().log().mean(1)).mean(1) if want_loss else None
+        torch.addcdiv(target, scores, total.mul_(scale), out=scores)
+        torch.bmm(scores, vectors, out=by_query)
+        torch.bmm(scores.mT, queries, out=by_document)
+        adam.step(LEARNING_RATE)
         return loss
 
-    def losses(self, total: Tensor) -> Tensor:
-        """Mean over the real queries of log(total) minus the mean relevant score: (batch,)."""
-        relevant = self.scores.flatten(1).index_select(1, self.flat).view(-1, 2, self.rows)
-        each = total[:, :, 0].log() - relevant.log().mean(1)
-        return each.masked_fill_(~self.real, 0.0).sum(1).div_(self.weight[:, 0, 0])
-
-    def check(self, loss: Tensor) -> tuple[list[bool], list[bool]]:
-        """Which items are solved, and which have not improved for long."""
-        better = loss < self.best - IMPROVEMENT
-        self.best = torch.where(better, loss, self.best)
-        self.since = torch.where(better, 0.0, self.since + CHECK_EVERY)
-        scores = torch.baddbmm(self.padding, self.queries, self.documents.mT, out=self.scores)
-        scores = scores.flatten(1)
-        relevant = scores.index_select(1, self.flat).view(-1, 2, self.rows).amin(1)
-        scores.index_fill_(1, self.flat, -math.inf)
-        other = self.scores.amax(-1)
-        solved = ((relevant > other) | ~self.real).all(1)
-        answer = torch.stack((solved, self.since >= PATIENCE)).tolist()
-        return answer[0], answer[1]
-
-    def vectors(self, row: int) -> tuple[Tensor, Tensor]:
-        """Queries and documents of one item, without the padding."""
-        size, _ = self.items[row]
-        return self.queries[row, : size * (size - 1) // 2], self.documents[row, :size]
-
-    def keep(self, rows: list[int]) -> None:
-        """Go on with these rows only."""
-        self.items = [self.items[row] for row in rows]
-        index = torch.tensor(rows, dtype=torch.int64, device=self.units.device)
-        for name in ("units", "real", "padding", "weight", "scale", "target"):
-            setattr(self, name, getattr(self, name)[index])
-        self.best, self.since = self.best[index], self.since[index]
-        self.moments = self.adam.mean[index], self.adam.square[index], self.adam.count
-        self.allocate()
+    result: dict[int, Attempt] = {}
+    best, since, steps = torch.full((len(seeds),), math.inf, device=device), [0] * len(seeds), 0
+    while len(result) < len(seeds) and time.monotonic() < until:
+        for _ in range(CHECK_EVERY - 1):
+            step()
+        loss = step(want_loss=True)
+        steps += CHECK_EVERY
+        better = loss < best - IMPROVEMENT
+        best = torch.where(better, loss, best)
+        torch.bmm(queries, vectors.mT, out=scores)
+        worse = relevant().amin(1)
+        scores.flatten(1).index_fill_(1, flat, -math.inf)
+        solved = (worse > scores.amax(-1)).all(1).tolist()
+        for row, (seed, improved) in enumerate(zip(seeds, better.tolist(), strict=True)):
+            since[row] = 0 if improved else since[row] + CHECK_EVERY
+            stale = since[row] >= PATIENCE
+            if seed in result or not (solved[row] or stale):
+                continue
+            single, double = margins(queries[row], vectors[row])
+            if (good := single > 0 and double > 0) or stale:
+                result[seed] = Attempt(dimension, documents, seed, good, steps, double)
+    return result

@@ -13,7 +13,7 @@ from retgen.agents.models import ModelSettings
 from retgen.errors import UsageError
 from retgen.messages import did_you_mean
 from retgen.plugins import classes, require_modules
-from retgen.search.base import Retriever, RetrieverType, SystemRanks
+from retgen.search.base import Retriever, RetrieverType, System, SystemRanks
 from retgen.search.embedders.options import Options
 
 __all__ = [
@@ -28,6 +28,7 @@ __all__ = [
     "ranks_a_corpus",
     "retriever",
     "runs_a_model",
+    "systems",
     "type_of",
     "types",
 ]
@@ -116,8 +117,22 @@ def asked_models(name: str) -> list[ModelSettings]:
 def retriever(name: str, options: Options) -> Retriever:
     """The retriever of a name. Raises `UsageError` for what cannot be loaded, with the reason."""
     check_name(name)
-    result = type_of(name)
-    loaded = result.load(name, options) if result is not None else None
-    if loaded is None:
+    if not ranks_a_corpus(name):
         raise UsageError(f"--model {name}: orders candidate sets, and ranks no corpus")
+    loaded: Retriever = _known(name).load(name, options)
     return loaded
+
+
+def systems(name: str, options: Options, loaded: Retriever | None = None) -> list[System]:
+    """The scorers of candidate sets of a name; none where it has no score of a pair.
+
+    `loaded`: its retriever, where there is one already.
+    """
+    result: list[System] = getattr(loaded or _known(name).load(name, options), "systems", list)()
+    return result
+
+
+def _known(name: str) -> RetrieverType:
+    result = type_of(name)
+    assert result is not None  # it was checked
+    return result

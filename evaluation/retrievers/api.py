@@ -25,7 +25,7 @@ class Api(RetrieverType):
         return [EmbedderSettings.named(name)]
 
     def load(self, name: str, options: Options) -> Retriever:
-        from retgen.search.dense import DenseRetriever
         from retgen.search.embedders.api import ApiEmbedder
+        from retgen.search.vectors import VectorRetriever
 
-        return DenseRetriever(name, ApiEmbedder(name, options), options)
+        return VectorRetriever(name, ApiEmbedder(name, options), options)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import ClassVar
 
-from retgen.search.base import Retriever, RetrieverType, System
+from retgen.search.base import Retriever, RetrieverType
 from retgen.search.embedders.options import Options
 
 _CAPRETRIEVAL = "bm25-capretrieval"
@@ -29,16 +29,8 @@ class Lexical(RetrieverType):
         return lexical.word_retriever(name)
 
 
-class BM25Paper(RetrieverType):
+class BM25Paper(Lexical):
     names: ClassVar[Mapping[str, str]] = {
         "bm25-paper": "BM25 built over each candidate set alone, as MultiConIR's code does"
     }
     ranks = False
-
-    def load(self, name: str, options: Options) -> None:
-        return None
-
-    def systems(self, name: str, retriever: Retriever | None, options: Options) -> list[System]:
-        from retgen.search.lexical import BM25PaperScorer
-
-        return [System(None, BM25PaperScorer())]

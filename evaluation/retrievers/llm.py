@@ -35,14 +35,16 @@ class Chat(RetrieverType):
                 f"{self.prefix}:openai:gpt-5-mini"
             )
 
-    def load(self, name: str, options: Options) -> None:
-        return None
+    def load(self, name: str, options: Options) -> ChatScorer:
+        if options.calls is None:
+            raise UsageError(f"--model {name}: is asked through the ledger, which `gen eval` opens")
+        return self.scorer(name, options.calls, options.calls.folder)
 
-    def scorer(self, name: str, model: str, calls: ModelCalls, folder: Path) -> ChatScorer:
-        """What asks `model`, a name of this type; results and messages name it `name`."""
+    def scorer(self, name: str, calls: ModelCalls, folder: Path) -> ChatScorer:
+        """What asks the model; requests that failed after repairs are kept in `folder`."""
         from retgen.evaluation.search.chat import ChatScorer
 
-        (settings,) = self.asked(model)
+        (settings,) = self.asked(name)
         return ChatScorer(name, settings, calls, folder)
 
 

@@ -13,10 +13,11 @@ from retgen.search.base import (
     EMBEDDERS,
     Retriever,
     RetrieverType,
-    System,
     names_embedder,
 )
 from retgen.search.embedders.options import Options
+
+NEEDS = ("torch", "sentence-transformers")
 
 
 class Dense(RetrieverType):
@@ -25,57 +26,45 @@ class Dense(RetrieverType):
     names: ClassVar[Mapping[str, str]] = EMBEDDERS
     form = "a folder or Hub id (owner/name)"
     about = "any sentence-transformers model, with its prompts"
-    needs = ("torch", "sentence-transformers")
+    needs = NEEDS
     trainable = True
 
     def accepts(self, name: str) -> bool:
-        return names_embedder(name)
+        return super().accepts(name) if self.prefix else names_embedder(name)
 
     def load(self, name: str, options: Options) -> Retriever:
-        from retgen.search.dense import DenseRetriever
         from retgen.search.embedders.base import load_embedder
+        from retgen.search.vectors import VectorRetriever
 
-        return DenseRetriever(name, load_embedder(name, options), options)
+        return VectorRetriever(name, load_embedder(name, options), options)
 
 
-class Sparse(RetrieverType):
-    """Weights over a vocabulary, in an inverted index."""
+class Sparse(Dense):
+    """Weights over a vocabulary."""
 
+    names: ClassVar[Mapping[str, str]] = {}
     prefix = "sparse"
     form = "sparse:MODEL"
     about = (
-        "a sparse encoder of sentence-transformers (SPLADE and others), by its own similarity over "
-        "an inverted index; nothing is cached, `--dims` does not apply"
+        "a sparse encoder of sentence-transformers (SPLADE and others), by its own similarity; "
+        "nothing is cached, `--dims` does not apply"
     )
-    needs = ("torch", "sentence-transformers")
-    trainable = True
-
-    def load(self, name: str, options: Options) -> Retriever:
-        from retgen.evaluation.search.sparse import SparseRetriever
-
-        return SparseRetriever(name, name.partition(":")[2], options)
 
 
-class Late(RetrieverType):
+class Late(Dense):
     """Late interaction."""
 
+    names: ClassVar[Mapping[str, str]] = {}
     prefix = "late"
     form = "late:MODEL"
     about = (
         "MaxSim over the token embeddings of MODEL, exact, in blocks that fit into memory; nothing "
         "is cached, `--dims` does not apply"
     )
-    needs = ("torch", "sentence-transformers")
-    trainable = True
 
     def check(self, name: str) -> None:
         super().check(name)
         retrievers.check_name(name.partition(":")[2])
-
-    def load(self, name: str, options: Options) -> Retriever:
-        from retgen.evaluation.search.late import LateRetriever
-
-        return LateRetriever(name, name.partition(":")[2], options)
 
 
 class Rerank(RetrieverType):
@@ -87,7 +76,7 @@ class Rerank(RetrieverType):
         "the first stage's best documents, scored by a cross-encoder; or ordered by a chat model "
         "in one request a query, as `rerank:bm25+llm:PROVIDER:NAME`"
     )
-    needs = ("torch", "sentence-transformers")
+    needs = NEEDS
 
     def check(self, name: str) -> None:
         super().check(name)
@@ -108,13 +97,9 @@ class Rerank(RetrieverType):
         from retgen.evaluation.search.rerank import CrossScorer, RerankRetriever
 
         first, _, model = name.partition(":")[2].partition("+")
-        scorer: Any
-        if not isinstance(kind := retrievers.type_of(model), Chat):
-            scorer = CrossScorer(name, model, options)
-        elif options.calls is None:
-            raise UsageError(f"--model {name}: is asked through the ledger, which `gen eval` opens")
-        else:
-            scorer = kind.scorer(name, model, options.calls, options.calls.folder)
+        kind = retrievers.type_of(model)
+        chat = isinstance(kind, Chat)
+        scorer = kind.load(model, options) if chat else CrossScorer(name, model, options)
         return RerankRetriever(name, retrievers.retriever(first, options), scorer, options)
 
 
@@ -124,14 +109,11 @@ class Cross(RetrieverType):
     prefix = "cross"
     form = "cross:CROSSENCODER"
     about = "a cross-encoder scores every pair of a candidate set"
-    needs = ("torch", "sentence-transformers")
+    needs = NEEDS
     trainable = True
     ranks = False
 
-    def load(self, name: str, options: Options) -> None:
-        return None
-
-    def systems(self, name: str, retriever: Retriever | None, options: Options) -> list[System]:
+    def load(self, name: str, options: Options) -> Any:
         from retgen.evaluation.search.rerank import CrossScorer
 
-        return CrossScorer(name, name.partition(":")[2], options).systems()
+        return CrossScorer(name, name.partition(":")[2], options)

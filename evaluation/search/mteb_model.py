@@ -8,17 +8,20 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 import torch
-import xxhash
 from torch import Tensor
 
 from retgen.errors import UsageError
-from retgen.search.base import Retriever
-from retgen.search.dense import DenseRetriever
-from retgen.search.embedders.base import Kind, in_batches, shorten
-from retgen.search.embedders.devices import choose_device, choose_dtype, tensor_cores
-from retgen.search.embedders.loading import attention_of, dtype_of, loading, quiet
+from retgen.search.embedders.base import Kind, in_batches
+from retgen.search.embedders.loading import (
+    attention_of,
+    choose_device,
+    dtype_of,
+    loading,
+    quiet,
+    similarity_of,
+)
 from retgen.search.embedders.options import Options
-from retgen.search.embedders.similarity import similarity_of
+from retgen.search.vectors import VectorRetriever
 
 _OPTIONS = {  # what only a model that sentence-transformers runs can be told
     "dtype": "--dtype",
@@ -30,51 +33,25 @@ _OPTIONS = {  # what only a model that sentence-transformers runs can be told
 }
 
 
-def mteb_retriever(name: str, model: str, options: Options) -> Retriever:
-    """The retriever of a registered model: an embedder, or one that searches by itself.
-
-    Raises `UsageError` for an option that the model's loader has no place for.
-    """
+def mteb_retriever(name: str, model: str, options: Options) -> VectorRetriever:
+    """The retriever of a registered embedder. Raises `UsageError` for options of its loader."""
+    for key, option in _OPTIONS.items():
+        if getattr(options, key):
+            raise UsageError(
+                f"{option}: {name} runs as MTEB runs it. Name the model itself, as {model}, or "
+                "score it in a call of its own, without"
+            )
     device = choose_device(options.device)
-    with loading(name, options.attn_implementation):
+    with loading(name), _silence():
         import mteb
-        from mteb.models.sentence_transformer_wrapper import SentenceTransformerEncoderWrapper
 
-        meta = mteb.get_model_meta(model)  # known, and its packages are there: `Mteb.check`
-        loader = meta.loader
-        plain = isinstance(loader, type) and issubclass(loader, SentenceTransformerEncoderWrapper)
-        if not plain:
-            _refuse(name, options, getattr(loader, "__name__", "its own loader"))
-        more = _load_options(meta.loader_kwargs, options, device) if plain else {}
-        with _silence():
-            result: Any = mteb.get_model(model, device=device, **more)
+        result: Any = mteb.get_model(model, device=device)  # known: `Mteb.check`
     if not hasattr(result, "encode"):
         raise UsageError(
             f"--model {name}: gives no vectors of texts. Name an embedder of MTEB, bm25, or "
             "rerank:bm25+MODEL for a cross-encoder of the Hub or a folder"
         )
-    return DenseRetriever(name, _Encoder(name, result, device, options), options)
-
-
-def _refuse(name: str, options: Options, loader: str) -> None:
-    for key, option in _OPTIONS.items():
-        if getattr(options, key):
-            raise UsageError(
-                f"{option}: {name} is loaded by MTEB's {loader}, which takes no such option; score "
-                "it in a call of its own, without"
-            )
-
-
-def _load_options(own: dict[str, Any], options: Options, device: str) -> dict[str, Any]:
-    """What MTEB's loader is given beside its own settings."""
-    wanted: dict[str, Any] = dict(own.get("model_kwargs") or {})
-    if options.dtype is not None:
-        wanted.pop("torch_dtype", None)
-        wanted["dtype"] = choose_dtype(options.dtype, device)
-    if options.attn_implementation is not None:
-        wanted["attn_implementation"] = options.attn_implementation
-    trusted = {"trust_remote_code": True} if options.trust_remote_code else {}
-    return {"model_kwargs": wanted, **trusted} if wanted else trusted
+    return VectorRetriever(name, _Encoder(name, result, device, options), options)
 
 
 class _Encoder:
@@ -87,37 +64,22 @@ class _Encoder:
         self.device = device
         self._model = model
         self._batch = options.batch_size or (32 if device == "cpu" else 256)
-        self._tf32 = options.dtype == "tf32"
         self.notes: list[str] = []
         inner = getattr(model, "model", None)
         module = inner if isinstance(inner, torch.nn.Module) else None
-        if options.max_length is not None:
-            shorten(module, options.max_length, name)
-        given = {"query": options.query_prompt, "document": options.document_prompt}
-        for kind, prompt in given.items():
-            if prompt is not None:
-                model.model_prompts = _prompted(model.model_prompts, kind, prompt)
         meta = model.mteb_model_meta
         # as MTEB compares: the registry is asked only where the model says nothing
         stated = getattr(inner, "similarity_fn_name", None) or meta.similarity_fn_name
         self.similarity = similarity_of(name, stated)
-        dtype = None if module is None else "tf32" if self._tf32 else dtype_of(module)
-        attention = None if module is None else attention_of(module)
-        settings = dtype, attention, options.max_length, sorted(given.items(), key=str)
         # a name and a revision fix the weights; without a revision nothing is kept
-        self.fingerprint = (
-            f"mteb-{meta.name.replace('/', '--')}-{meta.revision}-"
-            + xxhash.xxh3_64_hexdigest(repr(settings).encode())
-            if meta.revision
-            else None
-        )
+        self.fingerprint = meta.revision and f"mteb-{meta.name.replace('/', '--')}-{meta.revision}"
         self.dimension = self.encode(["?"], "query")[0].shape[1]
         self.details: dict[str, Any] = {
             "hub": meta.name,
             "revision": meta.revision,
             "device": device,
-            "dtype": dtype,
-            "attention": attention,
+            "dtype": None if module is None else dtype_of(module),
+            "attention": None if module is None else attention_of(module),
             "similarity": self.similarity,
             "trained_for_truncation": None,
             "notes": self.notes,
@@ -142,19 +104,9 @@ class _Encoder:
             )
             return torch.as_tensor(result)
 
-        with _silence(), torch.inference_mode(), tensor_cores(self._tf32):
+        with _silence(), torch.inference_mode():
             rows, self._batch = in_batches(texts, self._batch, run, self.name, self.notes)
         return torch.stack(rows).float().to(self.device), []
-
-
-def _prompted(prompts: dict[str, str] | None, kind: str, prompt: str) -> dict[str, str]:
-    """Prompts with one for every query, or document: MTEB prefers those of a task or its type."""
-    kept = {
-        key: value
-        for key, value in (prompts or {}).items()
-        if not key.endswith(f"-{kind}") and key not in ("retgen", "Retrieval")
-    }
-    return kept | {kind: prompt}
 
 
 @contextlib.contextmanager

@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from retgen.evaluation.retrievers import Options, Retriever, type_of
+from retgen.evaluation.retrievers import Options, Retriever, systems, type_of
 from retgen.evaluation.retrievers.llm import Chat
 from retgen.evaluation.tasks.task import Comparison, SystemResult, Task
 from retgen.progress import Progress
@@ -54,7 +54,7 @@ class TaskResults:
         if isinstance(kind, Chat):
             self._call(kind, name, folder, progress)
             return
-        result = kind.systems(name, retriever, options)
+        result = systems(name, options, retriever)
         if not result:
             self._note(
                 f"{name}: gives no score to a single pair of query and document, so it is not "
@@ -71,7 +71,7 @@ class TaskResults:
     def _call(self, kind: Chat, name: str, folder: Path, progress: Progress) -> None:
         """Have a chat model order candidates."""
         assert self._calls is not None
-        scorer = kind.scorer(name, name, self._calls, folder)
+        scorer = kind.scorer(name, self._calls, folder)
         comparison = self.data.comparison(self._calls.limit, paid=True)
         self._add(name, System(None, scorer, scorer.details), comparison, folder, progress)
         self._note(f"{name}: {scorer.summary('which tie', f' of {comparison.described}')}")

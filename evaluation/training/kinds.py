@@ -33,18 +33,16 @@ from torch import nn
 
 from retgen.errors import UsageError
 from retgen.evaluation import retrievers
-from retgen.evaluation.search.late import LateRetriever
 from retgen.evaluation.search.rerank import CrossScorer, RerankRetriever
-from retgen.evaluation.search.sparse import SparseRetriever
 from retgen.evaluation.training.batches import PairTrainer
 from retgen.evaluation.training.config import BATCH_SIZES, LEARNING_RATES, TrainConfig
 from retgen.evaluation.training.models import pick_device
 from retgen.progress import no_progress
 from retgen.search.base import CandidateSet, Retriever
-from retgen.search.dense import DenseRetriever
-from retgen.search.embedders.base import SentenceEmbedder
+from retgen.search.embedders.base import SentenceEmbedder, TokenEmbedder
 from retgen.search.embedders.loading import kind_of, load, load_model
 from retgen.search.embedders.options import Options
+from retgen.search.vectors import VectorRetriever
 
 _MINI_BATCH = 32  # texts a forward pass of cached-mnrl
 OTHERS = 4  # documents of other pairs that a cross-encoder reads, as in sentence-transformers
@@ -79,6 +77,7 @@ class Kind:
     prefix: ClassVar[str] = ""
     noun: ClassVar[str] = "an embedder"
     model: ClassVar[type[Any]] = st.SentenceTransformer
+    embedder: ClassVar[type[SentenceEmbedder]] = SentenceEmbedder
     trainer: ClassVar[type[PairTrainer]] = _DenseTrainer
     arguments: ClassVar[type[Any]] = st.SentenceTransformerTrainingArguments
     bases: ClassVar[tuple[str, ...]] = ()
@@ -120,7 +119,7 @@ class Kind:
 
     def retriever(self, name: str, model: Any, options: Options) -> Retriever:
         """What ranks with it. `name`: as it is called."""
-        return DenseRetriever(name, SentenceEmbedder(name, model, options), options)
+        return VectorRetriever(name, self.embedder(name, model, options), options)
 
     def check(self, model: Any, config: TrainConfig) -> None:
         """Raise `UsageError` for settings that mean nothing to it."""
@@ -164,15 +163,13 @@ class _Sparse(Kind):
         cls = sparse_losses.CachedSpladeLoss if options else sparse_losses.SpladeLoss
         return cls(model, main, 3e-5, 5e-5, **options)  # weights of documents, and of queries
 
-    def retriever(self, name: str, model: Any, options: Options) -> Retriever:
-        return SparseRetriever(name, model, options)
-
 
 class _Late(Kind):
     alike = 1e-4
     prefix = "late"
     noun = "a late-interaction model"
     model = st.MultiVectorEncoder
+    embedder = TokenEmbedder
     trainer = _LateTrainer
     arguments = st.MultiVectorEncoderTrainingArguments
     temperature = 1.0
@@ -204,9 +201,6 @@ class _Late(Kind):
         if "mini_batch_size" in options:
             return late_losses.CachedMultiVectorMultipleNegativesRankingLoss(model, **options)
         return late_losses.MultiVectorMultipleNegativesRankingLoss(model, **options)
-
-    def retriever(self, name: str, model: Any, options: Options) -> Retriever:
-        return LateRetriever(name, model, options)
 
 
 class _Cross(Kind):

@@ -25,8 +25,7 @@ from retgen.errors import RetgenError, UsageError
 from retgen.evaluation.training.config import TrainConfig, TrainingRun
 from retgen.evaluation.training.pairs import Pairs
 from retgen.markdown import escape_markdown, markdown_table
-from retgen.search.embedders.devices import choose_device
-from retgen.search.embedders.loading import out_of_memory, prompts_of
+from retgen.search.embedders.loading import choose_device, out_of_memory, prompts_of
 from retgen.version import __version__
 from retgen.write import os_errors, write_file
 

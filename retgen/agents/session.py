@@ -23,11 +23,10 @@ from retgen.agents.batches import batch_apis
 from retgen.agents.chat import NO_KEY
 from retgen.agents.client import Client
 from retgen.agents.context import Context
-from retgen.agents.ledger import Answer, Ledger, LedgerReader
+from retgen.agents.ledger import Ledger
 from retgen.agents.limits import Budget, Session, Stop, Stopped
 from retgen.agents.models import FLOW, ModelOptions, ModelSettings, find_key, open_chat
 from retgen.agents.prices import Prices
-from retgen.agents.prompt import Request
 from retgen.agents.replay import read_replay
 from retgen.agents.report import CallReport
 from retgen.errors import BudgetReached, ChecksFailed, EndpointFailed, UsageError
@@ -67,18 +66,6 @@ def check_model(one: ModelSettings, model_options: ModelOptions) -> None:
             f"the price of {one.full_name} is not known, so --max-usd cannot be kept: add "
             f"--price {one.full_name}=IN,OUT, the dollars per million tokens"
         )
-
-
-def unanswered(
-    requests: Iterator[Request], folder: Path, model_options: ModelOptions
-) -> tuple[list[Request], int]:
-    """Those requests of a run that its ledger does not answer, and what the run was charged."""
-    path = ledger_of(folder, model_options)
-    if not path.exists():
-        return list(requests), 0
-    with contextlib.closing(LedgerReader(path)) as ledger:
-        left = [one for one in requests if not isinstance(ledger.find(one.key), Answer)]
-        return left, ledger.spent(run_name(folder, path)).nano_usd
 
 
 def notice(text: str) -> None:

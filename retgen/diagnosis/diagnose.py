@@ -23,12 +23,7 @@ from retgen.diagnosis.page import write_page
 from retgen.diagnosis.result import Diagnosis
 from retgen.diagnosis.scores import AbilityScores, Array, score, seconds_for
 from retgen.errors import OutputError, RetgenError, RunDirectoryError, UsageError
-from retgen.evaluation.retrievers import (
-    check_name,
-    ranks_a_corpus,
-    retriever,
-    type_of,
-)
+from retgen.evaluation.retrievers import check_name, ranks_a_corpus, systems
 from retgen.evaluation.scoring.evaluate import model_calls
 from retgen.messages import did_you_mean
 from retgen.progress import Progress, no_progress
@@ -267,9 +262,7 @@ def _plain(details: Mapping[str, Any]) -> dict[str, Any]:
 
 def _system(name: str, options: Options) -> System:
     """The scorer of a name at its full dimension. Raises `UsageError` for one without."""
-    kind = type_of(name)
-    assert kind is not None  # it was checked
-    found = kind.systems(name, retriever(name, options) if kind.ranks else None, options)
+    found = systems(name, options)
     if not found:
         raise UsageError(
             f"--model {name}: gives no score to a single pair of query and document, which a "

@@ -91,13 +91,14 @@ def noise_of(dtype: object) -> float:
 class System(NamedTuple):
     """A scorer at one dimension (None where it has none); `details` after it has scored.
 
-    `pieces`: cuts texts into what it reads whole; None where it has no limit, or does not tell.
+    `reads`: how many characters it reads of each document; None where it has no limit, or does not
+    tell.
     """
 
     dim: int | None
     scorer: Scorer
     details: Callable[[], dict[str, Any]] = dict
-    pieces: Callable[[Sequence[str]], list[list[str]]] | None = None
+    reads: Callable[[Sequence[str]], list[int]] | None = None
 
 
 class RetrieverType(ABC):
@@ -140,16 +141,12 @@ class RetrieverType(ABC):
             raise UsageError(f"--model {name}: name a model after {prefix}:")
 
     @abstractmethod
-    def load(self, name: str, options: Options) -> Retriever | None:
-        """The retriever; None where it ranks no corpus. Raises `UsageError` with the reason."""
+    def load(self, name: str, options: Options) -> Any:
+        """A `Retriever`, or where it does not `ranks` what scores candidate sets alone.
 
-    def systems(self, name: str, retriever: Retriever | None, options: Options) -> list[System]:
-        """Its scorers of candidate sets, one a dimension; none where it has no score of a pair.
-
-        `retriever`: what `load` gave for the name; one with `systems` of its own is asked.
+        What scores candidate sets has a method `systems`, a list of `System`: one a dimension.
+        Raises `UsageError` with the reason where nothing can be loaded.
         """
-        own: Callable[[], list[System]] = getattr(retriever, "systems", list)
-        return own()
 
 
 EMBEDDERS = {

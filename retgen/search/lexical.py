@@ -10,9 +10,8 @@ from __future__ import annotations
 import math
 import os
 from array import array
-from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from functools import cached_property, partial
+from functools import partial
 from types import SimpleNamespace
 from typing import Any, Protocol
 
@@ -38,16 +37,14 @@ class WordIndex(Protocol):
     def scores(self, query: Any) -> NDArray[Any]:
         """(texts,) of the terms of a query."""
 
-    def row_scores(self, query: Any, rows: list[int]) -> Array:
-        """Of some texts."""
-
 
 class WordRetriever:
     """An index of words as a retriever, and as a scorer of candidate sets.
 
     `index`: of blocks of texts, for some queries; `described`: details, from the queries and the
     scripts without spaces of all texts. `noise`: see `Scorer`. `corpus_order`: equal scores stand
-    in the order of the corpus, as some papers' code has them.
+    in the order of the corpus, as some papers' code has them. `alone`: each candidate set has an
+    index of its own, else all of a call have one.
     """
 
     def __init__(
@@ -56,10 +53,12 @@ class WordRetriever:
         index: Callable[[Iterable[list[str]], list[str]], WordIndex],
         described: Callable[[list[str], set[str]], dict[str, Any]],
         noise: float = 0.0,
+        *,
         corpus_order: bool = False,
+        alone: bool = False,
     ) -> None:
         self._name, self._index, self.noise = name, index, noise
-        self._described, self._corpus_order = described, corpus_order
+        self._described, self._corpus_order, self._alone = described, corpus_order, alone
 
     def rank(self, collection: Collection, depth: int, progress: Progress) -> Iterator[SystemRanks]:
         texts = [query.text for query in collection.queries]
@@ -78,18 +77,23 @@ class WordRetriever:
         yield SystemRanks(self._name, None, ranked, self._described(texts, scripts))
 
     def score(self, groups: Sequence[CandidateSet], progress: Progress) -> list[Array]:
-        texts = list(dict.fromkeys(text for group in groups for text in group.texts))
-        queries = list(dict.fromkeys(group.query for group in groups))
-        index = self._index([texts], queries)
-        terms = dict(zip(queries, index.terms(queries), strict=True))
-        place = {text: row for row, text in enumerate(texts)}
-        result = []
+        every = tuple(dict.fromkeys(text for group in groups for text in group.texts))
+        sets: dict[tuple[str, ...], dict[str, list[int]]] = {}  # texts of an index -> query -> sets
         for number, group in enumerate(groups):
-            rows = [place[text] for text in group.texts]
-            query = terms[group.query]
-            result.append(index.row_scores(query, rows) if len(query) else np.zeros(len(rows)))
-            if number % _SETS == 0:
-                progress(self._name, number, len(groups))
+            of = sets.setdefault(group.texts if self._alone else every, {})
+            of.setdefault(group.query, []).append(number)
+        result, done = [np.zeros(len(group.texts)) for group in groups], 0
+        for texts, numbers in sets.items():
+            index = self._index([list(texts)], list(numbers))
+            places = {text: row for row, text in enumerate(texts)}
+            terms = index.terms(list(numbers))
+            for query, of_query in zip(terms, numbers.values(), strict=True):
+                if len(query):
+                    scores = index.scores(query).astype(np.float64)
+                    for number in of_query:
+                        result[number] = scores[[places[text] for text in groups[number].texts]]
+                if (done := done + 1) % _SETS == 0:
+                    progress(self._name, done, len(groups))
         return result
 
     def systems(self) -> list[System]:
@@ -98,14 +102,30 @@ class WordRetriever:
 
 
 def word_retriever(name: str) -> WordRetriever:
-    """The retriever of one of the names `bm25`, `rank-bm25` and `tfidf`."""
+    """The retriever of one of the names `bm25`, `rank-bm25`, `tfidf` and `bm25-paper`.
+
+    `bm25-paper` is built anew over every candidate set. That is what MultiConIR's code does, over
+    lower-cased words between white space. Of two documents a word in just one has an IDF of 0, so
+    what the positive has and the hard negative lacks does not count, and what counts is how often
+    shared words stand in the shorter document. In larger sets a word in half of the documents does
+    not count, and of those in more than half each has a quarter of the mean IDF, which may be below
+    0.
+    """
     if name == "bm25":
         described = partial(_described, "bm25s' English list", "Snowball, English")
         return WordRetriever(name, lambda b, _: BM25Index(map(stem_all, b)), described)
     described = partial(_described, None, None)
     if name == "tfidf":  # weights are 32-bit floats
         return WordRetriever(name, lambda b, _: TFIDFIndex(b), described, 1e-6)
+    if name == "bm25-paper":
+        return WordRetriever(
+            name, lambda b, _: OkapiIndex(b, _words, _words), described, alone=True
+        )
     return WordRetriever(name, lambda b, _: OkapiIndex(b, tokens, tokens), described)
+
+
+def _words(text: str) -> list[str]:
+    return text.lower().split()
 
 
 def _described(
@@ -136,17 +156,14 @@ class BM25Index:
             held["data"] = joined([held["data"]], np.float32)
             held["indices"] = joined([held["indices"]], np.int32)
 
-    def __getstate__(self) -> dict[str, Any]:
-        return {"vocabulary": self._vocabulary, "index": vars(self._index)}
-
     def __setstate__(self, state: dict[str, Any]) -> None:
-        self._vocabulary, self._index = state["vocabulary"], load_bm25s().BM25()
-        vars(self._index).update(state["index"])
-        for name, one in self._index.scores.items():
+        vars(self).update(state)
+        held = self._index.scores
+        for name, one in held.items():
             if isinstance(one, np.ndarray):
                 # of unpickled arrays the dtype is another object than numpy's own, with which
                 # np.add.at takes 16 times as long
-                self._index.scores[name] = one.view(one.dtype.str)
+                held[name] = one.view(one.dtype.str)
 
     def terms(self, queries: list[str]) -> list[NDArray[np.int32]]:
         """The terms of queries that stand in some document, as numbers."""
@@ -159,19 +176,6 @@ class BM25Index:
         """(documents,) of a query's terms, of which there must be some."""
         result: NDArray[np.float32] = self._index.get_scores_from_ids(query)
         return result
-
-    def row_scores(self, query: NDArray[np.int32], rows: list[int]) -> Array:
-        """Of some documents."""
-        return _row_scores(self._by_document, Counter(query.tolist()), rows)
-
-    @cached_property
-    def _by_document(self) -> Any:
-        from scipy import sparse
-
-        scores = self._index.scores
-        shape = scores["num_docs"], len(scores["indptr"]) - 1
-        parts = scores["data"], scores["indices"], scores["indptr"]
-        return sparse.csc_array(parts, shape=shape).tocsr()
 
 
 def _as_bytes(terms: list[int]) -> bytes:
@@ -222,14 +226,6 @@ def _stemmed_by_script(text: str) -> list[str]:
     )
 
 
-def okapi(documents: list[list[str]]) -> Any:
-    """BM25Okapi of rank-bm25 with its defaults."""
-    from rank_bm25 import BM25Okapi
-
-    # it cannot index a corpus without a token; no query has this one
-    return BM25Okapi(documents if any(documents) else [[""]] * len(documents))
-
-
 class OkapiIndex:
     """BM25Okapi of rank-bm25 with its defaults over tokens of documents and of queries.
 
@@ -243,22 +239,20 @@ class OkapiIndex:
         query: Callable[[str], list[str]],
         least: float = -math.inf,
     ) -> None:
-        self.index = okapi([document(text) for texts in blocks for text in texts])
+        from rank_bm25 import BM25Okapi
+
+        documents = [document(text) for texts in blocks for text in texts]
+        # it cannot index a corpus without a token; no query has this one
+        self.index = BM25Okapi(documents if any(documents) else [[""]] * len(documents))
         self._query, self._least = query, least
 
     def terms(self, queries: list[str]) -> list[list[str]]:
-        """The tokens of queries."""
-        return list(map(self._query, queries))
+        """The tokens of queries; one without weight adds 0, and takes as long as any other."""
+        return [[one for one in self._query(q) if self.index.idf.get(one)] for q in queries]
 
     def scores(self, query: list[str]) -> Array:
         """(texts,) of a query's tokens."""
         values = np.asarray(self.index.get_scores(query), np.float64)
-        return np.where(values >= self._least, values, 0)
-
-    def row_scores(self, query: list[str], rows: list[int]) -> Array:
-        """Of some texts."""
-        terms = [term for term in query if self.index.idf.get(term)]
-        values = np.array(self.index.get_batch_scores(terms, rows))
         return np.where(values >= self._least, values, 0)
 
 
@@ -298,22 +292,6 @@ class TFIDFIndex:
         result: NDArray[np.float32] = self.weights @ vector
         return result
 
-    def row_scores(self, query: Mapping[int, float], rows: list[int]) -> Array:
-        """Of some texts."""
-        return _row_scores(self.weights, query, rows)
-
-
-def _row_scores(weights: Any, query: Mapping[int, float], rows: list[int]) -> Array:
-    """Of `weights` (texts, vocabulary), a matrix by rows, the sums of a query's terms.
-
-    Sums go along a row in the order of the vocabulary, and terms that do not match add 0: two
-    documents that share the same words with a query get the same score to the last digit, and tie.
-    """
-    times = np.zeros(weights.shape[1])
-    times[list(query)] = list(query.values())
-    result: Array = weights[rows] @ times
-    return result
-
 
 def rank_all(
     collection: Collection,
@@ -336,32 +314,3 @@ def rank_all(
                 progress(f"{name}: queries", row, len(queries))
 
     return Rankings.of(rows(), collection, depth, priority)
-
-
-class BM25PaperScorer:
-    """BM25Okapi of rank-bm25 with its defaults, built anew over every candidate set.
-
-    That is what the paper's code does, over lower-cased words between white space. Of two documents
-    a word in just one has an IDF of 0, so what the positive has and the hard negative lacks does
-    not count, and what counts is how often shared words stand in the shorter document. In larger
-    sets a word in half of the documents does not count, and of those in more than half each has a
-    quarter of the mean IDF, which may be below 0.
-    """
-
-    name = "bm25-paper"
-    noise = 0.0
-
-    def score(self, groups: Sequence[CandidateSet], progress: Progress) -> list[Array]:
-        indices: dict[tuple[str, ...], Any] = {}
-        result = []
-        for number, group in enumerate(groups):
-            index = indices.get(group.texts)
-            if index is None:
-                index = okapi([text.lower().split() for text in group.texts])
-                indices[group.texts] = index
-            # a term without weight adds 0 to every score, and takes as long as any other
-            terms = [term for term in group.query.lower().split() if index.idf.get(term)]
-            result.append(index.get_scores(terms))
-            if number % _SETS == 0:
-                progress(self.name, number, len(groups))
-        return result

@@ -12,7 +12,7 @@ import pickle
 from collections.abc import Callable, Collection, Generator, Iterator, Sequence
 from contextlib import closing
 from dataclasses import replace
-from typing import TYPE_CHECKING, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -25,9 +25,6 @@ from retgen.search.lexical import BM25Index, stem_all
 from retgen.search.rankings import best, corpus_order
 from retgen.work import Engine, Local
 from retgen.write import cache_folder
-
-if TYPE_CHECKING:
-    from torch import Tensor
 
 TEXTS = 2048  # documents that BM25 cuts at a time
 QUERIES, _CELLS = 200, 1_000_000  # that it ranks at a time, and documents of them at most
@@ -200,41 +197,28 @@ def _by_embedder(
     options: Options,
     progress: Progress,
 ) -> Iterator[_Candidates]:
-    import torch
-
-    from retgen.search.dense import BLOCK, DenseRetriever, search
     from retgen.search.embedders.base import load_embedder
-    from retgen.search.embedders.similarity import each_pair
+    from retgen.search.vectors import BLOCK, VectorRetriever, compare, search, take
 
-    dense = DenseRetriever(name, load_embedder(name, options), options)
-    embedder = dense.embedder
-    cut = {"documents": 0, "queries": 0}
-    asked = dense.encoded(queries, "query", cut, progress)
-    texts = ((i, documents[i : i + BLOCK]) for i in range(0, len(documents), BLOCK))
-    blocks = dense.documents(texts, len(documents), cut, progress)
+    of = VectorRetriever(name, load_embedder(name, options), options)
+    similarity = of.embedder.similarity
+    asked = of.encoded(queries, "query", progress)
 
-    wanted = np.unique([d for own in positives for d in own]).astype(np.int64)
-    kept: list[Tensor] = []  # vectors of the positives, in the order of `wanted`
+    def vectors(start: int) -> Any:
+        def report(stage: str, done: int, _: int) -> None:
+            progress(stage, start + done, len(documents))
 
-    def watched() -> Iterator[tuple[int, Tensor]]:
-        for first, vectors in blocks:
-            here = wanted[(wanted >= first) & (wanted < first + len(vectors))] - first
-            kept.append(vectors[torch.from_numpy(here)])
-            yield first, vectors
+        return of.encoded(documents[start : start + BLOCK], "document", report)
 
-    most = depth + max(map(len, positives))
-    (ranked,) = search(
-        watched(),
-        asked,
-        [embedder.dimension],
-        embedder.similarity,
-        corpus_order(len(documents)),
-        most,
-    )
-    rows = torch.cat(kept)
+    blocks = ((start, vectors(start)) for start in range(0, len(documents), BLOCK))
+    most, order = depth + max(map(len, positives)), corpus_order(len(documents))
+    (ranked,) = search(blocks, asked, of.dims, similarity, order, most)
+    relevant = dict.fromkeys(document for own in positives for document in own)
+    places = {document: place for place, document in enumerate(relevant)}
+    rows = of.encoded([documents[i] for i in places], "document", no_progress) if places else []
     for row, own in enumerate(positives):
         low = None
         if own:
-            of = rows[torch.from_numpy(np.searchsorted(wanted, sorted(own)))]
-            low = float(each_pair(asked[[row] * len(of)], of, embedder.similarity).min())
+            them = take(rows, [places[document] for document in own])
+            low = float(compare(take(asked, [row]), them, similarity).min())
         yield ranked.documents[row], ranked.scores[row], low

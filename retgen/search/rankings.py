@@ -8,11 +8,11 @@ which a corpus happened to be read.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator, Set
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
-from urllib.parse import quote, unquote
+from urllib.parse import quote
 
 import numpy as np
 from numpy.typing import NDArray
@@ -117,54 +117,52 @@ def best(
 def write_run(path: Path, collection: Collection, rankings: Rankings, tag: str) -> bool:
     """A TREC run: query id, Q0, document id, rank, score, tag, separated by spaces.
 
-    Returns whether some id is written as `_cell` says, since the format has no place for it.
+    Returns whether some id is written as `_cells` says, since the format has no place for it.
     """
     tag = tag.replace(" ", "_")
-    documents, queries = _percent_ids(collection)
-    coded = False
+    documents, queries = _cells_of(collection)
     with AtomicFile(path) as file:
         for row, query in enumerate(collection.queries):
             kept = rankings.documents[row] >= 0
-            ids = collection.doc_ids[rankings.documents[row][kept]].tolist()
-            names = list(map(bytes.decode, ids))
-            scores = rankings.scores[row][kept].tolist()
-            asked, cells = _cell(query.query_id, queries), [_cell(doc, documents) for doc in names]
-            coded = coded or [query.query_id, *names] != [asked, *cells]
+            names = map(bytes.decode, collection.doc_ids[rankings.documents[row][kept]].tolist())
+            asked, scores = queries.get(query.query_id, query.query_id), rankings.scores[row][kept]
             lines = [
                 # nine digits tell any two 32-bit floats apart, so a reader finds the same ties
-                f"{asked} Q0 {cell} {rank} {score:.9g} {tag}\n"
-                for rank, (cell, score) in enumerate(zip(cells, scores, strict=True), start=1)
+                f"{asked} Q0 {documents.get(name, name)} {rank} {score:.9g} {tag}\n"
+                for rank, (name, score) in enumerate(zip(names, scores.tolist(), strict=True), 1)
             ]
             file.write("".join(lines).encode())
-    return coded
+    return bool(documents or queries)
 
 
-def _percent_ids(collection: Collection) -> tuple[set[str], set[str]]:
-    """The ids of documents and of queries that hold a percent sign."""
-    documents = collection.doc_ids[np.char.find(collection.doc_ids, b"%") >= 0].tolist()
-    queries = (query.query_id for query in collection.queries)
-    return set(map(bytes.decode, documents)), {name for name in queries if "%" in name}
+def _cells_of(collection: Collection) -> tuple[dict[str, str], dict[str, str]]:
+    """`_cells` of a collection's documents and queries."""
+    return (
+        _cells(map(bytes.decode, collection.doc_ids.tolist())),
+        _cells(query.query_id for query in collection.queries),
+    )
 
 
-def _cell(name: str, ids: Set[str]) -> str:
-    """An id as a TREC run holds it. `ids`: those of its kind that hold a percent sign.
+def _cells(ids: Iterable[str]) -> dict[str, str]:
+    """How a TREC run holds the ids that have white space, or are empty: percent-encoded.
 
-    An id without white space stands as it is, as in the runs of other tools. In any other, white
-    space and percent signs are percent-encoded; where another id reads so, and where nothing
-    stands, percent signs are added at the end, which encoding never leaves there.
+    Where another id reads so, percent signs are added at the end.
     """
-    if name.split() == [name]:
-        return name
-    cell = "".join(quote(one) if one.isspace() or one == "%" else one for one in name)
-    while not cell or cell in ids:
-        cell += "%"
-    return cell
-
-
-def _id(cell: str, ids: Set[str]) -> str:
-    """The id that `_cell` writes so; what it never writes is an id as it stands."""
-    name = unquote(cell.rstrip("%")) if "%" in cell else cell
-    return name if _cell(name, ids) == cell else cell
+    coded: list[str] = []
+    plain: set[str] = set()  # that could be taken for a coded one
+    for name in ids:
+        if name.split() != [name]:
+            coded.append(name)
+        elif "%" in name:
+            plain.add(name)
+    result = {}
+    for name in coded:
+        cell = "".join(quote(one) if one.isspace() or one == "%" else one for one in name)
+        while not cell or cell in plain:
+            cell += "%"
+        plain.add(cell)
+        result[name] = cell
+    return result
 
 
 def read_run(path: Path, collection: Collection, depth: int) -> tuple[Rankings, list[str]]:
@@ -173,16 +171,16 @@ def read_run(path: Path, collection: Collection, depth: int) -> tuple[Rankings, 
     Raises `DatasetError` for a file that is no run, or that ranks nothing of this collection.
     """
     index = {query.query_id: row for row, query in enumerate(collection.queries)}
-    percent_documents, percent_queries = _percent_ids(collection)
+    document_of, query_of = ({c: i for i, c in of.items()} for of in _cells_of(collection))
     names: list[list[str]] = [[] for _ in index]
     values: list[list[float]] = [[] for _ in index]
     strangers: set[str] = set()
     for _, query, doc, score in run_lines(path):
-        row = index.get(_id(query, percent_queries))
+        row = index.get(query_of.get(query, query))
         if row is None:
             strangers.add(query)
         else:
-            names[row].append(_id(doc, percent_documents))
+            names[row].append(document_of.get(doc, doc))
             values[row].append(score)
     if not any(names):
         example = f", for example {sorted(strangers)[0]}" if strangers else ""

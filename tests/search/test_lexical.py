@@ -10,7 +10,7 @@ from pathlib import Path
 from retgen.evaluation.search.capretrieval import capretrieval_bm25
 from retgen.progress import no_progress
 from retgen.search.base import CandidateSet
-from retgen.search.lexical import BM25PaperScorer, word_retriever
+from retgen.search.lexical import word_retriever
 
 _JAX = """
 import os
@@ -42,6 +42,6 @@ def test_candidate_sets_without_a_word_score_0() -> None:
     for scorer in (
         word_retriever("rank-bm25"),
         capretrieval_bm25("bm25-capretrieval"),
-        BM25PaperScorer(),
+        word_retriever("bm25-paper"),
     ):
         assert [one.tolist() for one in scorer.score(sets, no_progress)] == [[0, 0], [0, 0]]

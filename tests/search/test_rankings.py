@@ -12,8 +12,8 @@ import torch
 from retgen.errors import DatasetError
 from retgen.evaluation.scoring.measures import Measures
 from retgen.search.collection import Collection, load
-from retgen.search.dense import TopK
 from retgen.search.rankings import Rankings, best, read_run, write_run
+from retgen.search.vectors import TopK
 
 
 @pytest.fixture

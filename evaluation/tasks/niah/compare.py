@@ -102,25 +102,26 @@ class QuestionComparison(Comparison):
     def for_system(self, system: System) -> QuestionComparison:
         """The same, with what the system reads of its texts."""
         texts = [text for group in self.haystacks.groups for text in group.haystacks]
-        if system.pieces is None:
+        if system.reads is None:
             reach, cut = _by_limit(texts, system.details()), None
         else:
-            pieces = system.pieces([text.text for text in texts])
+            read = system.reads([text.text for text in texts])
             reach = {
-                text.doc_id: (len(of) > 1, text.span[1] <= text.text.find(of[0]) + len(of[0]))
-                for text, of in zip(texts, pieces, strict=True)
+                text.doc_id: (end < len(text.text), text.span[1] <= end)
+                for text, end in zip(texts, read, strict=True)
             }
-            cut = self._cut_queries(system.pieces)
+            cut = self._cut_queries(system.reads)
         return QuestionComparison(self.name, self.haystacks, self.described, reach, cut)
 
-    def _cut_queries(
-        self, pieces: Callable[[Sequence[str]], list[list[str]]]
-    ) -> dict[str, list[bool]]:
+    def _cut_queries(self, reads: Callable[[Sequence[str]], list[int]]) -> dict[str, list[bool]]:
         wordings: dict[str, list[str]] = {}
         for group in self.haystacks.groups:
             for name, query in group.queries.items():
                 wordings.setdefault(name, []).append(query)
-        return {name: [len(of) > 1 for of in pieces(every)] for name, every in wordings.items()}
+        return {
+            name: [end < len(text) for text, end in zip(every, reads(every), strict=True)]
+            for name, every in wordings.items()
+        }
 
     def measure(self, scores: Scores, noise: float) -> TaskMeasures:
         groups = self.haystacks.groups

@@ -26,11 +26,10 @@ from retgen.agents.models import EmbedderSettings, open_chat
 from retgen.agents.prices import BYTES_A_TOKEN, Prices, price_list
 from retgen.agents.prompt import Message, Request
 from retgen.agents.report import CallReport
-from retgen.agents.session import call_models, notice, unanswered
-from retgen.errors import BudgetReached, EndpointFailed, UsageError
+from retgen.agents.session import call_models, notice
+from retgen.errors import EndpointFailed, UsageError
 from retgen.search.embedders.base import Kind
 from retgen.search.embedders.options import ModelCalls, Options
-from retgen.search.embedders.similarity import Similarity
 
 _AGENT = "embed"
 _REQUEST = 200_000  # bytes of texts in a request
@@ -56,7 +55,7 @@ class ApiEmbedder:
         self._calls: ModelCalls = options.calls
         self._prompts = {"query": options.query_prompt, "document": options.document_prompt}
         self.device = "cpu"
-        self.similarity: Similarity = "cosine"
+        self.similarity = "cosine"
         self.max_length: int | None = None
         identity: list[Any] = [settings.endpoint(), settings.name, self._prompts]
         identity += [self._backend.input_types] if self._backend.input_types else []
@@ -76,33 +75,20 @@ class ApiEmbedder:
         """Of its vectors: that of a short text, which is asked for."""
         return int(self.encode(["?"], "query")[0].shape[1])
 
-    def announce(self, parts: Iterable[tuple[Kind, Sequence[str]]]) -> None:
-        """Say what texts are to be sent, and at what price. `parts`: as `encode` will get them.
-
-        Raises `BudgetReached` where the cap leaves too little for them, before the first is sent.
-        """
-        options, settings = self._calls.model_options, self._settings
-        batches = ((one, kind) for kind, texts in parts for one in self._batches(texts, kind))
-        requests = (self._request(batch, kind) for batch, kind in batches)
-        left, charged = unanswered(requests, self._calls.folder, options)
-        if not left:
+    def announce(self, texts: Iterable[str]) -> None:
+        """Say how many texts are to be sent, at what price; those that the ledger has are free."""
+        sizes = [len(text.encode()) for text in texts]
+        if not sizes:
             return
-        texts = [message.content for request in left for message in request.messages]
-        said = f"{self.name}: {len(texts):,} texts are to be sent in {len(left):,} requests"
+        said = f"{self.name}: up to {len(sizes):,} texts are to be sent"
+        options, settings = self._calls.model_options, self._settings
         price = Prices(options.prices).of(settings)
         if price is None:
             notice(f"{said}; the price is not known: add --price {settings.full_name}=IN,OUT")
             return
-        size = sum(len(text.encode()) for text in texts)
-        most, least = (price.token_in * size / each / 1e9 for each in BYTES_A_TOKEN)
+        most, least = (price.token_in * sum(sizes) / each / 1e9 for each in BYTES_A_TOKEN)
         source = "" if options.prices else f" (list prices of {price_list()})"
         notice(f"{said}: ${least:.4f} to ${most:.4f}{source}")
-        if options.cap is not None and least > (rest := max(0, options.cap - charged) / 1e9):
-            raise BudgetReached(
-                f"{self.name}: the texts to be sent cost ${least:.4f} at the least, and "
-                f"${rest:.4f} of the cap are left, so none is sent. Raise --max-usd to go on; "
-                "what was answered is kept."
-            )
 
     def encode(self, texts: Sequence[str], kind: Kind) -> tuple[Tensor, list[int]]:
         batches, result = list(self._batches(texts, kind)), list[NDArray[np.float32]]()

@@ -1,6 +1,6 @@
-"""Single-vector embedders: encoding with care for memory and truncation, on one device or several.
+"""Embedders of sentence-transformers: encoding with care for memory and truncation.
 
-A model is loaded by `load_model` of `loading`, which stands here too.
+A model is loaded by `loading`. Workers of an engine encode where there is one.
 """
 
 from __future__ import annotations
@@ -8,7 +8,7 @@ from __future__ import annotations
 import contextlib
 import pickle
 import re
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import lru_cache, partial
 from pathlib import Path
@@ -19,19 +19,21 @@ import xxhash
 from torch import Tensor, nn
 
 from retgen.errors import UsageError
-from retgen.search.embedders.chunks import Cutter, cutter
-from retgen.search.embedders.devices import choose_device, tensor_cores
 from retgen.search.embedders.loading import (
     HUB,
     attention_of,
+    choose_device,
     dtype_of,
+    kind_of,
+    load,
     load_model,
     loading,
     out_of_memory,
     prompts_of,
+    similarity_of,
+    tensor_cores,
 )
 from retgen.search.embedders.options import Options
-from retgen.search.embedders.similarity import Similarity, similarity_of
 from retgen.work import Engine
 
 if TYPE_CHECKING:
@@ -41,23 +43,29 @@ if TYPE_CHECKING:
 _STATIC = 1024  # texts at a time of a model that reads any length
 _TASK = 512  # texts that a worker of an engine encodes at a time
 _BLOCK = 1 << 14  # texts that all workers share
+_TOKENS = 256  # texts whose tokens' vectors are held
 Kind = Literal["query", "document"]
+# of texts: a vector each (texts, dimension), dense or sparse; or of each text its tokens' vectors
+Vectors = Tensor | list[Tensor]
 
 
 class Embedder(Protocol):
-    """Texts in, vectors out. `fingerprint` None: vectors must not be kept on disk."""
+    """Texts in, vectors out. `fingerprint` None: vectors must not be kept on disk.
+
+    `similarity`: one of single vectors, or maxsim. `dimension` None: vectors cannot be cut.
+    """
 
     device: str
-    similarity: Similarity
+    similarity: str
     max_length: int | None
     fingerprint: str | None
     details: dict[str, Any]
 
     @property
-    def dimension(self) -> int: ...
+    def dimension(self) -> int | None: ...
 
-    def encode(self, texts: Sequence[str], kind: Kind) -> tuple[Tensor, list[int]]:
-        """float32 (texts, dimension) on `device`, and the tokens of each text before truncation.
+    def encode(self, texts: Sequence[str], kind: Kind) -> tuple[Vectors, list[int]]:
+        """Vectors in float32 on `device`, and the tokens of each text before truncation.
 
         The tokens are an empty list where that is not known.
         """
@@ -65,9 +73,19 @@ class Embedder(Protocol):
 
 
 def load_embedder(name: str, options: Options) -> SentenceEmbedder:
-    """The embedder of a name: `minilm`, `static:minilm`, a folder, a Hub id."""
+    """The embedder of a name: `minilm`, `static:minilm`, a folder, a Hub id; sparse:M, late:M."""
     given = options.loading() | {"device": choose_device(options.device)}
-    return SentenceEmbedder(name, load_model(name, **given), options)
+    kind, _, model = name.partition(":")
+    if kind not in ("sparse", "late"):
+        return SentenceEmbedder(name, load_model(name, **given), options)
+    from sentence_transformers import MultiVectorEncoder, SparseEncoder
+
+    if kind == "sparse":
+        return SentenceEmbedder(name, load(SparseEncoder, model, **given), options)
+    if kind_of(model) == "MultiVectorEncoder":
+        loaded: Any = load(MultiVectorEncoder, model, **given)
+        return TokenEmbedder(name, loaded, options)
+    return TokenEmbedder(name, load_model(model, **given), options, trained=False)
 
 
 def fingerprint(module: nn.Module, *settings: object) -> str:
@@ -103,7 +121,7 @@ class RunningModel:
             "device": self.device,
             "dtype": "tf32" if self._tf32 else dtype_of(model),
             "attention": attention_of(model),
-            "max_length": model.max_seq_length,
+            "max_length": length_limit(model),
             "notes": self.notes,
         }
 
@@ -117,30 +135,35 @@ class RunningModel:
 
 
 class SentenceEmbedder(RunningModel):
-    """A sentence-transformers model as an `Embedder`.
+    """A SentenceTransformer or a SparseEncoder as an `Embedder`.
 
     Where there is `options.engine`, its workers encode, on GPUs if they have some.
     """
 
-    def __init__(self, name: str, model: SentenceTransformer, options: Options) -> None:
+    output: Mapping[str, Any] = {"convert_to_tensor": True}  # of the model's encoding
+
+    def __init__(self, name: str, model: Any, options: Options) -> None:
         super().__init__(name, model, options)
         self._options, self.step = options, _BLOCK if options.engine else None
-        self.max_length = length_limit(model)
+        self.max_length: int | None = self.details["max_length"]
         if options.batch_size is None and self.max_length is None:
             self._batch = _STATIC  # word vectors need little memory
         self._prompts = {"query": options.query_prompt, "document": options.document_prompt}
-        with loading(name):  # modules that give no vector of a text are found out here
-            self.dimension = int(model.encode("?", show_progress_bar=False).shape[0])
-        self.similarity = similarity_of(name, model.similarity_fn_name)
-        settings = self.max_length, self._prompts, self.details["dtype"], model.prompts
-        self.fingerprint: str | None = fingerprint(model, *settings, self.details["attention"])
+        self.similarity = self._similarity()
+        self.dimension = self._dimension()
+        self.fingerprint: str | None = None
         card = model.model_card_data
         self.details |= {
-            "max_length": self.max_length,
             "similarity": self.similarity,
             "prompts": options.prompts(prompts_of(model)),
-            "trained_for_truncation": _trained_for_truncation(model),
         }
+        if self.dimension is not None:
+            settings = self._prompts, self.details["dtype"], model.prompts
+            attention = self.details["attention"]
+            self.fingerprint = fingerprint(model, self.max_length, *settings, attention)
+            self.details["trained_for_truncation"] = _trained_for_truncation(model)
+        elif options.dims:
+            self.notes.append("has no vector of a text that --dims could cut")
         if card.base_model_revision and not Path(name).exists():
             self.details |= {"hub": name, "revision": card.base_model_revision}
         elif name in HUB:
@@ -148,42 +171,59 @@ class SentenceEmbedder(RunningModel):
         if options.trust_remote_code:
             self.notes.append("ran code that the model brought along (--trust-remote-code)")
 
-    @property
-    def pieces(self) -> Cutter | None:
-        """Cuts documents into what the model reads whole; None where it reads any."""
-        prompt = str(self.details["prompts"]["document"])
-        return cutter(self.model.tokenizer, self.max_length, prompt)
+    def _similarity(self) -> str:
+        return similarity_of(self.name, self.model.similarity_fn_name)
 
-    def encode(self, texts: Sequence[str], kind: Kind) -> tuple[Tensor, list[int]]:
+    def _dimension(self) -> int | None:
+        with loading(self.name):  # modules that give no vector of a text are found out here
+            vector = self.model.encode("?", show_progress_bar=False, convert_to_tensor=True)
+        return None if vector.is_sparse else len(vector)
+
+    @property
+    def reads(self) -> Callable[[Sequence[str]], list[int]] | None:
+        """Counts the characters of documents that the model reads; None where it does not tell."""
+        if self.max_length is None or not getattr(self.model.tokenizer, "is_fast", False):
+            return None
+        prompt = str(self.details["prompts"]["document"])
+        return partial(characters_read, self.model.tokenizer, self.max_length, prompt)
+
+    def encode(self, texts: Sequence[str], kind: Kind) -> tuple[Vectors, list[int]]:
         lengths: dict[str, int] = {}
         with self._counting(lengths):
-            if self._options.engine is not None:
+            if self._options.engine is not None and self.dimension is not None:
                 result = self._by_engine(self._options.engine, texts, kind, lengths)
             else:
-                rows = self.run(texts, partial(self._encode, kind=kind))
-                result = torch.stack(rows)
-        entries = result.coalesce() if result.is_sparse else None
-        wrong = (~torch.isfinite(result if entries is None else entries.values())).nonzero()
-        if len(wrong):
-            place = wrong[0, 0] if entries is None else entries.indices()[0, wrong[0, 0]]
-            raise UsageError(
-                f"--model {self.name}: gives a vector that is not finite for the text that begins "
-                f"{texts[int(place)][:60]!r}; try --dtype float32"
-            )
+                result = self._joined(self.run(texts, partial(self._encode, kind=kind)))
+        self._check_finite(texts, result)
         # a tokenizer may not say what it cut off
         return result, [lengths[text] for text in texts] if lengths else []
 
-    def _encode(self, texts: Sequence[str], kind: Kind) -> Tensor:
+    def _joined(self, rows: list[Tensor]) -> Vectors:
+        return torch.stack(rows).float()
+
+    def _check_finite(self, texts: Sequence[str], vectors: Vectors) -> None:
+        if isinstance(vectors, list):
+            wrong = [i for i, one in enumerate(vectors) if not bool(torch.isfinite(one).all())]
+        elif vectors.is_sparse:
+            entries = vectors.coalesce()
+            wrong = entries.indices()[0, ~torch.isfinite(entries.values())].tolist()
+        else:
+            wrong = (~torch.isfinite(vectors).all(dim=1)).nonzero()[:, 0].tolist()
+        if wrong:
+            raise UsageError(
+                f"--model {self.name}: gives a vector that is not finite for the text that begins "
+                f"{texts[wrong[0]][:60]!r}; try --dtype float32"
+            )
+
+    def _encode(self, texts: Sequence[str], kind: Kind) -> Any:
         encode = self.model.encode_query if kind == "query" else self.model.encode_document
-        result = encode(
+        return encode(
             list(texts),
             prompt=self._prompts[kind],
             batch_size=len(texts),
             show_progress_bar=False,
-            convert_to_tensor=True,
+            **self.output,
         )
-        assert isinstance(result, Tensor)
-        return result.float()
 
     def _by_engine(
         self,
@@ -207,8 +247,7 @@ class SentenceEmbedder(RunningModel):
     @contextlib.contextmanager
     def _counting(self, lengths: dict[str, int]) -> Iterator[None]:
         """Note each text's tokens where the model itself cuts it into them, so it is done once."""
-        model: Any = self.model
-        plain = model.preprocess
+        plain = self.model.preprocess
 
         def counted(inputs: Sequence[str], *args: Any, **kwargs: Any) -> Any:
             features = plain(inputs, *args, **kwargs)
@@ -220,17 +259,48 @@ class SentenceEmbedder(RunningModel):
         if self.max_length is None:
             yield
             return
-        model.preprocess = counted  # of this object alone, and only here
+        self.model.preprocess = counted  # of this object alone, and only here
         try:
             yield
         finally:
-            del model.preprocess
+            del self.model.preprocess
+
+
+class TokenEmbedder(SentenceEmbedder):
+    """A MultiVectorEncoder, or the tokens' vectors of another model: late interaction.
+
+    Those of a model that was not trained for it are a baseline
+    (`details["trained_for_late_interaction"]`).
+    """
+
+    output: Mapping[str, Any] = {"output_value": "token_embeddings"}
+
+    def __init__(self, name: str, model: Any, options: Options, *, trained: bool = True) -> None:
+        if model.transformers_model is None:
+            raise UsageError(f"--model {name}: is no transformer, so it has no tokens' vectors")
+        if options.max_length and getattr(model[0], "document_length", None) is not None:
+            model[0].document_length = options.max_length
+        super().__init__(name, model, options)
+        self.step = _TOKENS
+        self.details["trained_for_late_interaction"] = trained
+        if trained:  # such models leave tokens out, and fill queries up: lengths tell nothing
+            self.max_length = None
+
+    def _similarity(self) -> str:
+        return "maxsim"
+
+    def _dimension(self) -> None:
+        return None
+
+    def _joined(self, rows: list[Tensor]) -> Vectors:
+        return [torch.nn.functional.normalize(row.float(), dim=1) for row in rows]
 
 
 def _encode_task(context: tuple[str, Options], task: tuple[Kind, Sequence[str]]) -> bytes:
     """In a worker of an engine: the vectors of some texts, and their tokens."""
     kind, texts = task
     vectors, lengths = _embedder(*context).encode(texts, kind)
+    assert isinstance(vectors, Tensor)
     return pickle.dumps((vectors.cpu().numpy(), lengths), protocol=5)
 
 
@@ -243,6 +313,19 @@ def _whole_length(encoding: Any) -> int:
     """Tokens of a text with what was cut off of it, as the `tokenizers` library keeps it."""
     rest = sum(len(o.ids) - sum(o.special_tokens_mask) for o in encoding.overflowing)
     return int(sum(encoding.attention_mask) + rest)
+
+
+def characters_read(tokenizer: Any, limit: int, prompt: str, texts: Sequence[str]) -> list[int]:
+    """Of each text how many characters a model reads that cuts it, behind a prompt, at `limit`."""
+    result = []
+    for text in texts:
+        cut = tokenizer(
+            prompt + text, truncation=True, max_length=limit, return_offsets_mapping=True
+        )
+        end = max((stop for _, stop in cut["offset_mapping"]), default=0)
+        whole = end >= len((prompt + text).rstrip())
+        result.append(len(text) if whole else max(0, end - len(prompt)))
+    return result
 
 
 def in_batches(
@@ -302,10 +385,7 @@ def shorten(model: Any, wanted: int, name: str) -> None:
 
 def _trained_for_truncation(model: SentenceTransformer) -> bool | None:
     """Whether the model's card names Matryoshka training; None where it has no card."""
-    card = model.model_card_data
-    written = getattr(model, "_model_card_text", None)
-    if not written:
-        return None
-    # links to what others write of it, and an option that was not used, say nothing
-    text = re.sub(r"\[[^\]]*\]\([^)]*\)|\| matryoshka \| none \|", "", written.lower())
-    return "matryoshka" in text or any("matryoshka" in tag.lower() for tag in card.tags or [])
+    card = getattr(model, "_model_card_text", None)
+    # an option that was not used says nothing, nor does a link
+    text = re.sub(r"\[[^\]]*\]\([^)]*\)|\| matryoshka \| none \|", "", (card or "").lower())
+    return "matryoshka" in text if card else None

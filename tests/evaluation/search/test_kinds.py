@@ -12,8 +12,7 @@ import numpy as np
 import pytest
 
 from retgen.errors import UsageError
-from retgen.evaluation.retrievers import Options, retriever, type_of
-from retgen.evaluation.search.sparse import SparseRetriever
+from retgen.evaluation.retrievers import Options, retriever, systems
 from retgen.evaluation.training import make_config
 from retgen.progress import no_progress
 from retgen.search.base import CandidateSet
@@ -34,10 +33,8 @@ def words(dataset) -> Collection:  # type: ignore[no-untyped-def]
 
 def refusal(name: str) -> str:
     """Why a model is not loaded by that name."""
-    kind = type_of(name)
-    assert kind is not None
     with pytest.raises(UsageError) as caught:
-        kind.systems(name, kind.load(name, Options()), Options())
+        systems(name, Options())
     return str(caught.value)
 
 
@@ -87,64 +84,29 @@ HEADLESS = "its files do not say that it is {} (no head in config.json, no class
 
 
 @pytest.mark.parametrize(
-    ("given", "gone", "config", "form", "message"),
+    ("given", "config", "form", "message"),
     [
-        # the class of the modules, or the head of the transformer alone, tells without a config
-        ("sparse", CLASS, {}, "{}", "is a sparse encoder, not an embedder; write sparse:{}"),
-        ("late", CLASS, {}, "{}", "is a late-interaction model, not an embedder; write late:{}"),
-        (
-            "cross",
-            CLASS,
-            {},
-            "late:{}",
-            "is a cross-encoder, not an embedder; write rerank:bm25+{}, or cross:{} for candidate sets",
-        ),
         (
             "dense",
-            "none",
             {CLASS: "[]"},
             "sparse:{}",
             "is an embedder, not a sparse encoder; write {}",
         ),
         (
             "dense",
-            "none",
             {CLASS: '{"model_type": "Other"}'},
             "{}",
             "its files do not say that it is an embedder (they say Other)",
         ),
-        (
-            "dense",
-            "none",
-            {CLASS: '{"model_type": []}'},
-            "cross:{}",
-            "its files do not say that it is a cross-encoder (they say [])",
-        ),
         # other heads would be left out, and random ones put in
         (
             "bare-sparse",
-            "none",
             {"config.json": '{"architectures": ["BertForPreTraining"]}'},
             "cross:{}",
             HEADLESS.format("a cross-encoder"),
         ),
         (
             "bare-sparse",
-            "none",
-            {"config.json": '{"architectures": ["BertForQuestionAnswering"]}'},
-            "sparse:{}",
-            HEADLESS.format("a sparse encoder"),
-        ),
-        (
-            "bare-sparse",
-            "none",
-            {"config.json": '{"architectures": 7}'},
-            "sparse:{}",
-            HEADLESS.format("a sparse encoder"),
-        ),
-        (
-            "bare-sparse",
-            "none",
             {"config.json": "[]"},
             "cross:{}",
             HEADLESS.format("a cross-encoder"),
@@ -155,14 +117,12 @@ def test_files_that_say_another_kind_or_none(
     models: dict[str, Path],
     tmp_path: Path,
     given: str,
-    gone: str,
     config: dict[str, str],
     form: str,
     message: str,
 ) -> None:
     folder = tmp_path / "model"
     shutil.copytree(models[given], folder)
-    (folder / gone).unlink(missing_ok=True)
     for name, text in config.items():
         (folder / name).write_text(text)
     assert refusal(form.format(folder)) == f"--model {folder}: {message.replace('{}', str(folder))}"
@@ -242,33 +202,10 @@ def test_sparse_encoders_rank_as_sentence_transformers(
     np.testing.assert_allclose(own, best, rtol=1e-5, atol=1e-5)
     assert one.details["similarity"] == similarity or (similarity is None and "dot")
     assert one.details["truncated"] == {"documents": 40, "queries": 0}
-    assert one.details["notes"] == ["weighs terms, which --dims does not cut"]
+    assert one.details["notes"] == ["has no vector of a text that --dims could cut"]
 
     groups = [CandidateSet(queries[0], tuple(texts[:5])), CandidateSet(queries[3], (texts[9],))]
-    kind = type_of(name)
-    assert kind is not None
-    (system,) = kind.systems(name, loaded, Options())
+    (system,) = systems(name, Options(), loaded)
     first, second = system.scorer.score(groups, no_progress)
     np.testing.assert_allclose(first, expected[0, :5], rtol=1e-5, atol=1e-5)
     np.testing.assert_allclose(second, expected[3, 9:10], rtol=1e-5, atol=1e-5)
-
-
-@pytest.mark.filterwarnings("ignore:Sparse")
-def test_a_document_that_shares_no_term_is_not_ranked(
-    models: dict[str, Path], words: Collection
-) -> None:
-    """Scores by each similarity are those of sentence-transformers; by product, 0 is not ranked."""
-    from sentence_transformers import SparseEncoder
-
-    for similarity in ("dot", "cosine", "euclidean", "manhattan"):
-        model = SparseEncoder(str(models["sparse"]), device="cpu", similarity_fn_name=similarity)
-        by = SparseRetriever("a", model, Options())
-        texts = [text for _, block in words.blocks(100) for text in block]
-        query = words.queries[0].text
-        expected = model.similarity(model.encode_query(query), model.encode_document(texts))
-        (found,) = by.score([CandidateSet(query, tuple(texts))], no_progress)
-        np.testing.assert_allclose(found, expected[0].numpy(), rtol=1e-4, atol=1e-4)
-        (ranked,) = by.rank(words, words.documents, no_progress)
-        shown = ranked.rankings.documents[0]
-        every = similarity in ("euclidean", "manhattan")
-        assert (shown >= 0).sum() == (words.documents if every else (found != 0).sum())

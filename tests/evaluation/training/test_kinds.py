@@ -146,9 +146,12 @@ def test_late_interaction_starts_from_the_vectors_of_an_embedder(
         return {}
 
     def retriever_of(model: Any) -> Any:
-        from retgen.evaluation.search.late import LateRetriever
+        from retgen.search.embedders.base import TokenEmbedder
+        from retgen.search.vectors import VectorRetriever
 
-        (ranked,) = LateRetriever(name, model, Options()).rank(collection, 12, no_progress)
+        (ranked,) = VectorRetriever(name, TokenEmbedder(name, model, Options()), Options()).rank(
+            collection, 12, no_progress
+        )
         return ranked.rankings
 
     config = make_config(None, {**FAST, "max_steps": 1})

@@ -2,14 +2,6 @@
 
 from __future__ import annotations
 
-import json
-import math
-import os
-import re
-import signal
-import subprocess
-import sys
-import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -24,7 +16,6 @@ from retgen.evaluation.retrievers import Options, asked_models, check_name
 from retgen.evaluation.scoring.evaluate import evaluate
 from retgen.search.embedders.loading import load_model
 from tests.agents.loopback import running
-from tests.command import in_process
 from tests.search.embedders.embedding_server import ADDRESSES, KEY, LONGEST, EmbeddingServer
 
 pytestmark = pytest.mark.usefixtures("one_torch_thread")
@@ -133,18 +124,6 @@ def test_queries_and_documents_have_a_type_of_input_each(
 
 @pytest.mark.slow
 @every
-def test_a_server_that_fails_now_and_then(
-    provider: str, run: Path, server: EmbeddingServer, tmp_path: Path
-) -> None:
-    steady = scored(run, f"{provider}:ok", tmp_path / "ok")
-    server.questions.clear()
-    flaky = scored(run, f"{provider}:flaky", tmp_path / "flaky")
-    assert flaky.values.tolist() == steady.values.tolist()
-    assert len(server.questions) > 2 * len(SIZES[provider])
-
-
-@pytest.mark.slow
-@every
 def test_texts_that_are_too_long_are_shortened(
     provider: str, server: EmbeddingServer, tmp_path: Path
 ) -> None:
@@ -178,12 +157,7 @@ def test_texts_that_are_too_long_are_shortened(
         ("zeros", "a vector of length 0 for the text that begins '?'"),
         ("nan", "a vector that is not finite for the text that begins '?'"),
         ("literal", "a vector that is not finite for the text that begins '?'"),
-        ("infinite", "a vector that is not finite for the text that begins '?'"),
-        ("large", "a vector that is not finite for the text that begins '?'"),
-        *(
-            (model, "an answer that holds no vectors")
-            for model in ("none", "number", "words", "nested", "object")
-        ),
+        *((model, "an answer that holds no vectors") for model in ("words", "object")),
         ("other", "vectors of 5 dimensions among those of 384"),
     ],
 )
@@ -242,45 +216,17 @@ def test_the_cap_holds_and_a_higher_one_goes_on(
 def test_the_price_is_said_before_anything_is_sent(
     run: Path, server: EmbeddingServer, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    with pytest.raises(BudgetReached) as caught:
-        scored(run, "openai:ok", tmp_path / "out", max_usd=0.01)
-    assert str(caught.value) == (
-        "openai:ok: the texts to be sent cost $0.0209 at the least, and $0.0100 of the cap are "
-        "left, so none is sent. Raise --max-usd to go on; what was answered is kept."
-    )
-    assert server.questions == []
-    said = "gen: openai:ok: 240 texts are to be sent in 3 requests"
-    assert capsys.readouterr().err == f"{said}: $0.0209 to $0.0295\n"
+    said = "gen: openai:ok: up to 240 texts are to be sent"
+    kept: Any = {"cache": True, "options": Options(cache=tmp_path / "cache")}
     scored(run, "openai:ok", tmp_path / "out", prices=())
     assert capsys.readouterr().err == (
         f"{said}; the price is not known: add --price openai:ok=IN,OUT\n"
     )
-    scored(run, "openai:ok", tmp_path / "out")  # all in the ledger
-    assert capsys.readouterr().err == ""
-    scored(
-        run,
-        "openai:text-embedding-3-small",
-        tmp_path / "listed",
-        prices=(),
-        cache=True,
-        options=Options(cache=tmp_path / "cache"),
-    )
-    assert re.match(
-        "gen: openai:text-embedding-3-small: 240 texts are to be sent in 3 requests: "
-        r"\$0\.000\d to \$0\.000\d \(list prices of genai-prices \S+\)\n$",
-        capsys.readouterr().err,
-    )
-    server.questions.clear()
-    scored(
-        run,
-        "openai:text-embedding-3-small",
-        tmp_path / "other" / "out",
-        prices=(),
-        cache=True,
-        options=Options(cache=tmp_path / "cache"),
-    )
+    scored(run, "openai:ok", tmp_path / "out", **kept)
+    assert capsys.readouterr().err == f"{said}: $0.0209 to $0.0295\n"
+    assert sizes(server) == SIZES["openai"]  # all was in the ledger
+    scored(run, "openai:ok", tmp_path / "other" / "out", **kept)
     assert capsys.readouterr().err == ""  # another ledger, but the vectors are on disk
-    assert sizes(server) == [1]
 
 
 def test_a_cap_needs_a_price(run: Path, server: EmbeddingServer, tmp_path: Path) -> None:
@@ -303,46 +249,6 @@ def test_a_server_that_states_no_usage_is_charged_at_the_most(
     )
     texts = sum(len(text.encode()) for text in server.texts())
     assert charged(tmp_path)[0] > texts * 1000
-
-
-@pytest.mark.slow
-@every
-def test_a_killed_run_asks_nothing_again_that_was_answered(
-    provider: str, run: Path, server: EmbeddingServer, tmp_path: Path
-) -> None:
-    server.most = 3
-    command = [
-        sys.executable,
-        "-m",
-        "retgen.cli",
-        "eval",
-        str(run),
-        "--model",
-        f"{provider}:ok",
-        "--out",
-        str(tmp_path / "out"),
-        "--no-cache",
-        "-q",
-        "--price",
-        "1,0",
-        "--max-usd",
-        "1",
-    ]
-    process = subprocess.Popen(command, env=dict(os.environ))
-    while len(server.answered) < 3 and process.poll() is None:
-        time.sleep(0.01)
-    process.send_signal(signal.SIGKILL)
-    process.wait()
-    ledger = Ledger(tmp_path / "ledger.sqlite")
-    kept = [[m["content"] for m in json.loads(one.request)["messages"]] for one in ledger.answers()]
-    ledger.close()
-    assert 2 <= len(kept) < len(SIZES[provider])
-    sent, server.most = len(server.questions), math.inf
-    subprocess.run(command, check=True)
-    again = [one.texts for one in server.questions[sent:]]
-    assert sorted(map(len, [*kept, *again])) == SIZES[provider]
-    assert not any(texts in kept for texts in again)
-    assert charged(tmp_path)[0] < 1e9
 
 
 def test_names() -> None:
@@ -379,13 +285,4 @@ def test_without_a_key(
         scored(run, model, tmp_path / "out")
     assert str(caught.value) == (
         f"{model} needs a key: set {keys} in the environment or in a .env file in this folder"
-    )
-
-
-def test_a_cap_without_a_model_that_costs(run: Path) -> None:
-    done = in_process("eval", run, "--model", "bm25", "--max-usd", "1")
-    assert done.returncode == 2
-    assert done.stderr == (
-        "gen: --max-usd: about models behind an API: name one, as openai:text-embedding-3-small "
-        "or llm:PROVIDER:NAME\n"
     )

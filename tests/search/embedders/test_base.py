@@ -12,9 +12,9 @@ from retgen.errors import UsageError
 from retgen.evaluation.retrievers import Options, retriever
 from retgen.progress import no_progress
 from retgen.search.collection import load
-from retgen.search.dense import DenseRetriever
 from retgen.search.embedders.base import SentenceEmbedder
 from retgen.search.embedders.loading import load_model
+from retgen.search.vectors import VectorRetriever
 
 
 @pytest.mark.slow
@@ -73,7 +73,7 @@ def test_a_vector_of_length_0_is_noted_once(tmp_path: Path, dataset: Any) -> Non
     texts = {"d0": "dog", "d1": "cat", "d2": "cat cat"}
     collection = load(dataset(texts, {"q0": "dog", "q1": "cat"}, [("q0", "d0", 1)]))
     model = retriever(str(tmp_path / "m"), Options())
-    assert isinstance(model, DenseRetriever)
+    assert isinstance(model, VectorRetriever)
     (ranked,) = model.rank(collection, 3, no_progress)
     assert model.embedder.details["notes"] == [
         "gives a vector of length 0 for the text that begins 'cat': such a text scores 0 beside "

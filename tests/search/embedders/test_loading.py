@@ -143,7 +143,7 @@ def test_code_of_a_model_is_run_when_it_is_allowed(saved: Path) -> None:
         (
             "late:static:minilm",
             {},
-            "--model late:static:minilm: static:minilm is no transformer, so it has no tokens' vectors",
+            "--model late:static:minilm: is no transformer, so it has no tokens' vectors",
         ),
         ("late:a b/c", {}, "--model a b/c: neither a folder here nor a model"),
         ("late:sparse:x/y", {}, "--model sparse:x/y: neither a folder here nor a model"),
