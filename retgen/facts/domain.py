@@ -49,6 +49,10 @@ _KEYS: dict[SlotType, tuple[tuple[str, ...], tuple[str, ...]]] = {
     "person": ((), ("pool",)),
     "relation": (("before",), ("by",)),
 }
+# what a slot has as the file states it
+_AS_GIVEN = (
+    "about type step weekdays unit pool before by share skew document query most least aside"
+).split()
 _ALL_KEYS = frozenset(key for keys in _KEYS.values() for some in keys for key in some)
 
 
@@ -82,7 +86,7 @@ class Slot:
     step: int = 1
     weekdays: bool = False
     unit: tuple[str, str] = ("", "")
-    pool: int = 0
+    pool: int = 20_000
     before: str = ""
     by: tuple[int, int | None] = (1, None)
     share: float = 1.0
@@ -224,28 +228,9 @@ class _Builder:
         low, high = self._range(name, block)
         given = tuple(self._given(name, block, values))
         self._needs(name, block)
-        return Slot(
-            name,
-            block.about,
-            block.type,
-            values,
-            low,
-            high,
-            block.step,
-            bool(block.weekdays),
-            block.unit or ("", ""),
-            block.pool or 20_000,
-            block.before or "",
-            block.by or (1, None),
-            block.share,
-            block.skew,
-            given,
-            block.document,
-            block.query,
-            block.most,
-            block.least,
-            bool(block.aside),
-        )
+        given_keys = {key: getattr(block, key) for key in _AS_GIVEN}
+        said = {key: value for key, value in given_keys.items() if value is not None}
+        return Slot(name, values=values, low=low, high=high, given=given, **said)
 
     def _note(self, name: str, key: str, said: str) -> None:
         self.problems.append((("slots", name, key) if key else ("slots", name), said))
