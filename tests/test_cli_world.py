@@ -9,7 +9,7 @@ import pytest
 
 from tests.conftest import Gen
 
-BOATS = Path(__file__).parent / "world" / "boats.yaml"
+BOATS = Path(__file__).parent / "facts" / "boats.yaml"
 
 
 def test_a_domain_is_checked_and_shown(gen: Gen) -> None:

@@ -1,6 +1,6 @@
 """The album: captions of scenes that were drawn as facts, and queries graded on every one of them.
 
-    scene     subject=dog number=1 colour=white action=sleeping place=beach passing=red bicycle
+    scene     subject=dog number=1 colour=white place=beach action=sleeping passing=bicycle
     English   "A white dog is sleeping on a beach, with a red bike in the background."
     Chinese   "照片里，一只白色的狗正在海滩上睡觉，背景中有一辆红色的自行车。"
     queries   dog 2; white dog sleeping 2; animal 1; bicycle 1; red dog 0
@@ -15,17 +15,25 @@ has flowers), by a table and not by judgement.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from functools import lru_cache
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from retgen.generators.album.params import AlbumParams, Language
-from retgen.generators.album.queries import AlbumQuery, QuerySampler
-from retgen.generators.album.scenes import Scene, Scenes, bundled_catalogue, catalogue_digest
-from retgen.generators.album.tables import TrainingTables
-from retgen.generators.album.texts import Chinese, English
+from retgen.errors import RecipeError
+from retgen.facts.captions import CAPTIONS_FILE, Speaker, load_captions
+from retgen.facts.facts import Selection, World
+from retgen.facts.table import EntityTable
+from retgen.generators.album.params import AlbumParams
+from retgen.generators.album.queries import (
+    GRANULARITY,
+    AlbumQuery,
+    QuerySampler,
+    Scenes,
+    expression,
+)
+from retgen.generators.album.training import training_tables
 from retgen.generators.family import Family, Plan
 from retgen.generators.params import Job
 from retgen.generators.records import OWN_LICENCE, Records, Rows, rows_of
@@ -38,10 +46,11 @@ __all__ = ["Album"]
 
 _DRAWS = 16  # choices of a caption's words
 _BELOW = 2**16
+_MOST = 1_000_000  # scenes that are drawn, equal ones among them
 
 
 class _Tables(NamedTuple):
-    scenes: list[Scene]
+    scenes: Scenes
     captions: list[str]
     queries: list[AlbumQuery]
     doc_ids: list[str]
@@ -101,7 +110,7 @@ class Album(Family[AlbumParams]):
                 },
             },
             complete=True,
-            word_lists={"album": catalogue_digest()},
+            word_lists={"album": load_captions().digest()},
             card=[*_CARD, *([_TRAINING] if training else [])],
             languages=["zho-Hans" if job.params.language == "zh" else "eng-Latn"],
             licences={"captions and queries": OWN_LICENCE},
@@ -117,6 +126,7 @@ class Album(Family[AlbumParams]):
     def checks(self, job: Job[AlbumParams], judgements: Judgements) -> Sequence[CorpusRule]:
         params = job.params
         spec = proof.AlbumSpec(
+            CAPTIONS_FILE,
             params.language,
             params.captions,
             params.queries,
@@ -152,11 +162,10 @@ _TRAINING = (
 
 @lru_cache(maxsize=2)
 def _tables(params: AlbumParams, seed: int) -> _Tables:
-    scenes, captions, speaker = _captions(params.language, params.captions, seed)
-    count = params.captions
-    asking = QuerySampler(bundled_catalogue(), scenes, seed, speaker.query)
-    queries = asking.draw(params.queries, params.unanswerable)
-    doc_ids = Ids(seed, "album/ids", "d", count).texts(np.arange(count))
+    scenes, captions = _captions(params, 0, params.captions, seed)
+    speaker = Speaker(load_captions(), params.language)
+    queries = QuerySampler(scenes, seed, speaker.query).draw(params.queries, params.unanswerable)
+    doc_ids = Ids(seed, "album/ids", "d", params.captions).texts(np.arange(params.captions))
     query_ids = Ids(seed, "album/ids", "q", len(queries)).texts(np.arange(len(queries)))
     return _Tables(scenes, captions, queries, doc_ids, query_ids)
 
@@ -164,35 +173,46 @@ def _tables(params: AlbumParams, seed: int) -> _Tables:
 @lru_cache(maxsize=2)
 def _training(params: AlbumParams, seed: int) -> Mapping[str, Rows]:
     """Pairs of captions that follow those of the corpus."""
-    first = params.captions
-    scenes, captions, speaker = _captions(params.language, first + params.training, seed)
-    kept_out = frozenset(query.asked for query in _tables(params, seed).queries)
-    return TrainingTables(
-        bundled_catalogue(), scenes[first:], captions[first:], seed, speaker.query, kept_out
-    ).tables()
+    scenes, captions = _captions(params, params.captions, params.training, seed)
+    kept_out = frozenset(expression(query.asked) for query in _tables(params, seed).queries)
+    say = Speaker(load_captions(), params.language).query
+    return training_tables(scenes, captions, seed, say, kept_out)
 
 
-def _captions(
-    language: Language, count: int, seed: int
-) -> tuple[list[Scene], list[str], English | Chinese]:
-    scenes = Scenes(bundled_catalogue(), seed).take(count)
-    speaker = _speaker(language)
-    dealt = Stream(seed, f"album/words/{language}")
-    draws = dealt.draws(0, len(scenes), np.full(_DRAWS, _BELOW, np.uint64))
-    captions = [
-        speaker.caption(scene, _dealer(row.tolist()))
-        for scene, row in zip(scenes, draws, strict=True)
-    ]
-    return scenes, captions, speaker
+def _captions(params: AlbumParams, first: int, count: int, seed: int) -> tuple[Scenes, list[str]]:
+    """Scenes first..first+count-1 of a seed, all different, and their captions."""
+    known = load_captions()
+    kept = _distinct(seed, first + count)[first:]
+    scenes = Scenes(known, EntityTable(Selection(known.domain, seed, _MOST, kept)))
+    speaker = Speaker(known, params.language)
+    words = Stream(seed, f"album/words/{params.language}")
+    bounds = np.full(_DRAWS, _BELOW, np.uint64)
+    draws = words.draws(first, first + count, bounds).tolist()
+
+    def caption(facts: Mapping[str, str], row: list[int]) -> str:
+        left = iter(row)
+        return speaker.caption(facts, lambda bound: next(left) * bound // _BELOW)
+
+    return scenes, [caption(*both) for both in zip(scenes.facts, draws, strict=True)]
 
 
-def _speaker(language: Language) -> English | Chinese:
-    return Chinese(bundled_catalogue()) if language == "zh" else English(bundled_catalogue())
-
-
-def _dealer(draws: list[int]) -> Callable[[int], int]:
-    left = iter(draws)
-    return lambda bound: next(left) * bound // _BELOW
+def _distinct(seed: int, count: int) -> list[int]:
+    """The numbers of the first scenes that differ from all before."""
+    world = World(load_captions().domain, seed, _MOST)
+    seen: dict[bytes, int] = {}
+    start = 0
+    while len(seen) < count:
+        if start >= _MOST:
+            raise RecipeError(
+                f"params.captions: {count:,} captions are more than the {len(seen):,} different "
+                f"ones among {_MOST:,} scenes; ask for fewer"
+            )
+        stop = min(start + max(1000, 2 * (count - len(seen))), _MOST)
+        rows = np.stack([*world.columns(start, stop).values()], axis=1)
+        for i, row in enumerate(rows, start):
+            seen.setdefault(row.tobytes(), i)
+        start = stop
+    return [*seen.values()][:count]
 
 
 def _corpus(tables: _Tables) -> Rows:
@@ -201,7 +221,7 @@ def _corpus(tables: _Tables) -> Rows:
             "_id": tables.doc_ids[i],
             "title": "",
             "text": tables.captions[i],
-            "metadata": {"facts": tables.scenes[i].facts()},
+            "metadata": {"facts": [f"{k}={v}" for k, v in tables.scenes.facts[i].items()]},
         }
 
     return rows_of(row, len(tables.captions))
@@ -215,9 +235,9 @@ def _queries(tables: _Tables) -> Rows:
             "text": query.text,
             "metadata": {
                 "type": query.type,
-                "granularity": query.granularity,
+                "granularity": GRANULARITY[query.type],
                 "level": query.level,
-                "expression": query.asked.expression(),
+                "expression": expression(query.asked),
             },
         }
 

@@ -3,25 +3,17 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
-from typing import Any, NamedTuple
+from collections.abc import Mapping
+from typing import Any
 
 import orjson
 
 from retgen import highlights
-from retgen.generators.album.scenes import ConceptCatalogue, bundled_catalogue
+from retgen.facts.captions import load_captions
 from retgen.tokenizer import is_unspaced
 
-_OWN = ("action", "object", "place", "moment", "topic", "month")  # asked for by their part
-
-
-class _Held(NamedTuple):
-    """Something a scene has. `as_what`: "" for the subject, else its part in the scene."""
-
-    name: str
-    as_what: str
-    number: str = ""
-    colour: str = ""
+_THINGS = ("subject", "object", "place", "topic", "passing", "further", "mention")
+_IN_PASSING = ("passing", "further", "mention")
 
 
 def view(
@@ -31,93 +23,68 @@ def view(
 
     On a blind page there are no metadata, and so nothing beside the texts.
     """
-    known, text = bundled_catalogue(), document["text"]
-    asked = _expression(query["metadata"].get("expression"))
-    held = list(_facts_held(document["metadata"].get("facts"), known))
-    if not asked or not held:
+    concepts, text = load_captions().concepts, document["text"]
+    try:
+        asked = orjson.loads(query["metadata"].get("expression"))
+        facts = dict(fact.split("=", 1) for fact in document["metadata"].get("facts"))
+    except (TypeError, ValueError, AttributeError):
+        asked, facts = {}, {}
+    if not isinstance(asked, dict) or not asked or not facts:
         return {"asked": []}
-    chinese = any(map(is_unspaced, text))
+    language = "zh" if any(map(is_unspaced, text)) else "en"
     rows, spans = [], []
     for part, name in asked.items():
         if part in ("number", "colour"):
             continue  # of the thing, below
-        of_thing = [asked[key] for key in ("number", "colour") if key in asked and part == "thing"]
-        fits = [
-            one
-            for one in held
-            if _fits(name, one.name, known) and (part not in _OWN or one.as_what == part)
-        ]
+        slots = _THINGS if part in ("thing", "other") else (part,)
+        held = [slot for slot in slots if slot in facts]
+        fits = [slot for slot in held if _fits(name, facts[slot])]
+        more = [asked[key] for key in ("number", "colour") if key in asked and part == "thing"]
         # what the scene has in its place, where it does not fit
-        there = fits or [one for one in held if part in _OWN and one.as_what == part]
-        rows.append(
-            (
-                _words([*of_thing, name], known, chinese),
-                "; ".join(_description(one, str(name), part, known, chinese) for one in there),
+        there = fits or (held if part not in ("thing", "other") else [])
+        described = [_description(facts, slot, name, part, language) for slot in there]
+        rows.append((_words([*more, name], language), "; ".join(described)))
+        for slot in fits:
+            concept = concepts[facts[slot]]
+            # "dog, dogs": a plural; other parts are measures and prepositions
+            parts = 2 if language == "en" and concept.part in ("things", "landmarks") else 1
+            names = [name[: parts if len(name) == 2 else 1] for name in concept.names[language]]
+            edge = r"(?!\w)" if language == "en" else ""
+            spoken = sorted({one for name in names for one in name}, key=len, reverse=True)
+            found = re.finditer(
+                f"(?:{'|'.join(map(re.escape, spoken))}){edge}", text, re.IGNORECASE
             )
-        )
-        spans += [span for one in fits for span in _places(one.name, text, known)]
+            spans += [(one.start(), one.end(), "found") for one in found]
     words = highlights.query_word_spans(query["text"], text)
     return {"asked": rows, "document": highlights.highlight_segments(text, [*spans, *words])}
 
 
-def _expression(given: Any) -> dict[str, Any]:
-    try:
-        asked = orjson.loads(given)
-    except (TypeError, ValueError):
-        return {}
-    return asked if isinstance(asked, dict) else {}
+def _fits(wanted: str, value: str) -> bool:
+    concept = load_captions().concepts.get(value)
+    return concept is not None and wanted in concept.value.above
 
 
-def _facts_held(stated: Any, known: ConceptCatalogue) -> Iterator[_Held]:
-    """What the facts of a caption say is there; what the album does not know is left out."""
-    facts = [str(fact).partition("=")[::2] for fact in stated] if isinstance(stated, list) else []
-    of_subject = dict(facts)
-    for part, value in facts:
-        colour, _, rest = value.partition(" ")
-        if part == "subject" and value in known.concepts:
-            yield _Held(value, "", of_subject.get("number", ""), of_subject.get("colour", ""))
-        elif part == "passing" and value in known.concepts:
-            yield _Held(value, "in passing")
-        elif part == "passing" and rest in known.concepts:
-            yield _Held(rest, "in passing", colour=colour)
-        elif part in _OWN and value in known.concepts:
-            yield _Held(value, part)
-
-
-def _fits(wanted: Any, name: str, known: ConceptCatalogue) -> bool:
-    return wanted == name or wanted in known.concepts[name].parents
-
-
-def _description(one: _Held, wanted: str, part: str, known: ConceptCatalogue, chinese: bool) -> str:
-    said = _words([word for word in (one.number, one.colour) if word] + [one.name], known, chinese)
-    notes = []
-    if one.name != wanted and _fits(wanted, one.name, known):
-        notes.append("one of its kind")
-    if one.as_what and one.as_what != part:
-        notes.append(one.as_what if one.as_what == "in passing" else f"as {one.as_what}")
+def _description(facts: Mapping[str, str], slot: str, wanted: str, part: str, language: str) -> str:
+    """What a slot holds, with its number and colour, and as what it is there."""
+    number, colour = ("number", "colour") if slot == "subject" else ("", f"{slot}_colour")
+    said = _words([facts[key] for key in (number, colour, slot) if key in facts], language)
+    notes = ["one of its kind"] if facts[slot] != wanted and _fits(wanted, facts[slot]) else []
+    if slot in _IN_PASSING:
+        notes.append("in passing")
+    elif slot not in ("subject", part):
+        notes.append(f"as {slot}")
     return f"{said} ({', '.join(notes)})" if notes else said
 
 
-def _words(names: list[Any], known: ConceptCatalogue, chinese: bool) -> str:
+def _words(names: list[str], language: str) -> str:
     """Number, colour and name in the language of the captions."""
+    known = load_captions()
     said = []
-    for name in map(str, names):
-        concept = known.concepts.get(name)
+    for name in names:
         if name.isdigit():
             said.append(f"{name} ×")
-        elif chinese:
-            said.append(concept.chinese[0].text if concept else known.colours.get(name, name))
+        elif name in known.concepts:
+            said.append(known.concepts[name].names[language][0][0])
         else:
-            said.append(name)
+            said.append(known.colours.get(name, [name, name])[language == "zh"])
     return " ".join(said)
-
-
-def _places(name: str, text: str, known: ConceptCatalogue) -> list[highlights.Span]:
-    """Where a caption says it, by any of its names."""
-    concept = known.concepts[name]
-    plurals = [one.also for one in concept.english if concept.part == "thing" and one.also]
-    english = [one.text for one in concept.english] + plurals
-    forms = [rf"(?<!\w){re.escape(word)}(?!\w)" for word in sorted(english, key=len, reverse=True)]
-    forms += [re.escape(one.text) for one in concept.chinese]
-    found = re.finditer("|".join(forms), text, re.IGNORECASE)
-    return [(one.start(), one.end(), "found") for one in found]

@@ -40,7 +40,6 @@ from retgen.generators.world.with_agents import (
     call_estimates,
     write_documents,
 )
-from retgen.messages import did_you_mean
 from retgen.validators import facts as world_proof
 from retgen.validators.rule import CorpusRule, Judgements
 from retgen.write import dump_json, write_file
@@ -189,25 +188,18 @@ class World(Family[WorldParams]):
 def _check(params: WorldParams, domain: Domain) -> None:
     """Raise `RecipeError` for what this domain, or so many documents, cannot give."""
     check_readable(params.domain, domain.path)
-    for slot in params.slots or ():
-        if slot not in domain.slots:
-            hint = did_you_mean(slot, list(domain.slots)) or "."
-            raise RecipeError(
-                f"params.slots: domain {domain.name} has no slot {slot!r}{hint} It has: "
-                f"{', '.join(domain.slots)}"
-            )
-    asked = {name: domain.slots[name] for name in params.slots or domain.slots}
-    relations = any(slot.type == "relation" for slot in asked.values())
-    extremes = any(slot.most or slot.least for slot in asked.values())
+    slots = domain.slots.values()
+    relations = any(slot.type == "relation" for slot in slots)
+    extremes = any(slot.most or slot.least for slot in slots)
     for operator, there, needed in (
         ("two-hop", relations, "a slot of type relation"),
         ("superlative", extremes, "a slot with 'most' or 'least'"),
-        ("range", any(slot.is_ordered for slot in asked.values()), "years, dates or numbers"),
+        ("range", any(slot.is_ordered for slot in slots), "years, dates or numbers"),
     ):
         if operator in params.operators and not there:
             raise RecipeError(
-                f"params.operators: {operator} needs {needed}, and domain {domain.name} has none "
-                "among the slots that are asked about; leave the operator out, or add one"
+                f"params.operators: {operator} needs {needed}, and domain {domain.name} has none; "
+                "leave the operator out, or add one"
             )
     largest = max(params.answer_sizes)
     if 3 * largest > params.documents:

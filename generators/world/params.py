@@ -37,6 +37,3 @@ class WorldParams(Params):
     hard_negatives: int = Field(
         100, ge=0, le=1000, description="a query, at most: documents that miss one condition"
     )
-    slots: Annotated[tuple[str, ...], Distinct] | None = Field(
-        None, min_length=1, description="what queries may ask about; default: everything"
-    )

@@ -79,11 +79,9 @@ class Match(NamedTuple):
 class Search:
     """Expressions of a table whose number of answers lies in a window."""
 
-    def __init__(self, table: EntityTable, seed: int, slots: Sequence[str] | None = None) -> None:
-        """`slots`: what may be asked about; None: everything."""
+    def __init__(self, table: EntityTable, seed: int) -> None:
         self._table, self._seed = table, seed
-        known = table.domain.slots
-        self._slots = {name: known[name] for name in slots or known}
+        self._slots = table.domain.slots
         self._conditions = ConditionPools(table, list(self._slots.values()))
         self._relations = [slot.name for slot in self._slots.values() if slot.type == "relation"]
         self._through: dict[tuple[str, str], Column] = {}

@@ -172,7 +172,7 @@ def _search_queries(
     params: WorldParams, seed: int, table: EntityTable, *, exact: bool
 ) -> list[WorldQuery]:
     """The queries of all cells; unless `exact`, those that there are."""
-    search = Search(table, seed, params.slots)
+    search = Search(table, seed)
     result = []
     for cell in cells(params):
         for number in range(params.queries_per_cell):
@@ -228,8 +228,8 @@ def _none(cell: QueryCell, number: int, params: WorldParams, table: EntityTable)
 def _change(cell: QueryCell, params: WorldParams) -> str:
     if cell.size * 20 > params.documents:
         return f"Ask for more documents, for example params.documents={cell.size * 100}"
-    fewer = "" if params.queries_per_cell == 1 else "lower params.queries_per_cell, "
-    return f"Ask for other params.documents, {fewer}name more params.slots"
+    fewer = "" if params.queries_per_cell == 1 else ", lower params.queries_per_cell"
+    return f"Ask for other params.documents{fewer}"
 
 
 # --- hard negatives -------------------------------------------------------------------------------

@@ -104,7 +104,7 @@ class WorldTwins(Family[TwinsParams]):
                 *(["contrast"] if job.params.contrasts else []),
             ),
             word_lists=self.word_lists(job),
-            card=_card(records, domain, job.params.contrasts),
+            card=_card(domain, job.params.contrasts),
             facts=_figures(job.params, records, domain),
             licences={"documents and queries": OWN_LICENCE},
             example=_example(records),
@@ -159,7 +159,7 @@ def _figures(params: TwinsParams, records: TwinTables, domain: Domain) -> dict[s
     }
 
 
-def _card(records: TwinTables, domain: Domain, contrasts: Sequence[Contrast] = ()) -> list[str]:
+def _card(domain: Domain, contrasts: Sequence[Contrast]) -> list[str]:
     result = [
         f"{domain.about} A triple (`metadata.triple`) is three documents about one of them: the "
         "`base`; its `twin`, which has another value of the slot `changed`, in the same words and "

@@ -49,6 +49,10 @@ _KEYS: dict[SlotType, tuple[tuple[str, ...], tuple[str, ...]]] = {
     "person": ((), ("pool",)),
     "relation": (("before",), ("by",)),
 }
+# what a slot has as the file states it
+_AS_GIVEN = (
+    "about type step weekdays unit pool before by share skew document query most least aside"
+).split()
 _ALL_KEYS = frozenset(key for keys in _KEYS.values() for some in keys for key in some)
 
 
@@ -59,6 +63,9 @@ class SlotBound(NamedTuple):
     offset: int
 
 
+NO_BOUND = SlotBound(None, 0)
+
+
 @dataclass(frozen=True)
 class Slot:
     """What can be true of an entity in one respect. Dates are proleptic Gregorian ordinals.
@@ -66,29 +73,31 @@ class Slot:
     `low`, `high`: of ordered slots. `given`: what else its values depend on. `before`: of
     relations, the slot whose value is smaller for the other entity, by at least `by[0]` and at most
     `by[1]`. `weekdays`: no date is a Saturday or a Sunday. `share`: of the entities that
-    have a value. `aside`: whether another fact's sentence may tell it by the way.
+    have a value. `aside`: whether another fact's sentence may tell it by the way. `weights`: how
+    often a value is drawn; () for all alike.
     """
 
     name: str
     about: str
     type: SlotType
-    values: tuple[Value, ...]
-    low: SlotBound
-    high: SlotBound
-    step: int
-    weekdays: bool
-    unit: tuple[str, str]
-    pool: int
-    before: str
-    by: tuple[int, int | None]
-    share: float
-    skew: float
-    given: tuple[Dependence, ...]
-    document: tuple[str, ...]
-    query: tuple[str, ...]
-    most: tuple[str, str] | None
-    least: tuple[str, str] | None
-    aside: bool
+    values: tuple[Value, ...] = ()
+    low: SlotBound = NO_BOUND
+    high: SlotBound = NO_BOUND
+    step: int = 1
+    weekdays: bool = False
+    unit: tuple[str, str] = ("", "")
+    pool: int = 20_000
+    before: str = ""
+    by: tuple[int, int | None] = (1, None)
+    share: float = 1.0
+    skew: float = 0.7
+    given: tuple[Dependence, ...] = ()
+    document: tuple[str, ...] = ()
+    query: tuple[str, ...] = ()
+    most: tuple[str, str] | None = None
+    least: tuple[str, str] | None = None
+    aside: bool = False
+    weights: tuple[float, ...] = ()
 
     @cached_property
     def dependences(self) -> list[str]:
@@ -219,28 +228,9 @@ class _Builder:
         low, high = self._range(name, block)
         given = tuple(self._given(name, block, values))
         self._needs(name, block)
-        return Slot(
-            name,
-            block.about,
-            block.type,
-            values,
-            low,
-            high,
-            block.step,
-            bool(block.weekdays),
-            block.unit or ("", ""),
-            block.pool or 20_000,
-            block.before or "",
-            block.by or (1, None),
-            block.share,
-            block.skew,
-            given,
-            block.document,
-            block.query,
-            block.most,
-            block.least,
-            bool(block.aside),
-        )
+        given_keys = {key: getattr(block, key) for key in _AS_GIVEN}
+        said = {key: value for key, value in given_keys.items() if value is not None}
+        return Slot(name, values=values, low=low, high=high, given=given, **said)
 
     def _note(self, name: str, key: str, said: str) -> None:
         self.problems.append((("slots", name, key) if key else ("slots", name), said))
@@ -302,7 +292,7 @@ class _Builder:
 
     def _range(self, name: str, block: SlotBlock) -> tuple[SlotBound, SlotBound]:
         if block.range is None:
-            return SlotBound(None, 0), SlotBound(None, 0)
+            return NO_BOUND, NO_BOUND
         low, high = (self._end(name, block, end, i) for i, end in enumerate(block.range))
         if low.slot is None and high.slot is None and low.offset > high.offset:
             self._note(name, "range", "its first end is above its second")
@@ -312,11 +302,11 @@ class _Builder:
         if not isinstance(end, str):
             if isinstance(end, datetime.date) and block.type != "date":
                 self._note(name, "range", f"{end} is no {block.type}")
-                return SlotBound(None, 0)
+                return NO_BOUND
             year = end.year if isinstance(end, datetime.date) else end
             if block.type in ("year", "date") and not 1000 <= year <= 9999:
                 self._note(name, "range", f"{year}: years have four digits, 1000 to 9999")
-                return SlotBound(None, 0)
+                return NO_BOUND
             if isinstance(end, datetime.date):
                 return SlotBound(None, end.toordinal())
             if block.type == "date":
@@ -335,7 +325,7 @@ class _Builder:
                 f"{end!r}: a whole number, a day (1990-01-31), or an earlier slot of the same "
                 "type and a difference, such as 'birth + 20'",
             )
-            return SlotBound(None, 0)
+            return NO_BOUND
         return SlotBound(found[1], int(f"{found[2] or '+'}{found[3] or 0}"))
 
     def _given(self, name: str, block: SlotBlock, values: Sequence[Value]) -> Iterator[Dependence]:

@@ -294,7 +294,8 @@ class World:
             allowed = (allowed[:, None] & one.allowed[None]).reshape(-1, size)
         allowed = allowed[:, order]
         rank = np.cumsum(allowed, axis=1) + 1.0
-        shares = np.cumsum(np.where(allowed, rank**-slot.skew, 0), axis=1)
+        weights = np.array(slot.weights)[order] if slot.weights else 1.0
+        shares = np.cumsum(np.where(allowed, weights * rank**-slot.skew, 0), axis=1)
         limits = np.floor(shares / np.maximum(shares[:, -1:], 1e-9) * (1 << 32)).astype(np.int64)
         empty = ~allowed.any(axis=1)
         limits[empty] = 1 << 32
@@ -366,6 +367,7 @@ class Selection(World):
         self, domain: Domain, seed: int, entities: int, kept: Sequence[int], purpose: str = ""
     ) -> None:
         super().__init__(domain, seed, entities, purpose)
+        self.entities = len(kept)
         self._kept = np.array(kept, np.int64)
 
     def columns(self, start: int, stop: int) -> dict[str, Codes]:

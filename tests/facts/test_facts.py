@@ -58,24 +58,6 @@ def test_relations_lead_to_another_entity_in_the_window() -> None:
     assert np.bincount(sister[there]).max() > 5  # some are named often
 
 
-def test_how_often_values_are_drawn() -> None:
-    counts = np.bincount(FACTS["cargo"], minlength=4)  # skew 0
-    assert counts.min() > 440
-    assert counts.max() < 560
-    homes = np.sort(np.bincount(FACTS["home"], minlength=8))
-    assert homes[-1] > 2 * homes[0] > 100
-
-
-def test_values_by_name() -> None:
-    slots = SHIPS.slots
-    assert WORLD.value_names(slots["home"], [2, ABSENT, 4]) == ["Lisbon", "", "Kobe"]
-    assert WORLD.value_names(slots["launch"], [693596]) == ["1900-01-01"]
-    assert WORLD.value_names(slots["length"], [25]) == ["25"]
-    assert WORLD.value_names(slots["sister"], [0]) == [WORLD.names(np.array([0]))[0]]
-    captains = WORLD.value_names(slots["captain"], list(range(30)))
-    assert len(set(captains)) == 30
-
-
 def test_names_do_not_repeat_and_are_not_more_than_there_are() -> None:
     assert len(set(WORLD.names(np.arange(2000)))) == 2000
     with pytest.raises(RecipeError) as error:
@@ -99,31 +81,6 @@ def test_whether_values_go_together() -> None:
     assert not fits["restoration"][columns["restoration"] != ABSENT].any()
     assert fits["restoration"][columns["restoration"] == ABSENT].all()
     assert fits["runtime"].all()
-
-
-def test_other_values_go_with_earlier_slots() -> None:
-    world = World(load_domain("films"), 7, 300)
-    columns = world.columns(0, 300)
-    draws = np.random.default_rng(1).integers(1 << 32, size=(300, 3))
-    columns["shooting"] = world.draw_values(world.domain.slots["shooting"], columns, draws)
-    assert (columns["shooting"] != world.columns(0, 300)["shooting"]).mean() > 0.9
-    assert all(one.all() for one in world.coherent(columns).values())
-
-
-def test_a_value_goes_with_what_is_known_of_others() -> None:
-    world = World(load_domain("films"), 7, 300)
-    columns = world.columns(0, 300)
-    shooting = columns["shooting"]  # one or two years before the release
-    assert world.fits("shooting", shooting - 40 * 366, {}).all()
-    release = {"release": columns["release"]}
-    assert world.fits("shooting", shooting, release).all()
-    for days in (-2 * 366, 2 * 366):
-        assert not world.fits("shooting", shooting + days, release).any()
-    assert not world.fits("release", columns["release"] + 64, {}).any()  # 1931 to 1994 alone
-    earlier = columns["predecessor"]  # by 2 to 12 years
-    assert world.fits("predecessor", earlier, release).all()
-    close = {"release": columns["release"] - 12}
-    assert world.fits("predecessor", earlier, close).tolist() == (earlier == ABSENT).tolist()
 
 
 def test_values_have_years_and_ranges_depend_on_values(tmp_path: Path) -> None:
@@ -189,16 +146,6 @@ def changed(folder: Path, rules: Mapping[str, str]) -> Domain:
         text = text.replace(old, new, 1)
     (folder / "ships.yaml").write_text(text, "utf-8")
     return load_domain(folder / "ships.yaml")
-
-
-def test_worlds_of_other_purposes_share_no_entities() -> None:
-    films = load_domain("films")
-    worlds = [World(films, 42, 1000, "world"), World(films, 42, 2000, "world")]
-    worlds.append(World(films, 42, 1000, "world_twins"))
-    names = [{*world.names(np.arange(1000))} for world in worlds]
-    assert len(set.union(*names)) == 3000
-    columns = [world.columns(0, 1000)["runtime"] for world in worlds]
-    assert all((columns[0] == other).mean() < 0.1 for other in columns[1:])
 
 
 # --- some entities as rows of their own ---

@@ -1,16 +1,14 @@
 """The structural proof of the album: texts are read back into facts, and all pairs graded again.
 
-Nothing of the generator is used; the words and their meanings are those of album.yaml.
+Nothing of the generator is used; the words and their meanings are those of the domain file.
 """
 
 from __future__ import annotations
 
 from retgen.validators.album.proof import AlbumProof, AlbumSpec, AlbumTrainingPairs
-from retgen.validators.album.reader import FILE as ALBUM_FILE
-from retgen.validators.album.reader import LIKELY_FILE
 from retgen.validators.rule import CorpusRule, Judgements
 
-__all__ = ["ALBUM_FILE", "COVERS", "LIKELY_FILE", "RULES", "AlbumSpec", "proof_rules"]
+__all__ = ["COVERS", "RULES", "AlbumSpec", "proof_rules"]
 
 # generic rules that the proof replaces by a stronger statement: captions that are alike differ in a
 # fact, no two queries ask for the same, and where all words of a query stand in a caption its grade

@@ -5,324 +5,272 @@ Training pairs are read back and graded too, and none of them stands in the test
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+import tempfile
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field
-from typing import Any, NamedTuple, TypeVar
+from pathlib import Path
+from typing import Any, NamedTuple
 
-import numpy as np
 import orjson
-from numpy.typing import NDArray
 
-from retgen.data import Dataset
+from retgen.data import Query
 from retgen.validators.album.reader import (
-    LIKELY_FILE,
+    FACTS,
+    LISTS,
+    AlbumDefinition,
     Unreadable,
-    lexicon,
-    read_caption,
-    read_query,
+    album_definition,
+    caption_reader,
 )
+from retgen.validators.facts.definitions import ValueDefinition
+from retgen.validators.facts.execute import FactTable
+from retgen.validators.facts.proof import FactsProof, by_query, unlike
 from retgen.validators.rows import RowFaults, TablesProof
-from retgen.validators.rule import Batch, CorpusRule, Finding, Judgements, RuleState
-from retgen.yaml_text import read_yaml
+from retgen.validators.rule import Finding, Judgements
 
-_SCENE = ("action", "object", "place", "moment", "topic", "month")
-_MENTIONED = ("subject", "object", "place", "topic", "passing")
-_COLOURS = ("white", "black", "brown", "grey", "red", "blue", "yellow", "green", "pink", "purple")
+FILES = ("training/kw.parquet", "training/sm.parquet")
+_SALIENT = ("subject", "object", "place", "topic")
+_THERE = (*_SALIENT, "passing", "further", "mention")
+_DEEDS = ("action", "state", "topic", "month")  # only a subject does, or is of a topic
+_LOOSE = ("other", "place", "moment")  # may be likely, as a thing may of which no more is asked
+
+Expression = list[Any]
+Asked = Mapping[str, str]
 
 
-class Captions:
-    """The facts of captions as columns of codes, a row a mention; -1 is nothing.
+def slot_values(definition: AlbumDefinition) -> dict[str, dict[str, ValueDefinition]]:
+    """The values of each slot, and what they are kinds of."""
+    return {
+        slot: {
+            name: ValueDefinition(name, (), tuple(one.above))
+            for name, one in (definition.values(slot) if slot in LISTS else ())
+        }
+        for slot in FACTS
+    }
 
-    A query is compared with whole columns. Grade 2: named so, and salient; 1: of that kind, or in
-    passing.
-    """
 
-    def __init__(self, facts: Sequence[Sequence[str]]) -> None:
-        self._codes = {meaning: i for i, meaning in enumerate(lexicon().above)}
-        size = len(self._codes)
-        # how well meaning [there] fits meaning [asked]; the last row is that of nothing
-        self._fits = np.zeros((size + 1, size), np.int8)
-        for meaning, above in lexicon().above.items():
-            row = self._codes[meaning]
-            self._fits[row, row] = 2
-            self._fits[row, [self._codes[one] for one in above]] = 1
-        self._scene = {key: np.full(len(facts), -1, np.int64) for key in _SCENE}
-        rows: list[tuple[int, int, int, int, bool, bool]] = []
-        for i, listed in enumerate(facts):
-            rows += self._rows(i, listed)
-        table = np.array(rows, np.int64).reshape(-1, 6)
-        self._at, self._what, self._number, self._colour = table[:, :4].T
-        self._salient, self._subject = table[:, 4:].T.astype(bool)
-        self.count = len(facts)
-        # what caption [row] makes likely; a fact of a kind counts for what is of it
-        self._likely = np.zeros((self.count, size), bool)
-        for key, table in read_yaml(LIKELY_FILE).items():
-            for cause, effects in table.items():
-                holds = self._fits[self._scene[key], self._codes[cause]] > 0
-                for effect in effects:
-                    codes = [self._codes[one] for one in (effect, *lexicon().above[effect])]
-                    self._likely[np.ix_(holds, codes)] = True
+class CaptionTable:
+    """Which captions have what is asked for, by their facts in SQLite."""
 
-    def _rows(self, i: int, listed: Iterable[str]) -> list[tuple[int, int, int, int, bool, bool]]:
-        pairs = [(key, value) for key, _, value in (fact.partition("=") for fact in listed)]
-        single = dict(pairs)
-        rows = []
-        for key, value in pairs:
-            colour, number, what = "", -1, value
-            if key in self._scene:
-                self._scene[key][i] = self._codes[value]
-            if key not in _MENTIONED:
+    def __init__(self, definition: AlbumDefinition, facts: FactTable) -> None:
+        self._definition, self._facts = definition, facts
+        self._values = slot_values(definition)
+        self._kinds = {
+            slot: {kind for one in known.values() for kind in one.parents}
+            for slot, known in self._values.items()
+        }
+
+    def grades(self, asked: Asked) -> tuple[dict[str, int], set[str]]:
+        """The captions that have all that is asked for, 2 in its terms and 1 else; and those that
+        do not, and likely do.
+        """
+        certain = self._having(asked, _SALIENT, kinds=False)
+        there = self._having(asked, _THERE)
+        likely = self._having(asked, _THERE, likely=True) - there
+        return {one: 2 if one in certain else 1 for one in there}, likely
+
+    def near(self, asked: Asked) -> set[str]:
+        """The captions that have all but one part of it."""
+        parts = [{k: v for k, v in asked.items() if k != one} for one in asked if one != "thing"]
+        return set().union(*(self._having(one, _THERE) for one in parts if one))
+
+    def _having(
+        self, asked: Asked, slots: Sequence[str], *, kinds: bool = True, likely: bool = False
+    ) -> set[str]:
+        """The captions that meet every part. `slots`: where a thing may be; `kinds`: as one too."""
+        conditions = []
+        bound = {"number", "colour"} & asked.keys() if "thing" in asked else set()
+        for part, value in asked.items():
+            if part in bound:
                 continue
-            if key == "subject":
-                colour, number = single.get("colour", ""), int(single["number"])
-            elif key == "passing":
-                if value not in self._codes:  # "red bicycle", but "red wine" is a meaning
-                    colour, _, what = value.partition(" ")
-                number = 1
-            shade = _COLOURS.index(colour) if colour else -1
-            rows.append((i, self._codes[what], number, shade, key != "passing", key == "subject"))
-        return rows
+            ways: list[Expression] = []
+            if part not in ("thing", "other"):
+                ways += self._fits(part, value, kinds)
+            for slot in slots if part in ("thing", "other") else ():
+                more = [self._of(slot, one, asked[one]) for one in bound] if part == "thing" else []
+                subject = slot == "subject" or not any(one in asked for one in _DEEDS)
+                if None not in more and (subject or part == "other"):
+                    ways += [
+                        ["and", one, *filter(None, more)] for one in self._fits(slot, value, kinds)
+                    ]
+            alone = part == "thing" and not bound and not any(one in asked for one in _DEEDS)
+            if likely and (alone or part in _LOOSE):
+                ways += self._causes(value)
+            if not ways:
+                return set()
+            conditions.append(["or", *ways])
+        return self._facts.answers(["and", *conditions])
 
-    def grades(self, asked: Mapping[str, Any], expected: bool = False) -> NDArray[np.int8]:
-        """0, 1 or 2 of every caption. `expected`: what is likely there counts as 1."""
+    def _of(self, slot: str, part: str, value: str) -> Expression | None:
+        """The number or the colour of what a slot holds: [] where it is known, None for none."""
+        if slot == "subject":
+            return ["is", part, value]
+        if slot not in ("passing", "further"):
+            return None
+        if part == "number":
+            return [] if value == "1" else None
+        return ["is", f"{slot}_colour", value]
 
-        def there(key: str, worth: NDArray[np.int8], bound: bool = False) -> None:
-            if expected and not bound:
-                worth = np.maximum(worth, self._likely[:, self._codes[asked[key]]])
-            np.minimum(result, worth, out=result)
-
-        result = np.full(self.count, 2, np.int8)
-        for key in _SCENE:
-            if key in asked:
-                code = self._codes[asked[key]]
-                there(key, self._fits[self._scene[key], code], key not in ("place", "moment"))
-        if "thing" in asked:
-            fits = np.ones(len(self._at), bool)
-            if "number" in asked:
-                fits &= self._number == asked["number"]
-            if "colour" in asked:
-                fits &= self._colour == _COLOURS.index(asked["colour"])
-            if {"action", "topic", "month"} & asked.keys():  # only a subject does, or is of a topic
-                fits &= self._subject
-            bound = bool({"number", "colour", "action", "topic", "month"} & asked.keys())
-            there("thing", self._best(asked["thing"], fits), bound)
-        if "other" in asked:
-            there("other", self._best(asked["other"], np.True_))
+    def _fits(self, slot: str, value: str, kinds: bool) -> list[Expression]:
+        known = self._values[slot]
+        result: list[Expression] = [["is", slot, value]] if value in known or not known else []
+        if kinds and value in self._kinds[slot]:
+            result.append(["within", slot, value])
         return result
 
-    def near(self, asked: Mapping[str, Any]) -> NDArray[np.bool_]:
-        """Whether a caption has all that is asked for but one part."""
-        result = np.zeros(self.count, bool)
-        for key in asked.keys() - {"thing"}:
-            result |= self.grades({k: v for k, v in asked.items() if k != key}) > 0
-        return result
-
-    def _best(self, meaning: str, allowed: Any) -> NDArray[np.int8]:
-        """The best grade of a mention, of every caption."""
-        worth = self._fits[self._what, self._codes[meaning]]
-        worth = np.where(allowed, np.where(self._salient, worth, np.minimum(worth, 1)), 0)
-        best = np.zeros(self.count, np.int8)
-        np.maximum.at(best, self._at, worth.astype(np.int8))
-        return best
-
-
-_PERSONS, _CONCEPTS, _PLACES = "person", ("topic", "moment"), ("place", "landmark")
+    def _causes(self, value: str) -> list[Expression]:
+        """What makes something likely."""
+        meanings = self._definition.meanings
+        return [
+            one
+            for slot, table in self._definition.tree["likely"].items()
+            for cause, effects in table.items()
+            if any(value in {effect, *meanings[effect].above} for effect in effects)
+            for one in self._fits(slot, cause, True)
+        ]
 
 
 class AlbumSpec(NamedTuple):
-    """What the recipe asks for."""
+    """The domain file, and what the recipe asks for."""
 
+    domain: Path
     language: str
-    captions: int
+    documents: int
     queries: int
     unanswerable: int = 0
     training: bool = False
 
 
-@dataclass
-class CaptionState(RuleState):
-    """What captions were read as: ids, facts, and what is wrong with which."""
-
-    ids: list[str] = field(default_factory=list)
-    facts: list[list[str]] = field(default_factory=list)
-    broken: list[tuple[str, str]] = field(default_factory=list)
-
-
-class AlbumProof(CorpusRule):
+class AlbumProof(FactsProof):
     """Reads captions and queries back into facts, and grades every pair anew."""
 
     name = "album-proof"
-    severity = "error"
-    state: CaptionState
+    spec: AlbumSpec
 
     def __init__(self, spec: AlbumSpec, judgements: Judgements) -> None:
-        self.spec = spec
-        self.judgements = judgements
-        self._graded: dict[tuple[str, str], float] | None = None
-        self.start()
+        super().__init__(spec, judgements)
+        self.definition = album_definition(spec.domain)
+        self.reader = caption_reader(spec.domain, spec.language)
+        self.values = slot_values(self.definition)
 
-    def start(self) -> None:
-        self.state = CaptionState()
+    def _held(self, title: str, text: str, noted: Any) -> tuple[dict[str, str], list[str]]:
+        try:
+            stated = self.reader.caption(text)
+        except Unreadable as reason:
+            return {}, [f"its caption cannot be read: {reason}"]
+        problems = [f"its title is {title!r}, not empty"] if title else []
+        problems += [unlike(stated, noted)] if noted != stated else []
+        return dict(fact.split("=", 1) for fact in stated), problems
 
-    def read_qrels(self, dataset: Dataset, split: str) -> None:
-        rows = dataset.graded[split].read()[0] if split in dataset.graded else []
-        self._graded = {(query_id, doc_id): grade for query_id, doc_id, grade in rows}
+    def _asked(self, text: str) -> dict[str, str]:
+        return self.reader.query(text)
 
-    def scan(self, batch: Batch) -> None:
-        state = self.state
-        rows = zip(batch.ids, batch.titles, batch.texts, batch.metadata, strict=True)
-        for doc_id, title, text, metadata in rows:
-            noted = metadata.get("facts") if isinstance(metadata, dict) else None
-            if title:
-                state.broken.append((doc_id, f"its title is {title!r}, not empty"))
-            if text.isascii() != (self.spec.language == "en"):
-                state.broken.append((doc_id, f"it is not in the language {self.spec.language}"))
-            try:
-                facts = read_caption(text)
-            except Unreadable as reason:
-                state.broken.append((doc_id, f"its caption cannot be read: {reason}"))
-                continue
-            if facts != noted:
-                message = f"its caption says {facts}, and its metadata {noted}"
-                state.broken.append((doc_id, message))
-            state.ids.append(doc_id)
-            state.facts.append(facts)
-
-    def findings(self) -> Iterator[Finding]:
-        for doc_id, reason in self.state.broken:
-            yield self.finding([doc_id], f"{doc_id}: {reason}")
-        seen = len(self.state.ids)
-        unread = {doc_id for doc_id, _ in self.state.broken}
-        whole = len(unread | set(self.state.ids))
-        if whole != self.spec.captions:
-            message = f"there are {whole:,} captions, and {self.spec.captions:,} in the recipe"
-            yield self.finding([], message)
-        queries = self.judgements.queries
-        if len(queries) != self.spec.queries:
-            message = f"there are {len(queries):,} queries, and {self.spec.queries:,} in the recipe"
-            yield self.finding([], message)
+    def _names(self, facts: FactTable) -> Iterator[Finding]:
         alike: dict[tuple[str, ...], str] = {}
-        for doc_id, facts in zip(self.state.ids, self.state.facts, strict=True):
-            other = alike.setdefault(tuple(facts), doc_id)
+        for doc_id, _, *held in self.rows():
+            other = alike.setdefault(tuple(held), doc_id) if any(held) else doc_id
             if other != doc_id:
-                yield self.finding([other, doc_id], f"{other} and {doc_id} say the same")
-        given: dict[str, dict[str, float]] = {query.query_id: {} for query in queries}
-        for query_id, doc_id, relevance in self.judgements.qrels:
-            given.setdefault(query_id, {})[doc_id] = relevance
-        captions = Captions(self.state.facts)
-        place = {doc_id: i for i, doc_id in enumerate(self.state.ids)}
-        read: dict[bytes, str] = {}
-        unanswerable = 0
-        for query in queries:
-            query_id = query.query_id
-            try:
-                asked = read_query(query.text)
-            except Unreadable as reason:
-                yield self.finding([query_id], f"{query_id} cannot be read: {reason}")
-                continue
-            yield from self._metadata(query_id, query.metadata, asked)
-            key = orjson.dumps(asked)
-            if read.setdefault(key, query_id) != query_id:
-                message = f"{read[key]} and {query_id} ask for the same"
-                yield self.finding([read[key], query_id], message)
-            grades = captions.grades(asked)
-            unanswerable += not grades.any()
-            rows = np.full(seen, -1, np.int64)
-            for doc_id, relevance in given[query_id].items():
-                if doc_id in place and relevance in (0, 1, 2):
-                    rows[place[doc_id]] = relevance
-                elif relevance not in (0, 1, 2):
-                    message = f"{query_id}: {doc_id} has the grade {relevance:g}; rows are 0 to 2"
-                    yield self.finding([query_id, doc_id], message)
-            for i in np.flatnonzero(grades != np.maximum(rows, 0)).tolist():
-                doc_id = self.state.ids[i]
-                message = (
-                    f"{query_id}: {doc_id} is graded {max(rows[i], 0)}, and by its words it is "
-                )
-                yield self.finding([query_id, doc_id], f"{message}{grades[i]}")
-            likely = (captions.grades(asked, expected=True) > 0) & (grades == 0)
-            yield from self._zeros(query_id, grades, likely, captions.near(asked), rows)
-        if unanswerable != self.spec.unanswerable:
-            message = f"{unanswerable:,} queries have no answer, and {self.spec.unanswerable:,} in "
-            yield self.finding([], f"{message}the recipe")
+                yield self._error("names", [other, doc_id], f"{other} and {doc_id} say the same")
 
-    def _zeros(
+    def _labels(self, facts: FactTable, asked: Mapping[str, Any]) -> Iterator[Finding]:
+        captions = CaptionTable(self.definition, facts)
+        count, wanted = len(self.judgements.queries), self.spec.queries
+        if count != wanted:
+            yield self._error("queries", [], f"{count:,} queries, the recipe says {wanted:,}")
+        rows = by_query(self.judgements.qrels)
+        graded = self._graded()
+        alike: dict[bytes, str] = {}
+        unanswered = 0
+        for query_id, parts in asked.items():
+            other = alike.setdefault(orjson.dumps(parts), query_id)
+            if other != query_id:
+                message = f"{other} and {query_id} ask for the same"
+                yield self._error("query", [other, query_id], message)
+            grades, likely = captions.grades(parts)
+            near = set() if grades else captions.near(parts)
+            unanswered += not grades
+            own = rows.get(query_id, {})
+            yield from self._of_labels(query_id, grades, likely, near, own, graded.get(query_id))
+        if unanswered != self.spec.unanswerable:
+            message = f"{unanswered:,} queries have no answer, and {self.spec.unanswerable:,} in "
+            yield self._error("queries", [], f"{message}the recipe")
+
+    def _of_labels(
         self,
         query_id: str,
-        grades: NDArray[np.int8],
-        likely: NDArray[np.bool_],
-        near: NDArray[np.bool_],
-        rows: NDArray[np.int64],
+        grades: Mapping[str, int],
+        likely: set[str],
+        near: set[str],
+        rows: Mapping[str, float],
+        graded: Mapping[str, float] | None,
     ) -> Iterator[Finding]:
-        """Rows of 0 are of likely captions, all of them, and of near ones where none answers.
-
-        The grades beside the qrels are 2 for what is certain, 1 for what is likely.
+        """Rows are what the words say; those of 0 are of likely captions, all of them, and of near
+        ones where none answers. The grades beside the qrels are 2 for what is certain, 1 for what
+        is likely.
         """
-        if not grades.any():
-            if likely.any():
-                yield self.finding([query_id], f"{query_id} has no answer, and a likely one")
-            if not ((rows == 0) & near).any():
-                message = f"{query_id} has no answer, and no row of a caption that nearly is one"
-                yield self.finding([query_id], message)
-        else:
-            near = np.zeros_like(near)
-        wrong = likely & (rows < 0) | (rows == 0) & (grades == 0) & ~likely & ~near
-        wanted = 2 * (grades > 0) + likely
-        for i in np.flatnonzero(wrong | (rows >= 0)).tolist():
-            doc_id = self.state.ids[i]
-            if wrong[i]:
-                message = f"{query_id}: {doc_id} is {'likely' if likely[i] else 'neither likely'}"
-                message += ", and has no row" if likely[i] else " nor near, and has a row of 0"
-                yield self.finding([query_id, doc_id], message)
-            elif self._graded is not None:
-                given = self._graded.get((query_id, doc_id))
-                if given != wanted[i]:
-                    message = f"{query_id}: {doc_id} has the grade {given} in qrels_graded, and by "
-                    yield self.finding([query_id, doc_id], f"{message}its words it is {wanted[i]}")
+        if not grades:
+            if likely:
+                message = f"query {query_id} has no answer, and a likely one"
+                yield self._error("query", [query_id], message)
+            if near.isdisjoint(rows):
+                message = (
+                    f"query {query_id} has no answer, and no row of a caption that nearly is one"
+                )
+                yield self._error("query", [query_id], message)
+        for doc_id in sorted(rows.keys() | grades.keys() | likely):
+            given, right = rows.get(doc_id), grades.get(doc_id, 0)
+            said = ""
+            if given is not None and given not in (0, 1, 2):
+                said = f"has the grade {given:g}; rows are 0 to 2"
+            elif (given or 0) != right:
+                said = f"is graded {given or 0:g}, and by its words it is {right}"
+            elif given is None and doc_id in likely:
+                said = "is likely, and has no row"
+            elif not right and doc_id not in likely and doc_id not in near:
+                said = "is neither likely nor near, and has a row of 0"
+            elif graded is not None:
+                grade, wanted = (
+                    graded.get(doc_id),
+                    2 if right else doc_id in likely,
+                )
+                if grade != wanted:
+                    said = (
+                        f"has the grade {grade} in qrels_graded, and by its words it is {wanted:d}"
+                    )
+            if said:
+                yield self._error("qrels", [query_id, doc_id], f"query {query_id}: {doc_id} {said}")
 
-    def _metadata(self, query_id: str, metadata: Any, asked: dict[str, Any]) -> Iterator[Finding]:
+    def _noted(self, query: Query, asked: Asked) -> Iterator[Finding]:
         """The metadata of a query are those of its words."""
-        kind, granularity, level = _describe_query(asked)
+        kind, granularity, level = self._described(asked)
         wanted = {
             "type": kind,
             "granularity": granularity,
             "level": level,
             "expression": orjson.dumps(asked).decode(),
         }
-        noted = metadata if isinstance(metadata, dict) else {}
+        noted = query.facts
         for key in dict.fromkeys((*wanted, *noted)):
             if noted.get(key) != wanted.get(key):
                 message = f"{key} is {noted.get(key)!r}, and by its words {wanted.get(key)!r}"
-                yield self.finding([query_id], f"{query_id}: {message}")
+                yield self._of_query(query, message)
 
-
-def _describe_query(asked: dict[str, Any]) -> tuple[str, str, str]:
-    """Type, granularity and level of what a query asks for."""
-    known = lexicon()
-    conditions = len(asked.keys() - {"object"})
-    names = [value for key, value in asked.items() if key not in ("number", "colour")]
-    level = "hypernym" if any(name in known.kinds for name in names) else "named"
-    if "other" in asked:
-        return "conjunction", "middle", level
-    if conditions == 2:
-        return "simple condition", "middle", level
-    if conditions > 2:
-        return "complex condition", "coarse", level
-    if "action" in asked:
-        return "event", "fine", level
-    what = names[0]
-    if known.roles[what] in _CONCEPTS:
-        kind = "concept"
-    elif known.roles[what] in _PLACES:
-        kind = "place"
-    else:
-        kind = "person" if _PERSONS in (what, *known.above[what]) else "object"
-    return kind, "fine", level
-
-
-FILES = ("training/kw.parquet", "training/sm.parquet")
-_T = TypeVar("_T")
+    def _described(self, asked: Asked) -> tuple[str, str, str]:
+        """Type, granularity and level of what a query asks for."""
+        level = "named" if self.definition.kinds.isdisjoint(asked.values()) else "hypernym"
+        conditions = len(asked.keys() - {"object"})
+        if "other" in asked:
+            return "conjunction", "middle", level
+        if conditions > 1:
+            several = ("simple", "middle") if conditions == 2 else ("complex", "coarse")
+            return f"{several[0]} condition", several[1], level
+        if "action" in asked or "state" in asked:
+            return "event", "fine", level
+        (name,) = asked.values()
+        one = self.definition.meanings[name]
+        kind = {"topics": "concept", "moments": "concept", "places": "place", "landmarks": "place"}
+        person = "person" if "person" in (name, *one.above) else "object"
+        return kind.get(one.part, person), "fine", level
 
 
 class AlbumTrainingPairs(TablesProof):
@@ -342,50 +290,49 @@ class AlbumTrainingPairs(TablesProof):
         return dict.fromkeys(FILES if self._proof.spec.training else (), lambda row: None)
 
     def check_table(self, name: str, rows: Iterator[Any], faults: RowFaults) -> str:
-        """All captions of a file are graded at once."""
-        kept = list(rows)
-        self._grade(kept, faults)
-        return "" if kept else "it holds no pairs"
-
-    def _grade(self, rows: Sequence[Mapping[str, Any]], faults: RowFaults) -> None:
-        asked = [_read(read_query, row, "anchor", i, faults) for i, row in enumerate(rows)]
-        texts = ("positive", "negative_1")
-        facts = [
-            _read(read_caption, row, key, i, faults) for i, row in enumerate(rows) for key in texts
-        ]
-        captions = Captions([one or [] for one in facts])
-        tested = set(_keys(query.text for query in self._proof.judgements.queries))
-        corpus = {tuple(one) for one in self._proof.state.facts}
-        for i, wanted in enumerate(asked):
-            both = facts[2 * i : 2 * i + 2]
-            if wanted is None or None in both:
+        proof = self._proof
+        reader, tested = proof.reader, set[bytes]()
+        for query in proof.judgements.queries:
+            with suppress(Unreadable):  # the proof names it
+                tested.add(orjson.dumps(reader.query(query.text)))
+        corpus = {tuple(held) for _, _, *held in proof.rows()}
+        pairs: list[tuple[int, Asked]] = []
+        read: list[list[Any]] = []
+        number = 0
+        for number, row in enumerate(rows, start=1):
+            found: list[Any] = []
+            for key, how in (
+                ("anchor", reader.query),
+                ("positive", reader.caption),
+                ("negative_1", reader.caption),
+            ):
+                try:
+                    found.append(how(str(row.get(key) or "")))
+                except Unreadable as reason:
+                    faults.add(key, number, f"its {key} cannot be read: {reason}")
+            if len(found) < 3:
                 continue
-            positive = captions.grades(wanted)[2 * i]
-            negative = captions.grades(wanted, expected=True)[2 * i + 1]
-            if not positive:
-                faults.add("positive", i + 1, "its positive has the grade 0")
-            if negative:
-                faults.add("negative", i + 1, f"its negative has the grade {negative}")
-            if orjson.dumps(wanted) in tested:
-                faults.add("query", i + 1, "it asks what a query of the test set does")
-            for key, one in zip(texts, both, strict=True):
-                if tuple(one or ()) in corpus:
-                    faults.add("caption", i + 1, f"its {key} says what one of the corpus says")
-
-
-def _keys(queries: Iterable[str]) -> Iterator[bytes]:
-    """What is asked for, of queries that can be read; the proof names the others."""
-    for text in queries:
-        with suppress(Unreadable):
-            yield orjson.dumps(read_query(text))
-
-
-def _read(
-    reader: Callable[[str], _T], row: Mapping[str, Any], key: str, i: int, faults: RowFaults
-) -> _T | None:
-    text = row.get(key)
-    try:
-        return reader(text if isinstance(text, str) else "")
-    except Unreadable as reason:
-        faults.add(key, i + 1, f"its {key} cannot be read: {reason}")
-        return None
+            asked, *texts = found
+            pairs.append((number, asked))
+            if orjson.dumps(asked) in tested:
+                faults.add("query", number, "it asks what a query of the test set does")
+            for key, facts in zip(("positive", "negative_1"), texts, strict=True):
+                held = [dict(one.split("=", 1) for one in facts).get(slot) for slot in FACTS]
+                read.append([f"{key}/{number}", "", *held])
+                if tuple(held) in corpus:
+                    faults.add("caption", number, f"its {key} says what one of the corpus says")
+        with tempfile.TemporaryDirectory(prefix="album-", dir=proof.scratch) as folder:
+            table = FactTable(Path(folder) / "pairs.sqlite", proof.values)
+            table.add(read)
+            table.index(())
+            captions = CaptionTable(proof.definition, table)
+            for number, asked in pairs:
+                grades, likely = captions.grades(asked)
+                if f"positive/{number}" not in grades:
+                    faults.add("positive", number, "its positive has the grade 0")
+                negative = f"negative_1/{number}"
+                if negative in grades or negative in likely:
+                    grade = grades.get(negative, "of what is likely")
+                    faults.add("negative", number, f"its negative has the grade {grade}")
+            table.close()
+        return "" if number else "it holds no pairs"

@@ -1,10 +1,8 @@
-"""Captions and queries read back into facts, by the words of album.yaml and where they stand.
+"""Captions and queries read back into facts, by the templates and names of the domain file.
 
-Nothing of the generator is used. A text is cut into the longest words that are known: names of
-album.yaml, and the words around them that texts are made of. Any other word makes the text
-unreadable. What a word stands for and what stands beside it say the rest: a number and a colour
-belong to the next thing, what follows a deed is what it is done to, and from a word like
-"background" on, to the end of its sentence, things are seen in passing.
+A template becomes a pattern: its words, and in place of each mark all that can stand there for a
+fact. A text is read where one template holds all of it; one that none holds, or two with different
+facts, is unreadable. Nothing of the generator is used.
 """
 
 from __future__ import annotations
@@ -16,322 +14,252 @@ from itertools import chain
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from retgen.validators.facts.queries import UnreadableQuery
 from retgen.yaml_text import read_yaml
 
-FILE = Path(__file__).parent / "album.yaml"  # what pictures show, read by generator and proof
-LIKELY_FILE = FILE.with_name("likely.yaml")  # the definition of the grade 1 in qrels_graded
-# role -> meaning -> words around the names of album.yaml ("_" is a blank)
-_AROUND = {
-    "number": {"1": "a an 一", "2": "two 两", "3": "three 三"},
-    # from here to the end of its sentence a text speaks of what is seen in passing
-    "passing": {
-        "": "background edge further_back behind footer bottom "
-        "背景 画面边缘 后方 画面角落里 底部 页脚处 边栏"
-    },
-    "and": {"": "and 和"},
-    "before": {"": "in_front_of 前"},
-    # a topic of what is written stands behind one of these
-    "about": {"": "about 关于 内容与 主题是"},
-    "plain": {
-        "": "the photo picture shows snapshot of is are at in on by it from dated with there can "
-        "be seen half_hidden small link page to line mentions narrow banner 照片里 图中 图片展示了 "
-        "这张照片拍的是 的 有 在 正在 正 里 上 边 中 场景 拍摄地点在 中有 里还能看到 露出 是 "
-        "隐约可见 日期在 有关 这是 照片 还有一条 页面 链接 顺带提到了 有一小条 横幅"
-    },
+Facts = Mapping[str, str]
+
+LANGUAGES = ("en", "zh")
+NUMBERS = ("1", "2", "3")
+# the lists of the file in which the values of a slot stand
+LISTS = {
+    "subject": ("things",),
+    "action": ("actions",),
+    "object": ("things",),
+    "state": ("actions",),
+    "place": ("places", "landmarks"),
+    "moment": ("moments",),
+    "topic": ("topics",),
+    "month": ("months",),
+    "passing": ("things", "landmarks"),
+    "further": ("things", "landmarks"),
+    "mention": ("topics",),
+    "thing": ("things", "landmarks", "places", "topics"),
+    "other": ("things", "landmarks"),
 }
-_NAMES = ("thing", "topic", "month", "place", "landmark", "moment", "action", "deed", "colour")
-_ASKED = (
+# the facts of a caption and the parts of a query, in their order
+FACTS = (
+    "subject",
+    "number",
+    "colour",
+    "place",
+    "action",
+    "object",
+    "state",
+    "moment",
+    "topic",
+    "month",
+    "passing",
+    "passing_colour",
+    "further",
+    "further_colour",
+    "mention",
+)
+ASKED = (
     "thing",
     "number",
     "colour",
     "action",
     "object",
+    "state",
     "place",
     "moment",
     "topic",
     "month",
     "other",
 )
-_END, _PAUSE = ".。", ",，;；"
+_PIECE = re.compile(r"(\[.*?\]|\{.*?\})")
 
 
-class Unreadable(Exception):
+class Unreadable(UnreadableQuery):
     """A text that does not read as one scene, or one query; says why."""
 
 
-class Word(NamedTuple):
-    """A word of a text: its role in the lexicon, and what it stands for there."""
+class Meaning(NamedTuple):
+    """Something that texts name. `above`: what it is a kind of; `names`: by language, in parts."""
 
-    role: str
-    meaning: str
-
-
-class Thing(NamedTuple):
-    """Something named: `at` is where among the words. `number` None: not said."""
-
-    role: str
-    meaning: str
-    number: int | None
-    colour: str | None
-    at: int
+    part: str
+    above: frozenset[str]
+    names: Mapping[str, list[list[str]]]
+    leaf: bool
+    rules: Mapping[str, Any]
 
 
-class AlbumLexicon(NamedTuple):
-    """`words`: role and meaning by the word; `above`: what each meaning is a kind of, all steps.
+class Spoken(NamedTuple):
+    """All that can stand for a fact. `lengths`: of texts, by their first character."""
 
-    `roles`: by meaning; `kinds`: the meanings that others are a kind of.
-    """
+    texts: Mapping[str, list[Facts]]
+    lengths: Mapping[str, set[int]]
 
-    words: Mapping[str, Word]
-    above: Mapping[str, frozenset[str]]
-    roles: Mapping[str, str]
-    kinds: frozenset[str]
-    longest: int
+
+class AlbumDefinition:
+    """What the domain file says of captions."""
+
+    def __init__(self, path: Path) -> None:
+        self.tree: Mapping[str, Any] = read_yaml(path)
+        self.meanings: dict[str, Meaning] = {}
+        for part in ("things", "landmarks", "places", "moments", "topics", "months"):
+            self._add(self.tree[part], part, frozenset(), {})
+        for entry in self.tree["actions"]:
+            self._add({entry["say"]: entry.get("under", [])}, "actions", frozenset(), entry)
+        lines = dict.fromkeys(chain(*self.tree["colours"].values()))
+        self.colours = {line.split("; ")[0]: line.split("; ") for line in lines}
+        self.kinds = frozenset().union(*(one.above for one in self.meanings.values()))
+
+    def _add(self, lines: Any, part: str, above: frozenset[str], rules: Mapping[str, Any]) -> None:
+        for line in lines:
+            below = lines[line] if isinstance(lines, dict) else ()
+            sides = re.sub(r" [@#!]\w+", "", line).split(";")
+            names = {
+                language: [name.strip().split(", ") for name in side.split("/")]
+                for language, side in zip(LANGUAGES, sides, strict=True)
+            }
+            name = names["en"][0][0]
+            leaf = not below or "!self" in line
+            self.meanings[name] = Meaning(part, above, names, leaf, rules)
+            # what nobody asks for is no kind
+            inner = above if "!unasked" in line else above | {name}
+            self._add(below, part, inner, rules)
+
+    def values(self, slot: str) -> Iterator[tuple[str, Meaning]]:
+        """What a slot can have, and what a query can ask of it."""
+        for name, one in self.meanings.items():
+            state = slot == "state" if one.part == "actions" else "state" in one.rules
+            if one.part in LISTS[slot] and state == ("state" in one.rules):
+                yield name, one
+
+
+class CaptionReader:
+    """Reads texts of a language."""
+
+    def __init__(self, definition: AlbumDefinition, language: str) -> None:
+        self._definition, self._language = definition, language
+        self._words = definition.tree["wordings"][language]
+        self._marks: dict[str, Spoken] = {}
+        captions, passing, queries = (
+            [self._pattern(text) for text in self._words[key]]
+            for key in ("captions", "passing", "queries")
+        )
+        self._captions: list[Any] = [captions, [[], *passing], self._words["stop"]]
+        self._queries: list[Any] = [queries]
+
+    def caption(self, text: str) -> list[str]:
+        """The facts of a caption, as the corpus notes them in its metadata."""
+        facts = self._read(self._captions, text)
+        known = self._definition.meanings
+        if general := [v for v in facts.values() if v in known and not known[v].leaf]:
+            raise Unreadable(f"{general[0]} is a kind of things, and no thing")
+        return [f"{slot}={facts[slot]}" for slot in FACTS if slot in facts]
+
+    def query(self, text: str) -> dict[str, str]:
+        """What a query asks for, as the queries note it in their metadata."""
+        asked = self._read(self._queries, text)
+        return {key: asked[key] for key in ASKED if key in asked}
+
+    def _read(self, pattern: Sequence[Any], text: str) -> Facts:
+        plain = re.sub(r"\ban (?=[aeiou])", "a ", text.lower())
+        found: list[Facts] = []
+        problem = "no template holds it"
+        for end, facts in _matches(pattern, plain, 0):
+            if end < len(plain) or facts in found:
+                continue
+            deed = facts.get("action")
+            done_to = deed is not None and "of" in self._definition.meanings[deed].rules
+            if done_to == ("object" in facts):
+                found.append(facts)
+            elif done_to:
+                problem = f"{deed} is done to something, which is not named"
+        if not found:
+            raise Unreadable(problem)
+        if len(found) > 1:
+            raise Unreadable(f"it reads as {' and as '.join(map(str, found))}")
+        return found[0]
+
+    def _pattern(self, text: str) -> list[Any]:
+        """A template in pieces: a text, all that can stand there -> its facts, or alternatives."""
+        pieces: list[Any] = []
+        for piece in filter(None, _PIECE.split(text)):
+            if piece[0] == "[":
+                pieces.append([[], self._pattern(piece[1:-1])])
+            elif piece[0] != "{":
+                pieces.append(piece.lower())
+            elif "|" in piece:
+                pieces.append([[one] for one in piece[1:-1].split("|")])
+            else:
+                pieces.append(self._mark(piece[1:-1]))
+        return pieces
+
+    def _mark(self, mark: str) -> Spoken:
+        """What can stand in place of a mark, with the facts that it states."""
+        if mark in self._marks:
+            return self._marks[mark]
+        slot, _, form = mark.partition(":")
+        counted = slot in ("subject", "thing")
+        number, colour = ("number", "colour") if counted else ("", f"{slot}_colour")
+        forms = [form or "bare"]
+        if counted and form in ("n", "a"):
+            forms = [*NUMBERS]
+            if slot == "thing":  # nobody asks for one of them
+                forms[0] = "bare" if form == "n" else form
+        result: dict[str, list[Facts]] = {}
+        colours = {"": "", **{one: self._colour(one) for one in self._definition.colours}}
+        for value, one in self._definition.values(slot):
+            if slot == "thing" and form and one.part != "things":
+                continue  # a place or a topic is asked for alone
+            for name in one.names[self._language]:
+                known = self._words.get(one.part, {}).get(len(name), {"bare": "{0}"})
+                for which in forms:
+                    template = known.get(which)
+                    if template is None:
+                        continue
+                    for shade, said in colours.items() if "{colour}" in template else [("", "")]:
+                        facts = {slot: value}
+                        facts |= {colour: shade} if shade else {}
+                        facts |= {number: which} if number and which in NUMBERS else {}
+                        spoken = re.sub(
+                            r"\ban (?=[aeiou])", "a ", template.format(*name, colour=said).lower()
+                        )
+                        if facts not in result.setdefault(spoken, []):
+                            result[spoken].append(facts)
+        lengths: dict[str, set[int]] = {}
+        for text in result:
+            lengths.setdefault(text[0], set()).add(len(text))
+        self._marks[mark] = Spoken(result, lengths)
+        return self._marks[mark]
+
+    def _colour(self, name: str) -> str:
+        which = self._definition.colours[name][LANGUAGES.index(self._language)]
+        said: str = self._words["colour"].format(which)
+        return said
+
+
+def _matches(pieces: Sequence[Any], text: str, at: int) -> Iterator[tuple[int, Facts]]:
+    """(end, facts) of every way in which pieces hold a text from a place on."""
+    if not pieces:
+        yield at, {}
+        return
+    first, *rest = pieces
+    if isinstance(first, str):
+        if text.startswith(first, at):
+            yield from _matches(rest, text, at + len(first))
+    elif isinstance(first, list):
+        for alternative in first:
+            yield from _matches([*alternative, *rest], text, at)
+    else:
+        for length in first.lengths.get(text[at : at + 1], ()):
+            for facts in first.texts.get(text[at : at + length], ()):
+                for stop, more in _matches(rest, text, at + length):
+                    if facts.keys().isdisjoint(more):
+                        yield stop, {**facts, **more}
 
 
 @cache
-def lexicon() -> AlbumLexicon:
-    """The words that texts of an album are made of."""
-    tree = read_yaml(FILE)
-    lines = [
-        *_lines(tree["things"], "thing"),
-        *_lines(tree["landmarks"], "landmark"),
-        *_lines(tree["topics"], "topic"),
-        *_lines(tree["places"], "place"),
-        *_lines(tree["months"], "month"),
-        *_lines(tree["moments"], "moment"),
-        *_lines(list(chain(*tree["colours"].values())), "colour"),
-    ]
-    for action in tree["actions"]:
-        below = action.get("under", [])
-        lines += _lines({action["say"]: below}, "deed" if "of" in action else "action")
-    words: dict[str, Word] = {}
-    above: dict[str, frozenset[str]] = {}
-    for line, role, kinds in lines:
-        meaning, names, units = _names(line, role)
-        above[meaning] = kinds
-        words |= dict.fromkeys(names, Word(role, meaning))
-        words |= dict.fromkeys(units, Word("unit", ""))
-    for role, meanings in _AROUND.items():
-        for meaning, listed in meanings.items():
-            around = (one.replace("_", " ") for one in listed.split())
-            words |= dict.fromkeys(around, Word(role, meaning))
-    roles = {word.meaning: word.role for word in words.values()}
-    kinds = frozenset().union(*above.values())
-    return AlbumLexicon(words, above, roles, kinds, max(map(len, words)))
+def caption_reader(path: Path, language: str) -> CaptionReader:
+    """The reader of a language."""
+    return CaptionReader(album_definition(path), language)
 
 
-def _lines(
-    tree: Any, role: str, above: frozenset[str] = frozenset()
-) -> Iterator[tuple[str, str, frozenset[str]]]:
-    """(line, role, what it is a kind of) of nested lines; what nobody asks for is no kind."""
-    below: Mapping[str, Any] = tree if isinstance(tree, dict) else dict.fromkeys(tree, ())
-    for line, inner in below.items():
-        if "!unasked" in line:
-            yield from _lines(inner, role, above)
-        else:
-            yield line, role, above
-            yield from _lines(inner, role, above | {_names(line, role)[0]})
-
-
-def _names(line: str, role: str) -> tuple[str, list[str], list[str]]:
-    """The meaning of a line, its names in lower case, and what is counted in its place."""
-    english, chinese = re.sub(r" [@#!]\w+", "", line).split(";")
-    names, units = list[str](), list[str]()
-    for one in english.split(" / "):
-        text, _, unit = one.strip().partition(" [")
-        name, *further = text.split(", ")  # a plural, or how a place or moment stands in a text
-        names += [name, *(further if role in ("thing", "landmark", "moment") else ())]
-        units += unit.rstrip("]").split(", ") if unit else []
-    text, _, last = (part.strip() for part in chinese.partition(","))
-    names += text.split(" / ")
-    if role == "moment":
-        names.append(last)
-    elif role in ("thing", "landmark"):
-        units.append(last)
-    return names[0], [one.lower() for one in names], units
-
-
-_LETTERS = re.compile(r"[a-zà-ÿ-]+")
-
-
-def words_of(text: str) -> list[Word]:
-    """The words of a text and its punctuation (role "."), longest first."""
-    known = lexicon()
-    lower, result, at = text.lower(), list[Word](), 0
-    while at < len(lower):
-        letter = lower[at]
-        if letter in _END or letter in _PAUSE:
-            result.append(Word("." if letter in _END else ",", ""))
-            at += 1
-        elif letter == " ":
-            at += 1
-        else:
-            for stop in range(min(len(lower), at + known.longest), at, -1):
-                inside = _LETTERS.match(letter) and lower[stop : stop + 1]
-                if lower[at:stop] in known.words and not (inside and _LETTERS.match(inside)):
-                    result.append(known.words[lower[at:stop]])
-                    at = stop
-                    break
-            else:
-                word = _LETTERS.match(lower, at)
-                raise Unreadable(f"{(word[0] if word else letter)!r} is no word of an album")
-    return result
-
-
-def _things(words: Sequence[Word]) -> list[Thing]:
-    """What is named, with the number and the colour that stand before it."""
-    result: list[Thing] = []
-    number: int | None = None
-    colour: str | None = None
-    for at, (role, meaning) in enumerate(words):
-        match role:
-            case "number":
-                number = int(meaning)
-            case "colour":
-                colour = meaning
-            case "topic":  # a number before it is of what it is the topic of
-                result.append(Thing(role, meaning, None, None, at))
-            case "thing" | "landmark":
-                result.append(Thing(role, meaning, number, colour, at))
-                number = colour = None
-            case "place" | "action" | "deed" | "." | ",":
-                if colour is not None:
-                    raise Unreadable(f"{colour} is the colour of nothing")
-                number = None
-    if colour is not None:
-        raise Unreadable(f"{colour} is the colour of nothing")
-    return result
-
-
-def _single(role: str, found: Sequence[str]) -> str | None:
-    if len(found) > 1:
-        raise Unreadable(f"it names two of what it has one of ({role}): {', '.join(found)}")
-    return found[0] if found else None
-
-
-def read_caption(text: str) -> list[str]:
-    """The facts of a caption, as the corpus notes them in its metadata."""
-    words = words_of(text)
-    main, passing = _split_words(words)
-    things = _things(main)
-    facts: dict[str, Any] = dict.fromkeys(
-        ("subject", "number", "colour", "action", "object", "place", "moment", "topic", "month")
-    )
-    for role in ("moment", "month"):
-        facts[role] = _single(role, [word.meaning for word in main if word.role == role])
-    acts = [i for i, word in enumerate(main) if word.role in ("action", "deed")]
-    facts["action"] = _single("action", [main[i].meaning for i in acts])
-    places = [word.meaning for word in main if word.role == "place"]
-    places += [one.meaning for one in things if _before(main, one)]
-    facts["place"] = _single("place", places)
-    facts["topic"] = _single("topic", [one.meaning for one in things if one.role == "topic"])
-    _topics(main, things)
-    named = [one for one in things if one.role != "topic" and not _before(main, one)]
-    if acts and main[acts[0]].role == "deed":
-        after = [one for one in named if one.at > acts[0]]
-        if len(after) != 1 or after[0].colour is not None:
-            raise Unreadable(f"{facts['action']} is done to one thing, which is named after it")
-        facts["object"] = after[0].meaning
-        named.remove(after[0])
-    if len(named) != 1 or named[0].number is None or named[0].role != "thing":
-        raise Unreadable("it has no single subject that is counted")
-    facts["subject"], facts["number"] = named[0].meaning, named[0].number
-    facts["colour"] = named[0].colour
-    written = facts["topic"] is not None
-    if written == (facts["action"] is not None) or written == (facts["place"] is not None):
-        raise Unreadable("it is neither of something done somewhere nor of something written")
-    result = [f"{name}={value}" for name, value in facts.items() if value is not None]
-    for one in _things(passing):
-        if (one.role == "topic") != written or one.number not in (None, 1):
-            raise Unreadable(f"{one.meaning} in passing is not read")
-        colour = f"{one.colour} " if one.colour else ""
-        result.append(f"passing={colour}{one.meaning}")
-    elsewhere = ("action", "deed", "place", "month", "moment")
-    strange = [word.meaning for word in passing if word.role in elsewhere]
-    if strange:
-        raise Unreadable(f"{strange[0]} stands with what is seen in passing")
-    return result
-
-
-def _split_words(words: Sequence[Word]) -> tuple[list[Word], list[Word]]:
-    """Words of the scene, and of what is in passing: from the clause of such a word on."""
-    main: list[Word] = []
-    passing: list[Word] = []
-    sentence: list[list[Word]] = [[]]
-    for word in (*words, Word(".", "")):
-        if word.role not in ".,":
-            sentence[-1].append(word)
-            continue
-        if word.role == ",":
-            sentence.append([])
-            continue
-        cues = [i for i, clause in enumerate(sentence) if any(w.role == "passing" for w in clause)]
-        first = cues[0] if cues else len(sentence)
-        for i, clause in enumerate(sentence):
-            (main if i < first else passing).extend((*clause, Word(",", "")))
-        sentence = [[]]
-    return main, passing
-
-
-def _topics(words: Sequence[Word], things: Sequence[Thing]) -> None:
-    """What is written is about its topics, and never the other way round."""
-    for one in things:
-        if one.role == "topic" and (one.at == 0 or words[one.at - 1].role != "about"):
-            raise Unreadable(f"nothing is said to be about {one.meaning}")
-
-
-def _before(words: Sequence[Word], one: Thing) -> bool:
-    """Whether something stands in front of it: English says so before it, Chinese after it."""
-    if one.role != "landmark":
-        return False
-    around = (*words[max(0, one.at - 2) : one.at], *words[one.at + 1 : one.at + 2])
-    return any(word.role == "before" for word in around)
-
-
-def read_query(text: str) -> dict[str, Any]:
-    """What a query asks for, as the queries note it in their metadata."""
-    words = words_of(text)
-    asked: dict[str, Any] = dict.fromkeys(_ASKED)
-    if any(word.role in ("passing", ".", ",") for word in words):
-        raise Unreadable("it is no phrase")
-    things = _things(words)
-    for role in ("moment", "month", "place"):
-        asked[role] = _single(role, [word.meaning for word in words if word.role == role])
-    acts = [i for i, word in enumerate(words) if word.role in ("action", "deed")]
-    asked["action"] = _single("action", [words[i].meaning for i in acts])
-    if len(things) > 1:
-        _topics(words, things)
-    named: list[Thing] = []
-    for one in things:
-        if one.role == "topic" and len(things) > 1:
-            asked["topic"] = _single("topic", [*filter(None, [asked["topic"]]), one.meaning])
-        elif _before(words, one):
-            asked["place"] = _single("place", [*filter(None, [asked["place"]]), one.meaning])
-        else:
-            named.append(one)
-    if acts and words[acts[0]].role == "deed":
-        after = [one for one in named if one.at > acts[0]]
-        if not after:
-            raise Unreadable(f"{asked['action']} is done to something, which is not named")
-        asked["object"] = after[0].meaning
-        named.remove(after[0])
-    joined = [i for i, word in enumerate(words) if word.role == "and"]
-    if joined and (len(named) != 2 or not named[0].at < joined[0] < named[1].at):
-        raise Unreadable("'and' does not join two things")
-    if len(named) > (2 if joined else 1):
-        raise Unreadable("it names things that nothing joins")
-    if joined:
-        asked["other"] = named.pop().meaning
-    if named:
-        one = named[0]
-        asked["thing"], asked["colour"] = one.meaning, one.colour
-        asked["number"] = one.number if one.number != 1 else None
-    if asked["place"] and not any(asked[key] for key in ("thing", "action", "moment")):
-        asked["thing"], asked["place"] = asked["place"], None
-    elif named and named[0].role == "landmark" and asked["moment"] and not asked["action"]:
-        asked["thing"], asked["place"] = None, asked["thing"]
-    result = {key: value for key, value in asked.items() if value is not None}
-    if not result:
-        raise Unreadable("it asks for nothing")
-    return result
+@cache
+def album_definition(path: Path) -> AlbumDefinition:
+    """What a domain file of captions says."""
+    return AlbumDefinition(path)

@@ -10,7 +10,7 @@ from typing import Any
 
 import orjson
 
-from retgen.validators.facts.definitions import Definition
+from retgen.validators.facts.definitions import Definition, ValueDefinition
 
 _PRAGMAS = "PRAGMA journal_mode = OFF; PRAGMA synchronous = OFF; PRAGMA cache_size = -32768"
 _FEW = 2000  # entities, up to which an index costs more than it saves
@@ -26,11 +26,12 @@ class FactTable:
     Kept in a file, so that memory stays flat. Each thread has a connection of its own.
     """
 
-    def __init__(self, path: Path, domain: Definition) -> None:
-        self._path, self._domain = path, domain
+    def __init__(self, path: Path, slots: Mapping[str, Mapping[str, ValueDefinition]]) -> None:
+        """`slots`: the values of each, by name; none where they are not listed."""
+        self._path, self._slots = path, slots
         self._thread, self._connections = threading.local(), list[sqlite3.Connection]()
         self._known: dict[str, str] = {}  # what was ranked, by parameter
-        columns = ", ".join(f"s_{name}" for name in domain.slots)
+        columns = ", ".join(f"s_{name}" for name in slots)
         self._db.execute(f"CREATE TABLE facts (id TEXT, name TEXT, {columns})")
 
     @property
@@ -48,7 +49,7 @@ class FactTable:
 
     def add(self, rows: Iterable[Sequence[Any]]) -> None:
         """Rows of (document, name, a value or None for each slot in the domain's order)."""
-        marks = ", ".join("?" * (len(self._domain.slots) + 2))
+        marks = ", ".join("?" * (len(self._slots) + 2))
         self._db.executemany(f"INSERT INTO facts VALUES ({marks})", rows)
 
     def index(self, slots: Collection[str]) -> None:
@@ -71,16 +72,15 @@ class FactTable:
         ):
             yield name, orjson.loads(ids)
 
-    def unresolved_relations(self) -> Iterator[tuple[str, str, str]]:
+    def unresolved(self, relations: Iterable[str]) -> Iterator[tuple[str, str, str]]:
         """(document, slot, name) of every relation to a name that no document has."""
-        for name, slot in self._domain.slots.items():
-            if slot.type == "relation":
-                column = f"s_{name}"
-                for doc_id, value in self._db.execute(
-                    f"SELECT id, {column} FROM facts WHERE {column} IS NOT NULL "
-                    f"AND NOT EXISTS (SELECT 1 FROM facts o WHERE o.name = facts.{column})"
-                ):
-                    yield doc_id, name, value
+        for name in relations:
+            column = f"s_{name}"
+            for doc_id, value in self._db.execute(
+                f"SELECT id, {column} FROM facts WHERE {column} IS NOT NULL "
+                f"AND NOT EXISTS (SELECT 1 FROM facts o WHERE o.name = facts.{column})"
+            ):
+                yield doc_id, name, value
 
     # --- expressions ------------------------------------------------------------------------
 
@@ -133,7 +133,7 @@ class FactTable:
             case ["is", slot, value]:
                 return f"{row}.s_{slot} IS {_literal(value)}"
             case ["within", slot, parent]:
-                known = self._domain.slots[slot].values.values()
+                known = self._slots[slot].values()
                 below = ", ".join(_literal(one.name) for one in known if parent in one.parents)
                 return self._among(slot, row, below)
             case ["between", slot, low, high]:

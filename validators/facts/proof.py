@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 import tempfile
+from abc import abstractmethod
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
@@ -21,7 +22,7 @@ from numpy.typing import NDArray
 
 from retgen.data import Dataset, Qrel, Query
 from retgen.progress import usable_cores
-from retgen.validators.facts.definitions import SlotDefinition
+from retgen.validators.facts.definitions import SlotDefinition, ValueDefinition
 from retgen.validators.facts.execute import FactTable, Impossible, row_of, slots_of
 from retgen.validators.facts.mentions import MONTHS, NUMBER_WORDS
 from retgen.validators.facts.queries import UnreadableQuery, domain_readers
@@ -66,17 +67,20 @@ class FactState(RuleState):
     rows: list[NDArray[np.uint8]] = field(default_factory=list)  # JSON Lines
 
 
-class WorldProof(CorpusRule):
-    """Reads documents and queries, and derives the qrels again."""
+class FactsProof(CorpusRule):
+    """Reads documents and queries back, and derives the qrels again from what they say.
 
-    name = "world-proof"
+    What a family adds: how a document and a query are read, what their metadata must say of that,
+    and which labels follow.
+    """
+
     severity = "error"
     state: FactState
+    spec: Any
+    values: Mapping[str, Mapping[str, ValueDefinition]]  # by slot; none where they are not listed
 
-    def __init__(self, spec: WorldSpec, judgements: Judgements) -> None:
+    def __init__(self, spec: Any, judgements: Judgements) -> None:
         self.spec, self.judgements = spec, judgements
-        self.domain, self.reader, self.queries = domain_readers(spec.domain)
-        self._always = [name for name, slot in self.domain.slots.items() if slot.share == 1]
         self._dataset: Dataset | None = None
         self.start()
 
@@ -86,8 +90,6 @@ class WorldProof(CorpusRule):
     def about(self, dataset: Dataset) -> None:
         self._dataset = dataset
 
-    # --- documents --------------------------------------------------------------------------
-
     def scan(self, batch: Batch) -> None:
         lines = []
         for doc_id, title, text, metadata in zip(
@@ -95,68 +97,124 @@ class WorldProof(CorpusRule):
         ):
             noted = metadata.get("facts") if isinstance(metadata, dict) else None
             held, problems = self._held(title, text, noted)
-            if not problems and (lacks := [name for name in self._always if name not in held]):
-                problems = [f"it does not state its {lacks[0]}, which every document does"]
             self.state.wrong += [(doc_id, problem) for problem in problems]
-            row = row_of(doc_id, title, held, self.domain)
-            lines.append(json_line(row))
+            lines.append(json_line(self._row(doc_id, title, held)))
         self.state.documents += len(batch)
         self.state.rows.append(np.frombuffer(b"".join(lines), np.uint8))
 
+    @abstractmethod
     def _held(self, title: str, text: str, noted: Any) -> tuple[dict[str, str], list[str]]:
         """The facts of a document, and what is wrong with it. `noted`: those of its metadata."""
-        facts, problems = self.reader.document(title, text)
-        stated = [str(fact) for fact in facts]
-        if noted != stated:
-            problems = problems or [_unlike(stated, noted)]
-        held: dict[str, str] = {}
-        for fact in facts:
-            if fact.holder == "self":
-                if fact.slot in held:
-                    problems.append(f"it states {fact.slot} twice")
-                held[fact.slot] = fact.value
-        return held, problems
 
-    def _rows(self) -> Iterator[Any]:
+    def _row(self, doc_id: str, title: str, held: Mapping[str, str]) -> list[Any]:
+        """The row of a document in the table of facts."""
+        return [doc_id, title, *map(held.get, self.values)]
+
+    @abstractmethod
+    def _asked(self, text: str) -> Any:
+        """What a query asks. Raises `UnreadableQuery`."""
+
+    @abstractmethod
+    def _noted(self, query: Query, asked: Any) -> Iterator[Finding]:
+        """What is wrong with a query's metadata."""
+
+    @abstractmethod
+    def _names(self, facts: FactTable) -> Iterator[Finding]:
+        """What is wrong with documents beside one another."""
+
+    @abstractmethod
+    def _labels(self, facts: FactTable, asked: Mapping[str, Any]) -> Iterator[Finding]:
+        """What is wrong with qrels and grades."""
+
+    def rows(self) -> Iterator[list[Any]]:
+        """The rows of facts, a document each."""
         for some in self.state.rows:
             yield from map(orjson.loads, some.tobytes().splitlines())
 
-    # --- the verdict ------------------------------------------------------------------------
-
-    def findings(self) -> Iterable[Finding]:
+    def findings(self) -> Iterator[Finding]:
         for doc_id, wrong in self.state.wrong:
-            yield _error("document", [doc_id], f"document {doc_id}: {wrong}")
+            yield self._error("document", [doc_id], f"document {doc_id}: {wrong}")
         wanted = self.spec.documents
         if wanted is not None and self.state.documents != wanted:
             message = f"{self.state.documents:,} documents, the recipe says {wanted:,}"
-            yield _error("documents", [], message)
-        asked: dict[str, list[Any]] = {}
+            yield self._error("documents", [], message)
+        asked: dict[str, Any] = {}
         for query in self.judgements.queries:
             try:
-                asked[query.query_id] = self.queries.query(query.text)
+                asked[query.query_id] = self._asked(query.text)
             except UnreadableQuery as error:
-                yield _of_query(query, f"cannot be read: {error}")
+                yield self._of_query(query, f"cannot be read: {error}")
                 continue
-            yield from _expression(query, asked[query.query_id])
+            yield from self._noted(query, asked[query.query_id])
         with tempfile.TemporaryDirectory(prefix="facts-", dir=self.scratch) as folder:
-            facts = FactTable(Path(folder) / "facts.sqlite", self.domain)
+            facts = FactTable(Path(folder) / "facts.sqlite", self.values)
             try:
-                facts.add(self._rows())
+                facts.add(self.rows())
                 facts.index(set().union(*map(slots_of, asked.values())))
                 yield from self._names(facts)
                 yield from self._labels(facts, asked)
             finally:
                 facts.close()
 
+    def _graded(self) -> dict[str, dict[str, float]]:
+        """The grades of the split under test, which may not be there."""
+        split = self.judgements.split
+        if self._dataset is None or split not in self._dataset.graded:
+            return {}
+        return by_query(self._dataset.graded[split].read()[0])
+
+    def _of_query(self, query: Query, message: str) -> Finding:
+        return self._error("query", [query.query_id], f"query {query.query_id}: {message}")
+
+    def _error(self, kind: str, ids: Iterable[str], message: str) -> Finding:
+        return Finding(f"{self.name}/{kind}", "error", list(ids), message)
+
+
+class WorldProof(FactsProof):
+    """Reads documents and queries, and derives the qrels again."""
+
+    name = "world-proof"
+    spec: WorldSpec
+
+    def __init__(self, spec: WorldSpec, judgements: Judgements) -> None:
+        super().__init__(spec, judgements)
+        self.domain, self.reader, self.queries = domain_readers(spec.domain)
+        self._always = [name for name, slot in self.domain.slots.items() if slot.share == 1]
+        self.values = {name: slot.values for name, slot in self.domain.slots.items()}
+
+    def _row(self, doc_id: str, title: str, held: Mapping[str, str]) -> list[Any]:
+        return row_of(doc_id, title, held, self.domain)
+
+    def _asked(self, text: str) -> list[Any]:
+        return self.queries.query(text)
+
+    def _held(self, title: str, text: str, noted: Any) -> tuple[dict[str, str], list[str]]:
+        """The facts of a document, and what is wrong with it. `noted`: those of its metadata."""
+        facts, problems = self.reader.document(title, text)
+        stated = [str(fact) for fact in facts]
+        if noted != stated:
+            problems = problems or [unlike(stated, noted)]
+        held: dict[str, str] = {}
+        for fact in facts:
+            if fact.holder == "self":
+                if fact.slot in held:
+                    problems.append(f"it states {fact.slot} twice")
+                held[fact.slot] = fact.value
+        return held, problems or self._lacks(held)
+
+    def _lacks(self, held: Mapping[str, str]) -> list[str]:
+        lacks = [name for name in self._always if name not in held]
+        return [f"it does not state its {lacks[0]}, which every document does"] if lacks else []
+
     def _names(self, facts: FactTable) -> Iterator[Finding]:
         for name, ids in facts.namesakes():
-            yield _error("names", ids, f"{len(ids):,} documents are named {name!r}")
+            yield self._error("names", ids, f"{len(ids):,} documents are named {name!r}")
         gone = self._gone()
-        for doc_id, slot, name in facts.unresolved_relations():
+        for doc_id, slot, name in facts.unresolved(self.domain.of_type("relation")):
             if name in gone:
                 continue
             message = f"document {doc_id}: its {slot} is {name!r}, which no document is named"
-            yield _error("names", [doc_id], message)
+            yield self._error("names", [doc_id], message)
 
     def _gone(self) -> set[str]:
         """Names that no document has, and that others may name."""
@@ -165,7 +223,7 @@ class WorldProof(CorpusRule):
     def _labels(self, facts: FactTable, asked: Mapping[str, list[Any]]) -> Iterator[Finding]:
         queries = {query.query_id: query for query in self.judgements.queries}
         judged = {
-            split: _by_query(qrels) for split, qrels in self.judgements.splits()
+            split: by_query(qrels) for split, qrels in self.judgements.splits()
         }  # "" is the split under test
         elsewhere = {one for split, rows in judged.items() if split for one in rows}
         graded = self._graded()
@@ -175,29 +233,83 @@ class WorldProof(CorpusRule):
             try:
                 answers = facts.answers(expression)
             except Impossible as error:
-                return [_of_query(query, str(error))]
-            found = [*_size(query, len(answers))]
+                return [self._of_query(query, str(error))]
+            found = [*self._size(query, len(answers))]
             for split, rows in judged.items():
                 if query_id in rows or (not split and query_id not in elsewhere):
-                    found += _compare(query_id, split, rows.get(query_id, {}), answers)
+                    found += self._compare(query_id, split, rows.get(query_id, {}), answers)
             if query_id in graded:
                 grades = facts.grades(expression, list(graded[query_id]))
-                found += _grades(query_id, graded[query_id], grades)
+                found += self._grades(query_id, graded[query_id], grades)
             return found
 
         with ThreadPoolExecutor(min(usable_cores(), _THREADS)) as pool:
             for found in pool.map(findings, asked):
                 yield from found
 
-    def _graded(self) -> dict[str, dict[str, float]]:
-        """The grades of the split under test, which may not be there."""
-        split = self.judgements.split
-        if self._dataset is None or split not in self._dataset.graded:
-            return {}
-        return _by_query(self._dataset.graded[split].read()[0])
+    def _noted(self, query: Query, expression: list[Any]) -> Iterator[Finding]:
+        """What a query's metadata says of its expression."""
+        note, text = query.facts, orjson.dumps(expression).decode()
+        if note.get("expression") != text:
+            yield self._of_query(
+                query, f"reads as {text}, its metadata says {note.get('expression')}"
+            )
+            return
+        operators = {_OPERATORS[expression[0]]}
+        if expression[0] == "and" and any(part[0] == "between" for part in expression[1:]):
+            operators.add("range")  # of conditions that are met together, one is a range
+        if expression[0] == "between":
+            operators.add("eq")  # a year asked for by its decade
+        if (operator := note.get("operator")) is not None and operator not in operators:
+            message = f"its operator is {expression[0]!r}, its metadata says {operator!r}"
+            yield self._of_query(query, message)
+        slots, right = note.get("slots"), slots_of(expression)
+        if slots is not None and (not isinstance(slots, list) or set(slots) != right):
+            named = ", ".join(sorted(right))
+            yield self._of_query(query, f"asks about {named}, its metadata says {slots}")
+
+    def _size(self, query: Query, count: int) -> Iterator[Finding]:
+        """Whether a query has as many answers as its metadata says."""
+        if (noted := query.facts.get("n_answers")) is not None and noted != count:
+            yield self._of_query(query, f"has {count:,} answers, its metadata says {noted}")
+        size = query.facts.get("answers")
+        if not isinstance(size, int):
+            return
+        if count != size and (size <= _EXACT or abs(count - size) * 10 > size):
+            yield self._of_query(query, f"has {count:,} answers, and is one of those with {size:,}")
+
+    def _compare(
+        self, query_id: str, split: str, judged: Mapping[str, float], answers: set[str]
+    ) -> Iterator[Finding]:
+        """Whether the positives of a query are its answers, and nothing judged 0 is one."""
+        positive = {doc_id for doc_id, relevance in judged.items() if relevance > 0}
+        for doc_id in sorted(positive - answers):
+            message = (
+                f"query {query_id}: {doc_id} is relevant in the qrels{split}, and does not meet it"
+            )
+            yield self._error("qrels", [query_id, doc_id], message)
+        missing = sorted(answers - positive)
+        for doc_id in missing:
+            if doc_id in judged:
+                message = f"query {query_id}: {doc_id} meets it, and has 0 in the qrels{split}"
+                yield self._error("qrels", [query_id, doc_id], message)
+        if absent := [doc_id for doc_id in missing if doc_id not in judged]:
+            more = f" and {len(absent) - 1:,} more" if len(absent) > 1 else ""
+            verb = "meet" if len(absent) > 1 else "meets"
+            message = f"{absent[0]}{more} {verb} it, with no row in the qrels{split}"
+            yield self._error("qrels", [query_id, *absent], f"query {query_id}: {message}")
+
+    def _grades(
+        self, query_id: str, graded: Mapping[str, float], right: Mapping[str, int]
+    ) -> Iterator[Finding]:
+        for doc_id, grade in graded.items():
+            met = right.get(doc_id)
+            if met is not None and grade != met:
+                message = f"{doc_id} meets {met} of its conditions, its grade is {grade:g}"
+                yield self._error("grades", [query_id, doc_id], f"query {query_id}: {message}")
 
 
-def _unlike(stated: Sequence[str], noted: Any) -> str:
+def unlike(stated: Sequence[str], noted: Any) -> str:
     """How what a text states differs from what its metadata says."""
     if not isinstance(noted, list) or not all(isinstance(one, str) for one in noted):
         return "its metadata has no facts"
@@ -212,83 +324,11 @@ def _unlike(stated: Sequence[str], noted: Any) -> str:
     return f"its text states {read} as fact {place + 1}, its metadata {said}"
 
 
-def _expression(query: Query, expression: list[Any]) -> Iterator[Finding]:
-    """What a query's metadata says of its expression."""
-    note, text = query.facts, orjson.dumps(expression).decode()
-    if note.get("expression") != text:
-        yield _of_query(query, f"reads as {text}, its metadata says {note.get('expression')}")
-        return
-    operators = {_OPERATORS[expression[0]]}
-    if expression[0] == "and" and any(part[0] == "between" for part in expression[1:]):
-        operators.add("range")  # of conditions that are met together, one is a range
-    if expression[0] == "between":
-        operators.add("eq")  # a year asked for by its decade
-    if (operator := note.get("operator")) is not None and operator not in operators:
-        yield _of_query(query, f"its operator is {expression[0]!r}, its metadata says {operator!r}")
-    slots = note.get("slots")
-    if slots is not None and (not isinstance(slots, list) or set(slots) != slots_of(expression)):
-        named = ", ".join(sorted(slots_of(expression)))
-        yield _of_query(query, f"asks about {named}, its metadata says {slots}")
-
-
-def _size(query: Query, count: int) -> Iterator[Finding]:
-    """Whether a query has as many answers as its metadata says."""
-    if (noted := query.facts.get("n_answers")) is not None and noted != count:
-        yield _of_query(query, f"has {count:,} answers, its metadata says {noted}")
-    size = query.facts.get("answers")
-    if not isinstance(size, int):
-        return
-    if count != size and (size <= _EXACT or abs(count - size) * 10 > size):
-        yield _of_query(query, f"has {count:,} answers, and is one of those with {size:,}")
-
-
-def _compare(
-    query_id: str, split: str, judged: Mapping[str, float], answers: set[str]
-) -> Iterator[Finding]:
-    """Whether the positives of a query are its answers, and nothing judged 0 is one."""
-    positive = {doc_id for doc_id, relevance in judged.items() if relevance > 0}
-    for doc_id in sorted(positive - answers):
-        message = (
-            f"query {query_id}: {doc_id} is relevant in the qrels{split}, and does not meet it"
-        )
-        yield _error("qrels", [query_id, doc_id], message)
-    missing = sorted(answers - positive)
-    for doc_id in missing:
-        if doc_id in judged:
-            message = f"query {query_id}: {doc_id} meets it, and has 0 in the qrels{split}"
-            yield _error("qrels", [query_id, doc_id], message)
-    if absent := [doc_id for doc_id in missing if doc_id not in judged]:
-        more = f" and {len(absent) - 1:,} more" if len(absent) > 1 else ""
-        verb = "meet" if len(absent) > 1 else "meets"
-        message = f"query {query_id}: {absent[0]}{more} {verb} it, with no row in the qrels{split}"
-        yield _error("qrels", [query_id, *absent], message)
-
-
-def _grades(
-    query_id: str, graded: Mapping[str, float], right: Mapping[str, int]
-) -> Iterator[Finding]:
-    for doc_id, grade in graded.items():
-        met = right.get(doc_id)
-        if met is not None and grade != met:
-            message = (
-                f"query {query_id}: {doc_id} meets {met} of its conditions, its grade is {grade:g}"
-            )
-            yield _error("grades", [query_id, doc_id], message)
-
-
-def _by_query(qrels: Iterable[Qrel]) -> dict[str, dict[str, float]]:
+def by_query(qrels: Iterable[Qrel]) -> dict[str, dict[str, float]]:
     result: dict[str, dict[str, float]] = {}
     for query_id, doc_id, relevance in qrels:
         result.setdefault(query_id, {})[doc_id] = relevance
     return result
-
-
-def _of_query(query: Query, message: str) -> Finding:
-    return _error("query", [query.query_id], f"query {query.query_id}: {message}")
-
-
-def _error(kind: str, ids: Iterable[str], message: str) -> Finding:
-    return Finding(f"world-proof/{kind}", "error", list(ids), message)
 
 
 # --- documents that a model wrote ---------------------------------------------------------------
@@ -316,8 +356,8 @@ class ProseProof(WorldProof):
             if name in held:
                 return {}, [f"its metadata has {name} twice"]
             held[name] = value
-        if not held.keys() >= set(self._always):
-            return held, []
+        if lacks := self._lacks(held):
+            return held, lacks
         return held, [*self._unstated(held, text), *self._unread(title, text, held)]
 
     def _unstated(self, held: Mapping[str, str], text: str) -> Iterator[str]:

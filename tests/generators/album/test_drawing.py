@@ -17,10 +17,11 @@ FACTS = [
     "subject=dog",
     "number=1",
     "colour=white",
-    "action=sleeping",
     "place=beach",
+    "action=sleeping",
     "moment=sunset",
-    "passing=red bicycle",
+    "passing=bicycle",
+    "passing_colour=red",
 ]
 
 
@@ -51,7 +52,7 @@ def drawn(expression: Any, text: str = TEXT) -> dict[str, Any]:
             ],
             ["dog", "bike"],
         ),
-        ('{"thing":"dog","number":2}', [("2 × dog", "1 × white dog")], ["dog"]),
+        ('{"thing":"dog","number":"2"}', [("2 × dog", "1 × white dog")], ["dog"]),
         ('{"moment":"sunset"}', [("sunset", "sunset")], ["sunset"]),
     ],
 )

@@ -40,17 +40,6 @@ def test_how_many_of_each(made: dict[str, list[Row]]) -> None:
     assert types == {"year", "number", "date"}
 
 
-def test_whose_answers_they_are(made: dict[str, list[Row]]) -> None:
-    """Base and control; of `include` the twin."""
-    role = {row["_id"]: row["metadata"] for row in made["corpus"]}
-    about = {row["_id"]: row["metadata"] for row in made["queries"]}
-    for row in made["qrels"]:
-        note, document = about[row["query-id"]], role[row["corpus-id"]]
-        if note["triple"] == document["triple"]:
-            twin = document["role"] == "twin"
-            assert row["score"] == (twin == (note["contrast"] == "include"))
-
-
 def test_what_they_ask(made: dict[str, list[Row]]) -> None:
     facts = {
         (row["metadata"]["triple"], row["metadata"]["role"]): dict(
@@ -83,12 +72,6 @@ def test_what_they_ask(made: dict[str, list[Row]]) -> None:
 
 def _value(text: str) -> str | int:
     return int(text) if text.isdigit() else text
-
-
-def test_the_plan_counts_them() -> None:
-    plan = WorldTwins().plan(job(contrasts=ALL))
-    made = rows(contrasts=ALL)
-    assert (plan.queries, plan.qrels) == (len(made["queries"]), len(made["qrels"]))
 
 
 @pytest.mark.slow

@@ -41,10 +41,10 @@ def captioned(rows: list[Row]) -> None:
     [
         (lambda rows: None, []),
         (exchanged, ["row 1: its positive has the grade 0", "row 1: its negative has the grade 2"]),
-        (unread, ["row 2: its anchor cannot be read: 'perhaps' is no word of an album"]),
+        (unread, ["row 2: its anchor cannot be read: no template holds it"]),
         (
             captioned,
-            ["row 4: its negative_1 cannot be read: it has no single subject that is counted"],
+            ["row 4: its negative_1 cannot be read: no template holds it"],
         ),
         (list.clear, ["it holds no pairs"]),
     ],

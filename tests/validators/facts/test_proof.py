@@ -159,7 +159,8 @@ def test_grades(films: Set, tmp_path: Path) -> None:
 @pytest.fixture
 def kites(tmp_path: Path) -> Iterator[FactTable]:
     domain = read_definition(Path(__file__).parent / "kites.yaml")
-    facts = FactTable(tmp_path / "kites.sqlite", domain)
+    slots = {name: slot.values for name, slot in domain.slots.items()}
+    facts = FactTable(tmp_path / "kites.sqlite", slots)
     rows = {
         "a": {"material": "silk", "workshop": "Oslo", "span": "90", "built": "1990"},
         "b": {
