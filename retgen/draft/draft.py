@@ -108,22 +108,17 @@ async def _converse(
     from langchain.agents import create_agent
     from langchain.agents.structured_output import ToolStrategy
     from langchain_core.tools import StructuredTool
-    from langchain_core.utils.function_calling import convert_to_openai_tool
     from langgraph.errors import GraphRecursionError
     from langsmith import tracing_context
     from pydantic import BaseModel, Field, field_validator
 
     from retgen.draft.model import LedgerChat
 
-    class Answer(BaseModel):
-        """End with the finished recipe: its YAML text, and three sentences about what was chosen
-        and why.
-        """
-
-        recipe: str
+    class Draft(BaseModel):
+        text: str
         choices: list[str] = Field(min_length=_CHOICES, max_length=_CHOICES)
 
-        @field_validator("recipe")
+        @field_validator("text")
         @classmethod
         def plans(cls, text: str) -> str:
             """What neither parses nor plans goes back to the model with the reason."""
@@ -133,22 +128,12 @@ async def _converse(
                 raise ValueError(str(error)) from None
             return text
 
-    Answer.__name__ = "Draft"
-    usable: list[Any] = [StructuredTool.from_function(one) for one in tools.functions()]
-    listed = [convert_to_openai_tool(one)["function"] for one in (*usable, Answer)]
-    shown = [
-        f"- {one['name']}({', '.join(one['parameters'].get('properties', {}))}): "
-        f"{' '.join(one['description'].split())}"
-        for one in listed
-    ]
-    system, user = bundled("draft/draft_recipe").render(
-        {"wish": wish, "tools": "\n".join(shown), **tools.known()}
-    )
+    system, user = bundled("draft/draft_recipe").render({"wish": wish, **tools.known()})
     agent: Any = create_agent(
         LedgerChat(settings=settings, request=lambda request: context.request(AGENT, request)),
-        usable,
+        [StructuredTool.from_function(one) for one in (tools.schema, tools.examples, tools.plan)],
         system_prompt=system.content,
-        response_format=ToolStrategy(Answer, handle_errors=_refused),
+        response_format=ToolStrategy(Draft),
     )
     asked = {"messages": [{"role": "user", "content": user.content}]}
     try:
@@ -162,17 +147,4 @@ async def _converse(
     except (Unusable, ValueError) as error:
         raise ChecksFailed(f"{settings.full_name} came to no recipe: {error}") from error
     answer = state["structured_response"]
-    return answer.recipe, answer.choices
-
-
-def _refused(error: Exception) -> str:
-    """What a model is told of a recipe that does not plan, or of another number of sentences."""
-    from pydantic import ValidationError
-
-    cause: BaseException | None = error
-    while cause is not None and not isinstance(cause, ValidationError):
-        cause = getattr(cause, "source", None) or cause.__cause__
-    if cause is None:
-        return f"refused: {error}. Call one tool, Draft once."
-    faults = [f"{'.'.join(map(str, one['loc']))}: {one['msg']}" for one in cause.errors()]
-    return f"refused: {'; '.join(faults)}. Mend it, plan it, and call Draft again."
+    return answer.text, answer.choices

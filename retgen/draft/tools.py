@@ -31,22 +31,18 @@ class Tools:
     def __init__(self, sources: Sequence[str], folder: Path) -> None:
         self._sources, self._folder = list(sources), folder
 
-    def functions(self) -> list[Callable[[str], str]]:
-        """Functions of text, each with what it is for."""
-        return [self.schema, self.examples, self.plan]
-
-    def schema(self, family: str) -> str:
+    def schema(self, text: str) -> str:
         """A commented recipe of a family to start from: its parameters and their defaults."""
-        return self._told(lambda: self._scaffold(family))
+        return self._told(lambda: self._scaffold(text))
 
-    def examples(self, family: str) -> str:
+    def examples(self, text: str) -> str:
         """The texts of the bundled recipes of a family."""
-        texts = [path.read_text("utf-8") for _, path in _bundled_of(family)]
-        return self._told(lambda: "\n---\n".join(texts) or f"there are none of {family!r}")
+        texts = [path.read_text("utf-8") for _, path in _bundled_of(text)]
+        return self._told(lambda: "\n---\n".join(texts) or f"there are none of {text!r}")
 
-    def plan(self, recipe: str) -> str:
-        """What a recipe will make and cost, or what is wrong with it. `recipe`: its YAML text."""
-        return self._told(lambda: "\n".join(plan_lines(self.plan_of(recipe))))
+    def plan(self, text: str) -> str:
+        """What a recipe will make and cost, or what is wrong with it."""
+        return self._told(lambda: "\n".join(plan_lines(self.plan_of(text))))
 
     def plan_of(self, recipe: str) -> Plan:
         """The plan of a recipe's text. Raises `RetgenError` for what is wrong with it."""

@@ -106,8 +106,8 @@ def evaluation_of(run: Path) -> dict[str, Any] | None:
     An evaluation of other data (older than the run, or over other counts) is not of it.
     """
     stated = run / "eval" / "eval.json"
+    manifest = read_manifest(run) or {}
     try:
-        manifest = orjson.loads((run / "manifest.json").read_bytes())
         measured: dict[str, Any] = orjson.loads(stated.read_bytes())
         counts, made = manifest["counts"], datetime.fromisoformat(manifest["created"])
         known = (

@@ -22,7 +22,7 @@ Row = Mapping[str, Any] | str
 Rows = Callable[[], Iterable[Any]]  # can be gone through more than once
 
 
-def write_table(path: Path, rows: Rows, head: str = "", tail: str = "") -> int:
+def write_table(path: Path, rows: Rows, head: str = "") -> int:
     """Write rows in the format of a file's ending; how many. No row, no file.
 
     A row is a mapping, in JSON Lines or Parquet, or a line with its end.
@@ -35,10 +35,9 @@ def write_table(path: Path, rows: Rows, head: str = "", tail: str = "") -> int:
         return 0
     lines = (one.encode() if isinstance(one, str) else json_line(one) for one in chain(first, made))
     make_folder(path.parent)
-    around = ([one.encode()] if one else [] for one in (head, tail))
-    before, after = around
-    _, count = write_lines(path, chain(before, lines, after))
-    return count - len(before) - len(after)
+    before = [head.encode()] if head else []
+    _, count = write_lines(path, chain(before, lines))
+    return count - len(before)
 
 
 def write_parquet(path: Path, rows: Rows, types: Mapping[str, Any] | None = None) -> int:

@@ -10,13 +10,10 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-import orjson
-
-from retgen.data import Dataset, open_dataset
+from retgen.data import Dataset, open_dataset, read_manifest
 from retgen.errors import UsageError
 from retgen.evaluation.scoring.measures import measure_of_mteb, mteb_score
 from retgen.export.facts import NO_LANGUAGE, DatasetFacts
-from retgen.messages import did_you_mean
 from retgen.recipe import load_recipe
 from retgen.reporting import evidence
 from retgen.write import make_folder, write_file
@@ -35,7 +32,6 @@ _YOURS = {
 STATED = "mteb.yaml"  # beside recipe.yaml: what the user states of these fields
 _ALSO = "description eval_langs license dialect prompt main_score adapted_from is_public".split()
 _MEASURES = {"ndcg": "nDCG", "map": "MAP", "mrr": "MRR"}
-_DEEPEST = 1000  # MTEB ranks no further
 _REPOSITORY = re.compile(r"[\w.-]+/[\w.-]+")
 
 
@@ -115,37 +111,29 @@ def _queries_are_documents(dataset: Dataset, path: Path) -> bool:
 
 
 def _user_fields(path: Path) -> dict[str, Any]:
-    """What the user says of the fields. Raises `UsageError` for what is none of them.
+    """What the user states of the fields. Raises `UsageError` for what is none of them.
 
     Whether MTEB takes their values is for MTEB to say.
     """
-    if not path.exists():
-        return {}
-    stated = read_yaml(path, error=UsageError) or {}
+    stated = (read_yaml(path, error=UsageError) if path.exists() else None) or {}
     possible = (*_YOURS, *_ALSO)
-    if not isinstance(stated, dict):
-        raise UsageError(f"{path} holds no fields: write for example `domains: [Medical]`")
-    for key in stated:
-        if key not in possible:
-            raise UsageError(
-                f"{path}: {key!r} is no field to state{did_you_mean(str(key), possible) or '.'} "
-                f"Possible: {', '.join(possible)}"
-            )
-    known = {key: value for key, value in stated.items() if value is not None}
-    name, mark, k = str(known.get("main_score", "ndcg_at_10")).rpartition("_at_")
-    if not (measure_of_mteb(f"{name}{mark}{k}") and 0 < int(k) <= _DEEPEST):
+    if not isinstance(stated, dict) or (wrong := [*(set(stated) - set(possible))]):
+        what = f"{wrong[0]!r} is" if isinstance(stated, dict) else "it holds"
         raise UsageError(
-            f"{path}: main_score has to be a measure of MTEB up to {_DEEPEST}, as ndcg_at_10 or "
-            f"recall_at_2, not {known['main_score']!r}"
+            f"{path}: {what} no field to state. Write for example `domains: [Medical]`; possible: "
+            f"{', '.join(possible)}"
         )
-    if isinstance(known.get("date"), list):
-        known["date"] = tuple(map(str, known["date"]))
-    return known
+    if not measure_of_mteb(score := str(stated.get("main_score") or "ndcg_at_10")):
+        raise UsageError(
+            f"{path}: main_score has to be a measure of MTEB, as ndcg_at_10 or recall_at_2, not "
+            f"{score!r}"
+        )
+    return {key: value for key, value in stated.items() if value is not None}
 
 
 def _run_fields(run: Path) -> dict[str, Any]:
     """What a run knows of its texts and labels; `what`: it is, in words."""
-    manifest: dict[str, Any] = orjson.loads((run / "manifest.json").read_bytes())
+    manifest = read_manifest(run) or {}
     recipe = load_recipe(run / "recipe.yaml", finished=True)
     own = recipe.family.from_user(recipe.job)
     models = {str(one.get("model")) for one in (manifest.get("models") or {}).values()}

@@ -70,8 +70,9 @@ def publish(
     """Publish a finished run: Parquet, card, manifest, recipe and what its review showed.
 
     Or a finished training (see `published_model`): the model, with a card.
-    `to`: "hub:owner/name", "file:PATH" or "s3://bucket/path". All of it is there or nothing; what
-    is there already is left as it is. `dry_run`: only say what would change. `force`: publish what
+    `to`: "hub:owner/name", "file:PATH" or "s3://bucket/path". All of it is there or nothing, but
+    of a folder of this machine, which the next publish completes; what is there already is left as
+    it is. `dry_run`: only say what would change. `force`: publish what
     is refused, which its card then says. `private`: a repository of the Hub that is made is
     private; one that is public is not published to. `licence`: of the parts whose licence the
     run does not state.

@@ -18,12 +18,12 @@ RECIPE = "name: films\nfamily: multiconir\nseed: 7\nparams: {domain: movies, lad
 CHOICES = ["Films are a bundled domain.", "Three ladders are few.", "The seed is any number."]
 
 
-def call(tool: str, **arguments: Any) -> str:
-    return json.dumps({"call": {"tool": tool, **arguments}})
+def call(tool: str, text: str, choices: Sequence[str] = ()) -> str:
+    return json.dumps({"tool": tool, "text": text, "choices": [*choices]})
 
 
 def finished(recipe: str = RECIPE, choices: Sequence[str] = CHOICES) -> str:
-    return call("Draft", recipe=recipe, choices=list(choices))
+    return call("Draft", recipe, choices)
 
 
 def script(*answers: str) -> Any:
@@ -54,14 +54,14 @@ def test_mistakes_go_back_and_a_recipe_comes_out(server: Server, gen: Gen, tmp_p
     stranger = "name: x\nfamily: capretrieval\nparams: {source: {path: secret.txt}}\n"
     server.say = script(
         "I would take films.",
-        call("browse", url="https://example.org"),
-        call("examples", family="limit"),
-        call("schema", family="multicorn"),
-        call("schema", family="multiconir"),
-        call("plan", recipe="name: films\nfamily: multiconir\nparams: {ladder: 3}\n"),
-        call("plan", recipe=RECIPE),
+        call("browse", "https://example.org"),
+        call("examples", "limit"),
+        call("schema", "multicorn"),
+        call("schema", "multiconir"),
+        call("plan", "name: films\nfamily: multiconir\nparams: {ladder: 3}\n"),
+        call("plan", RECIPE),
         finished(stranger),
-        call("plan", recipe=stranger.replace("secret.txt", "private")),
+        call("plan", stranger.replace("secret.txt", "private")),
         finished(choices=CHOICES[:2]),
         finished(),
     )
@@ -85,8 +85,8 @@ def test_mistakes_go_back_and_a_recipe_comes_out(server: Server, gen: Gen, tmp_p
         "# - The seed is any number.\n" + RECIPE
     )
     told = results(server)
-    assert told[0].startswith("This answer calls no tool: answer with ")
-    assert told[1].startswith("There is no tool 'browse': answer with ")
+    assert told[0].startswith("this answer calls no tool (Invalid JSON: ")
+    assert told[1].startswith("this answer calls no tool (Input should be 'schema', 'examples', ")
     assert "gen run limit_dense" in told[2] or "name: limit_dense" in told[2]
     assert told[3].startswith(
         "Result of schema:\nrefused: there is no family 'multicorn'; families: "
@@ -98,8 +98,8 @@ def test_mistakes_go_back_and_a_recipe_comes_out(server: Server, gen: Gen, tmp_p
     )
     assert told[6].startswith("Result of plan:\n          60  documents\n")
     assert "secret.txt was not given, so a draft may not name it; given: none" in told[7]
-    assert told[8].endswith("private was not given, so a draft may not name it; given: none")
-    assert "choices: List should have at least 3 items" in told[9]
+    assert "private was not given, so a draft may not name it; given: none" in told[8]
+    assert "List should have at least 3 items" in told[9]
     assert "limit_dense: " in server.requests[0]["messages"][0]["content"]
     assert "not for a model" not in json.dumps(server.requests)
     # nothing but the recipe and the ledger
@@ -120,7 +120,7 @@ def test_documents_that_were_given(server: Server, gen: Gen, tmp_path: Path) -> 
         (tmp_path / "manuals" / f"{i}.md").write_text(text)
     recipe = "name: kb\nfamily: capretrieval\nparams: {source: {path: manuals}}\n"
     server.say = script(
-        call("schema", family="capretrieval"),
+        call("schema", "capretrieval"),
         finished(recipe),
     )
     done = gen("draft", "queries over manuals", "--model", "openai:ok", "--source", "manuals")
@@ -132,7 +132,7 @@ def test_documents_that_were_given(server: Server, gen: Gen, tmp_path: Path) -> 
 
 
 def test_asked_again_it_pays_nothing(server: Server, gen: Gen, tmp_path: Path) -> None:
-    server.say = script(call("schema", family="limit"), call("plan", recipe=RECIPE), finished())
+    server.say = script(call("schema", "limit"), call("plan", RECIPE), finished())
     options = ("--model", "openai:ok", "--price", "1,1", "--max-usd", "1", "--json")
     first = json.loads(gen("draft", WISH, *options).stdout)
     assert (first["costs"]["calls"], first["plan"]["documents"]) == (3, 60)
@@ -148,10 +148,10 @@ def test_asked_again_it_pays_nothing(server: Server, gen: Gen, tmp_path: Path) -
     [
         (
             ["I would take films."] * 3,
-            "gen: openai:ok came to no recipe: This answer calls no tool: answer with ",
+            "gen: openai:ok came to no recipe: this answer calls no tool (Invalid JSON: ",
         ),
         (
-            [call("schema", family="limit")] * 30,
+            [call("schema", "limit")] * 30,
             "gen: openai:ok came to no recipe in 20 calls of tools; say more exactly what is "
             "wanted, or try another model\nDone so far: draft: 0 of 1. ",
         ),

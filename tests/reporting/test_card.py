@@ -13,7 +13,7 @@ import pytest
 from ruamel.yaml import YAML
 
 from retgen import run, validate
-from retgen.reporting.card import hub_type, is_free_licence
+from retgen.reporting.card import hub_type
 from tests.agents.ladder_mind import ladder_mind
 from tests.agents.server import serving
 from tests.generators.multiconir.stories import stories
@@ -67,24 +67,12 @@ def test_a_card_has_no_markup_but_its_own(hostile: Path, tmp_path: Path) -> None
     tame = made(tmp_path / "tame", "Salt", "CC BY 4.0", "gpt-5-mini")
     cards = [(run / "dataset" / "README.md").read_text() for run in (hostile, tame)]
     result, other = (rendered(card.split("\n---\n\n", 1)[1]) for card in cards)
-    assert result.tags == other.tags
+    # what stands out in bold is the rate of a baseline, which depends on the texts
+    assert [t for t in result.tags if t != "strong"] == [t for t in other.tags if t != "strong"]
     assert result.attributes == other.attributes
     assert {name for name, _ in result.attributes} == {"style"}
-    assert {*result.tags} == {
-        "h1",
-        "h2",
-        "p",
-        "ul",
-        "li",
-        "strong",
-        "table",
-        "thead",
-        "tbody",
-        "tr",
-        "th",
-        "td",
-        "code",
-    } - ({"strong"} if "strong" not in other.tags else set())
+    plain = "h1 h2 p ul li table thead tbody tr th td code".split()
+    assert {*result.tags} - {"strong"} == {*plain}
     text = shown(result.text)
     assert text.count(shown(TITLE)) == 1  # the example of the table
     assert text.count(shown(LICENCE)) == 2  # in the table and under the licences
@@ -102,7 +90,7 @@ def test_its_header_is_the_one_that_was_meant(hostile: Path) -> None:
 def test_it_loads(hostile: Path, tmp_path: Path) -> None:
     from datasets import load_dataset
 
-    for name, split, rows in (("corpus", "corpus", 22), ("queries", "queries", 40)):
+    for name, split, rows in (("corpus", "corpus", 40), ("queries", "queries", 40)):
         dataset = load_dataset(str(hostile / "dataset"), name, split=split, cache_dir=str(tmp_path))
         assert len(dataset) == rows
 
@@ -149,14 +137,6 @@ def test_the_report_of_the_same_run(hostile: Path) -> None:
     assert not [name for name, _ in page.attributes if name.startswith("on")]
     assert shown(LICENCE) in shown(page.text)
     assert f"openai:{shown(MODEL)}" in shown(page.text)
-
-
-def test_only_a_free_licence_is_taken_for_one() -> None:
-    free = ("MIT", "CC0-1.0 (own)", "Apache-2.0")
-    others = ("MITRE terms", "MIT, not for sale", "Apache-2.0 WITH Commons-Clause")
-    each = {licence: is_free_licence({"documents": licence}) for licence in (*free, *others)}
-    assert [licence for licence, is_free in each.items() if is_free] == [*free]
-    assert not is_free_licence({"names": "MIT", "documents": "other"})
 
 
 pytestmark = pytest.mark.filterwarnings("ignore")  # what other libraries deprecate is theirs

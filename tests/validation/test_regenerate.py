@@ -292,7 +292,7 @@ TABLES: list[tuple[str, Change, str, str]] = [
             lambda rows: rows.append({"rule": "none", "reason": "none", "record": {}}),
         ),
         "sources",
-        "rejected.jsonl: is damaged",
+        "rejected.jsonl: line 1 is damaged",
     ),
     (
         "test",

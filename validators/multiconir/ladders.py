@@ -7,16 +7,18 @@ conditions one after the other.
 from __future__ import annotations
 
 import errno
-from collections.abc import Iterator, Sequence
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
 from functools import lru_cache
 from itertools import pairwise
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar
 
 import orjson
 
 from retgen.on_disk import JSONLines
 
+T = TypeVar("T")
 TEN = 10
 STYLES = ("instruction", "descriptive")
 RUNGS = tuple((1 << n) - 1 for n in range(TEN + 1))  # conditions that the documents break, as bits
@@ -59,19 +61,13 @@ class LadderFile:
         self._path = path
         self.numbers: dict[str, int] = {}
         self.unsound: list[tuple[str, str]] = []
-        with open(path, "rb") as file:
-            for number, line in enumerate(file):
-                try:
-                    one = _ladder(orjson.loads(line))
-                except (ValueError, KeyError, TypeError) as error:
-                    message = f"line {number + 1} is damaged"
-                    raise OSError(errno.EINVAL, message, str(path)) from error
-                self.numbers[one.id] = number
-                if any(len(part) != TEN for part in one[1:-1]):
-                    self.unsound.append((one.id, "it has not ten of everything"))
-                elif len({*one.sentences, *one.rewrites}) != 2 * TEN:
-                    message = "two of its sentences and rewrites are the same"
-                    self.unsound.append((one.id, message))
+        for number, one in enumerate(_rows(path, _ladder)):
+            self.numbers[one.id] = number
+            if any(len(part) != TEN for part in one[1:-1]):
+                self.unsound.append((one.id, "it has not ten of everything"))
+            elif len({*one.sentences, *one.rewrites}) != 2 * TEN:
+                message = "two of its sentences and rewrites are the same"
+                self.unsound.append((one.id, message))
         self._open()
 
     def _open(self) -> None:
@@ -96,6 +92,17 @@ class LadderFile:
         return self.numbers.get(name) if isinstance(name, str) else None
 
 
+def _rows(path: Path, read: Callable[[Any], T]) -> Iterator[T]:
+    """What the lines of a file hold. Raises `OSError` for one that is damaged."""
+    with open(path, "rb") as file:
+        for number, line in enumerate(file, start=1):
+            try:
+                row = read(orjson.loads(line))
+            except (ValueError, KeyError, TypeError, AttributeError) as error:
+                raise OSError(errno.EINVAL, f"line {number} is damaged", str(path)) from error
+            yield row
+
+
 def _ladder(row: Any) -> LadderRow:
     made = LadderRow(*(row[name] for name in LadderRow._fields))
     for part in made[1:-1]:
@@ -107,35 +114,33 @@ def _ladder(row: Any) -> LadderRow:
 
 
 def source_faults(spec: LadderSpec, ladders: LadderFile) -> Iterator[tuple[str, str]]:
-    """(document, what is wrong). Raises OSError or ValueError for files that cannot be read.
+    """(document, what is wrong). Raises `OSError` for files that cannot be read.
 
     Documents that stand after as many ladders as were asked for were not needed.
     """
-    rejected: dict[str, int] = {}
-    with open(spec.rejected, "rb") as file:
-        for line in file:
-            record = orjson.loads(line)["record"]["record"]
-            # without a text it is a row of the source that was no document
-            if isinstance(name := record.get("id"), str) and "text" in record:
-                rejected[name] = rejected.get(name, 0) + 1
+    rejected = Counter(filter(None, _rows(spec.rejected, _rejected)))
     enough = spec.asked is not None and len(ladders) >= spec.asked
     missing = set(ladders.numbers)
-    with open(spec.documents, "rb") as file:
-        for row in map(orjson.loads, file):
-            name = row["id"]
-            missing.discard(name)
-            if rejected.get(name, 0) > 1:
-                yield name, "it is rejected more than once"
-            elif name in ladders.numbers and name in rejected:
-                yield name, "it is a ladder, and rejected, too"
-            elif name in ladders.numbers:
-                ladder = ladders.at(ladders.numbers[name])
-                for fault in _disagreements(ladder.sentences, row["text"]):
-                    yield name, fault
-            elif name not in rejected and not enough:
-                yield name, "it is neither a ladder nor in rejected.jsonl"
+    for name, text in _rows(spec.documents, lambda row: (row["id"], row["text"])):
+        missing.discard(name)
+        if rejected[name] > 1:
+            yield name, "it is rejected more than once"
+        elif name in ladders.numbers and rejected[name]:
+            yield name, "it is a ladder, and rejected, too"
+        elif name in ladders.numbers:
+            ladder = ladders.at(ladders.numbers[name])
+            for fault in _disagreements(ladder.sentences, text):
+                yield name, fault
+        elif not rejected[name] and not enough:
+            yield name, "it is neither a ladder nor in rejected.jsonl"
     for name in sorted(missing):
         yield name, "it is not there, and there is a ladder of it"
+
+
+def _rejected(row: Any) -> str | None:
+    """The document that was rejected; None of a row of the source that was none."""
+    record = row["record"]["record"]
+    return record.get("id") if "text" in record else None
 
 
 def _disagreements(sentences: Sequence[str], text: str) -> Iterator[str]:

@@ -265,10 +265,9 @@ class LadderProof(CorpusRule):
                 yield _error([name], f"document {name} of the source: {what}")
             for name, what in self._meaning_faults():
                 yield _error([name], f"ladder {name}: {what}")
-        except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
-            path = getattr(error, "filename", None) or self.spec.documents.parent
-            message = getattr(error, "strerror", None) or "a file is damaged"
-            yield Finding("sources", "error", [str(path)], f"{path}: {message}")
+        except OSError as error:
+            path = str(error.filename)
+            yield Finding("sources", "error", [path], f"{path}: {error.strerror}")
 
     def _meaning_faults(self) -> Iterator[tuple[str, str]]:
         """(ladder, what is wrong) of drawn ladders, whose texts are read back into facts."""

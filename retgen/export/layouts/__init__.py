@@ -17,7 +17,7 @@ from retgen.export.records import ExportJob, UnfitId
 from retgen.messages import did_you_mean
 from retgen.plugins import load_all
 
-TRAINING, QUERIES_APART, QRELS_APART = "training", "queries apart", "qrels apart"
+TRAINING, QRELS_APART = "training", "qrels apart"
 
 
 class Table(NamedTuple):
@@ -26,8 +26,8 @@ class Table(NamedTuple):
     `{dot}` is nothing for the split test and `.NAME` for others. `rows`: of an `ExportJob`, and of
     a split where there is one; a dict for JSON Lines or Parquet, or a line. `config`: under which
     `load_dataset` finds it, and `split` the name there, the split's own by default. `of`: one of
-    the constants above, where splits or notes are others than usual. `head`, `tail`: lines around
-    the rows. A file without rows is not written.
+    the constants above, where splits are others than usual. `head`: a line before the rows. A file
+    without rows is not written.
     """
 
     path: str
@@ -36,7 +36,6 @@ class Table(NamedTuple):
     split: str = ""
     of: str = ""
     head: str = ""
-    tail: str = ""
 
 
 @dataclass(frozen=True)
@@ -59,15 +58,15 @@ class Layout:
     `about`: what it holds, `readers`: who reads it, for the docs. `whole`: what of it holds whole
     numbers only, "" where fractions fit. `usage`: the card's text, with `{split}` and `{train}`
     for the first split to score and to train on. `apart`: where queries without positives are.
-    `guesses`: who reads its JSON Lines as
-    `load_dataset` does, which may take dates for times: one is refused; "" for nobody.
+    `guesses`: who reads its JSON Lines as `load_dataset` does, which may take dates for times: one
+    is refused; "" for nobody.
     """
 
     about: ClassVar[str] = ""
     readers: ClassVar[str] = ""
     whole: ClassVar[str] = ""
     usage: ClassVar[str] = ""
-    apart: ClassVar[str] = ""
+    apart: ClassVar[str] = "they are left out, so that no score counts them; --to parquet has them"
     guesses: ClassVar[str] = ""
     tags: ClassVar[Sequence[str]] = ()
     tables: ClassVar[Sequence[Table]] = ()
@@ -88,13 +87,13 @@ class Layout:
                 given = (job, split) if per_split else (job,)
                 rows = lambda table=table, given=given: table.rows(*given)  # noqa: E731
                 try:
-                    count = write_table(job.folder / path, rows, table.head, table.tail)
+                    count = write_table(job.folder / path, rows, table.head)
                 except UnfitId as error:
                     raise DatasetError(f"{job.path}: {error}") from None
                 if count and table.config:
                     configs.setdefault(table.config, {})[table.split or split] = path
-                if count and table.of == QUERIES_APART:
-                    job.note(f"{count:,} queries have no positive: {self.apart}")
+        if apart := sum(1 for _ in job.queries(apart=True)):
+            job.note(f"{apart:,} queries have no positive: {self.apart}")
         guessed = file_with_times(job.folder) if self.guesses else None
         if guessed is not None:
             raise DatasetError(

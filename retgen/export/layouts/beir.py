@@ -10,8 +10,8 @@ import re
 from collections.abc import Iterable, Iterator
 
 from retgen.data import Qrel
-from retgen.export.layouts import QRELS_APART, QUERIES_APART, Layout, Table
-from retgen.export.layouts.parquet import document_rows, queries_apart, query_rows
+from retgen.export.layouts import Layout, Table
+from retgen.export.layouts.parquet import document_rows, query_rows
 from retgen.export.records import UnfitId
 
 # csv, which BEIR's loader reads with, ends a value or begins a quoted one at these
@@ -37,22 +37,11 @@ class Beir(Layout):
     )
     readers = "beir (GenericDataLoader), and what reads BEIR's folders"
     whole = "BEIR"
-    apart = (
-        "they are in queries_without_positives.jsonl, what was judged of them in "
-        "qrels_without_positives, so that no score counts them"
-    )
     tables = (
         Table("corpus.jsonl", document_rows),
         Table("queries.jsonl", query_rows),
-        Table("queries_without_positives.jsonl", queries_apart, of=QUERIES_APART),
         Table("qrels/{split}.tsv", lambda job, split: lines(job.qrels(split)), head=_HEAD),
         Table("qrels_graded/{split}.tsv", lambda job, split: lines(job.grades(split)), head=_HEAD),
-        Table(
-            "qrels_without_positives/{split}.tsv",
-            lambda job, split: lines(job.qrels(split, apart=True)),
-            of=QRELS_APART,
-            head=_HEAD,
-        ),
     )
     usage = """In the layout of BEIR:
 

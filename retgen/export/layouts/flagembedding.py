@@ -11,8 +11,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
-from retgen.data import Query
-from retgen.export.layouts import QUERIES_APART, TRAINING, Layout, Table
+from retgen.export.layouts import TRAINING, Layout, Table
 from retgen.export.records import TRAIN, ExportJob, TrainingExample
 
 Rows = Iterator[Mapping[str, Any]]
@@ -46,8 +45,8 @@ def documents(job: ExportJob) -> Rows:
     return ({"id": one.doc_id, "title": one.title, "text": one.text} for one in job.documents())
 
 
-def queries(given: Iterable[Query]) -> Rows:
-    return ({"id": one.query_id, "text": one.text} for one in given)
+def queries(job: ExportJob, split: str) -> Rows:
+    return ({"id": one.query_id, "text": one.text} for one in job.queries(split))
 
 
 def qrels(job: ExportJob, split: str) -> Rows:
@@ -63,18 +62,12 @@ class FlagEmbedding(Layout):
     readers = "FlagEmbedding (finetune, evaluation)"
     whole = "FlagEmbedding's qrels"
     guesses = "FlagEmbedding"
-    apart = "they are in queries_without_positives.jsonl, so that no score counts them"
     tables = (
         Table("train/{split}.jsonl", with_negatives, of=TRAINING),
         Table("train/{split}.without_negatives.jsonl", without_negatives, of=TRAINING),
         Table("evaluation/corpus.jsonl", documents),
-        Table("evaluation/{split}_queries.jsonl", lambda job, split: queries(job.queries(split))),
+        Table("evaluation/{split}_queries.jsonl", queries),
         Table("evaluation/{split}_qrels.jsonl", qrels),
-        Table(
-            "queries_without_positives.jsonl",
-            lambda job: queries(job.queries(apart=True)),
-            of=QUERIES_APART,
-        ),
     )
     usage = """In FlagEmbedding's layout:
 

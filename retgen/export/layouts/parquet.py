@@ -14,7 +14,7 @@ from dataclasses import replace
 from typing import Any
 
 from retgen.data import GRADED, Qrel, Query, TableFiles
-from retgen.export.layouts import QRELS_APART, QUERIES_APART, Layout, LayoutCard, Table
+from retgen.export.layouts import QRELS_APART, Layout, LayoutCard, Table
 from retgen.export.records import ExportJob
 
 Rows = Iterator[Mapping[str, Any]]
@@ -81,7 +81,6 @@ class Parquet(Layout):
             known(queries_apart),
             "queries_without_positives",
             "queries",
-            QUERIES_APART,
         ),
     )
     usage = """As Parquet:

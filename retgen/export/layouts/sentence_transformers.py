@@ -88,11 +88,6 @@ class SentenceTransformers(Layout):
             )
         if "graded" not in card.configs:
             job.note("all qrels have one score, so there are no graded pairs")
-        if count := sum(1 for _ in job.queries(apart=True)):
-            job.note(
-                f"{count:,} queries have no positive: they are in no file of this layout, for "
-                "there is no pair of them, so that no score counts them"
-            )
         first = "triplets" if "triplets" in card.configs else "pairs"
         split = " ".join(next(iter(card.configs[first])).split())
         listed = "\n".join(f"- {name}: {_READ[name]}" for name in card.configs)

@@ -11,8 +11,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
-from retgen.data import Query
-from retgen.export.layouts import QUERIES_APART, TRAINING, Layout, Table
+from retgen.export.layouts import TRAINING, Layout, Table
 from retgen.export.records import ExportJob, JudgedText, TrainingExample, trec_line
 
 Rows = Iterator[Mapping[str, Any]]
@@ -40,8 +39,8 @@ def documents(job: ExportJob) -> Rows:
     return ({"docid": d.doc_id, "title": d.title, "text": d.text} for d in job.documents())
 
 
-def queries(given: Iterable[Query]) -> Rows:
-    return ({"query_id": one.query_id, "query": one.text} for one in given)
+def queries(job: ExportJob, split: str) -> Rows:
+    return ({"query_id": one.query_id, "query": one.text} for one in job.queries(split))
 
 
 class Tevatron(Layout):
@@ -52,7 +51,6 @@ class Tevatron(Layout):
     readers = "Tevatron (train, encode, search), trec_eval"
     whole = "TREC's qrels"
     guesses = "Tevatron"
-    apart = "they are in queries_without_positives.jsonl, so that no score counts them"
     tables = (
         Table("train/{split}.jsonl", with_negatives, "default", of=TRAINING),
         Table(
@@ -62,13 +60,8 @@ class Tevatron(Layout):
             of=TRAINING,
         ),
         Table("corpus.jsonl", documents, "corpus", "corpus"),
-        Table("queries/{split}.jsonl", lambda job, split: queries(job.queries(split)), "queries"),
+        Table("queries/{split}.jsonl", queries, "queries"),
         Table("qrels/{split}.txt", lambda job, split: map(trec_line, job.qrels(split))),
-        Table(
-            "queries_without_positives.jsonl",
-            lambda job: queries(job.queries(apart=True)),
-            of=QUERIES_APART,
-        ),
     )
     usage = """In Tevatron's layout:
 

@@ -5,14 +5,11 @@ q3694367 0 d1203 1
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
-from functools import partial
+from collections.abc import Iterator, Mapping
 from typing import Any
-from xml.sax.saxutils import escape, quoteattr
 
-from retgen.data import Query
-from retgen.export.layouts import QRELS_APART, QUERIES_APART, Layout, Table
-from retgen.export.records import CONTROL, ExportJob, trec_id, trec_line
+from retgen.export.layouts import Layout, Table
+from retgen.export.records import ExportJob, trec_id, trec_line
 
 
 def documents(job: ExportJob) -> Iterator[Mapping[str, Any]]:
@@ -21,52 +18,24 @@ def documents(job: ExportJob) -> Iterator[Mapping[str, Any]]:
         yield {"id": trec_id(one.doc_id), "title": one.title, "contents": contents}
 
 
-def topics(queries: Iterable[Query]) -> Iterator[str]:
+def topics(job: ExportJob, split: str) -> Iterator[str]:
     """A topic a line; white space in a text is one blank."""
-    for one in queries:
+    for one in job.queries(split):
         yield f"{trec_id(one.query_id)}\t{' '.join(one.text.split())}\n"
 
 
-def topics_xml(queries: Iterable[Query]) -> Iterator[str]:
-    """The same as XML, where texts are whole."""
-    for one in queries:
-        title = escape(CONTROL.sub(" ", one.text), {"\r": "&#13;"})
-        yield f"<topic number={quoteattr(one.query_id)}><title>{title}</title></topic>\n"
-
-
-_Xml = partial(Table, head="<topics>\n", tail="</topics>\n")
-
-
 class Trec(Layout):
-    about = (
-        "topics.SPLIT.tsv, topics.SPLIT.xml, qrels.SPLIT.txt, corpus.jsonl (id, title, contents)"
-    )
+    about = "topics.SPLIT.tsv, qrels.SPLIT.txt, corpus.jsonl (id, title, contents)"
     readers = "trec_eval, ir_measures, ir_datasets, Anserini and Pyserini"
     whole = "TREC's qrels"
-    apart = (
-        "they are in topics.without_positives.tsv, what was judged of them in "
-        "qrels_without_positives.SPLIT.txt, so that no score counts them"
-    )
     tables = (
         Table("corpus.jsonl", documents),
-        Table("topics.{split}.tsv", lambda job, split: topics(job.queries(split))),
-        _Xml("topics.{split}.xml", lambda job, split: topics_xml(job.queries(split))),
-        Table(
-            "topics.without_positives.tsv",
-            lambda job: topics(job.queries(apart=True)),
-            of=QUERIES_APART,
-        ),
-        _Xml("topics.without_positives.xml", lambda job: topics_xml(job.queries(apart=True))),
+        Table("topics.{split}.tsv", topics),
         Table("qrels.{split}.txt", lambda job, split: map(trec_line, job.qrels(split))),
         Table("qrels_graded.{split}.txt", lambda job, split: map(trec_line, job.grades(split))),
-        Table(
-            "qrels_without_positives.{split}.txt",
-            lambda job, split: map(trec_line, job.qrels(split, apart=True)),
-            of=QRELS_APART,
-        ),
     )
-    usage = """In TREC's layout. Topics stand twice: as lines (id, tab, text; white space in a \
-text is one blank) and as XML, where texts are whole.
+    usage = """In TREC's layout. Topics are lines: id, tab, text; white space in a text is one \
+blank.
 
 ```python
 import ir_measures
