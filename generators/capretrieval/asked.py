@@ -26,7 +26,6 @@ from retgen.messages import did_you_mean
 from retgen.rows import NOT_UTF8, Problem, json_rows
 from retgen.sources import RefusedRow, refusals, whole_id
 from retgen.sources.read import stem
-from retgen.sources.texts import TEXT_KINDS
 from retgen.validators.languages import script_of
 
 if TYPE_CHECKING:
@@ -44,7 +43,7 @@ SHEET = """\
 # Lines that begin with # are left out.
 """
 
-_TABLES = (".csv", ".tsv", ".jsonl", ".json")
+_LINES, _TABLES = (".txt", ".md"), (".csv", ".tsv", ".jsonl")
 _QUESTION = ("question", "query", "text")
 _ID = ("id", "_id", "query_id", "query-id")
 _ANSWER = ("document", "doc_id", "document_id", "corpus-id", "answer", "page")
@@ -85,7 +84,7 @@ def given_queries(asked: Asked) -> tuple[list[GivenQuery], list[RefusedRow]]:
         raise RecipeError(
             f"{_KEY}: {path} is a folder: give a file of questions, {_known(path / 'asked.txt')}"
         )
-    if not path.is_file() or file_format(path) not in (*TEXT_KINDS, *_TABLES):
+    if not path.is_file() or file_format(path) not in (*_LINES, *_TABLES):
         raise RecipeError(f"{_KEY}: {source.path}: give a file of questions, {_known(path)}")
     return read_questions(path)
 
@@ -143,12 +142,12 @@ def _rows(path: Path) -> Iterator[tuple[int, Mapping[str, Any] | Problem]]:
         line = data.count(b"\n", 0, error.start) + 1
         raise RecipeError(f"{_KEY}: {path}, line {line}: {NOT_UTF8}") from error
     kind = file_format(path)
-    if kind in TEXT_KINDS:
+    if kind in _LINES:
         for number, line_text in enumerate(text.splitlines(), start=1):
             if line_text.strip() and not line_text.lstrip().startswith("#"):
                 yield number, {"question": line_text}
         return
-    if kind in (".jsonl", ".json"):
+    if kind == ".jsonl":
         lines = [(n, one) for n, one in enumerate(text.splitlines(), start=1) if one.strip()]
         rows = json_rows([one.encode() for _, one in lines])
         parsed = [(n, row) for (n, _), row in zip(lines, rows, strict=True)]

@@ -105,10 +105,7 @@ def new_command(
         print("\n".join(description.lines()))
     path, plan = write_recipe(family, out, description, licence, queries)
     if plan is not None and queries is not None:
-        print(
-            f"questions: {plan.queries:,}; for {plan.qrels:,} passages it is said that they answer"
-        )
-        print("\n".join(f"note: {one}" for one in plan.notes if one.startswith("questions")))
+        print("\n".join([f"questions: {plan.queries:,}", *(f"note: {one}" for one in plan.notes)]))
     elif plan is not None and (sheet := write_sheet(family, path)):
         print(
             "no questions of people: the test set will hold lookup queries (titles, headings, "

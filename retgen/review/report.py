@@ -202,7 +202,10 @@ def models(
             "judged": sum(one.annotator == name for given in by.values() for one in given),
             "precision": _share(both, sum(own > 0 for _, own in rows)),
             "recall": _share(both, sum(theirs > 0 for theirs, _ in rows)),
-            **{key: asdict(one) for key, one in agreement(rows, grades=settings.grades).items()},
+            **{
+                key: asdict(one)
+                for key, one in agreement(rows or [(None, None)], grades=settings.grades).items()
+            },
         }
     return result
 

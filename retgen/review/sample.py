@@ -10,13 +10,13 @@ before judged zeros. These pairs are chosen, not sampled, so the report counts t
 rate. A set without labels has this part only, query by query, and as many pairs as the sample.
 
 Questions that people asked have this part only as well: all that the retrievers find and nobody
-has judged, question by question, a passage for each page.
+has judged, question by question.
 """
 
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import NamedTuple
@@ -27,7 +27,7 @@ from retgen.evaluation.retrievers import Options, check_name, ranks_a_corpus, re
 from retgen.progress import Progress, no_progress
 from retgen.review.records import Item, Part, Settings, ShownPair, item_id
 from retgen.search.base import rank_corpus
-from retgen.search.collection import PAGES, Collection, load, pages_of
+from retgen.search.collection import PAGES, Collection, load
 from retgen.streams import Stream
 from retgen.write import cache_folder
 
@@ -77,7 +77,9 @@ def draw(
         if doc_id not in collection.missing
     ]
     sample = [] if by_question else _sample(labels, settings.size)
-    suspects = _suspects(collection, settings.pool, set(sample), by_question, progress)
+    suspects = _suspects(collection, settings.pool, set(sample), progress)
+    if by_question:
+        suspects = [one for one in suspects if one.label is None]
     most = len(suspects) if by_question else settings.size // 2 if sample else settings.size
     candidates = suspects[:most]
     if not sample:  # nothing is labelled yet: people judge query by query
@@ -135,13 +137,9 @@ def _suspects(
     collection: Collection,
     pool: Sequence[str],
     sample: set[JudgedPair],
-    by_question: bool,
     progress: Progress,
 ) -> list[JudgedPair]:
-    """Pairs without a positive label that the retrievers find, most suspicious first.
-
-    `by_question`: without any label, and of each page the passage that is found best.
-    """
+    """Pairs without a positive label that the retrievers find, most suspicious first."""
     options, depth = Options(cache=cache_folder()), min(DEPTH, collection.documents)
     score: defaultdict[tuple[int, int], float] = defaultdict(float)  # sum of 1 / rank
     for name in pool if tuple(pool) != NO_POOL and collection.queries else ():
@@ -150,8 +148,6 @@ def _suspects(
                 for rank, index in enumerate(found, start=1):
                     if index >= 0:
                         score[row, index] += 1 / rank
-    if by_question:
-        score = _best_of_pages(collection, score)
     suspects: list[tuple[bool, float, JudgedPair]] = []
     for (row, index), found in score.items():
         query_id, doc_id = collection.queries[row].query_id, collection.doc_ids[index].decode()
@@ -161,25 +157,6 @@ def _suspects(
             suspects.append((judged is not None, -found, one))
     order = Stream(0, "review/missing").permutation(len(suspects)).tolist()
     return [one for *_, one in sorted((suspects[i] for i in order), key=lambda s: s[:2])]
-
-
-def _best_of_pages(
-    collection: Collection, score: Mapping[tuple[int, int], float]
-) -> defaultdict[tuple[int, int], float]:
-    """The best passage of each page for each query, without pages that have a label for it."""
-    pages = pages_of(collection.dataset)
-    seen = {
-        (row, int(pages[place]))
-        for row, query in enumerate(collection.queries)
-        for place in collection.places(collection.qrels[query.query_id]).values()
-    }
-    result: defaultdict[tuple[int, int], float] = defaultdict(float)
-    for (row, index), found in sorted(score.items(), key=lambda one: (-one[1], one[0])):
-        page = row, int(pages[index])
-        if page not in seen:
-            seen.add(page)
-            result[row, index] = found
-    return result
 
 
 def documents(dataset: Dataset, ids: Iterable[str]) -> dict[str, Document]:

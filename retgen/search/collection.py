@@ -199,7 +199,7 @@ def load(
     notes += _dangling(by_query, queries, kept, missing)
     pages = None
     if not every_query and any(query.facts.get("labels") == PAGES for query in kept):
-        pages = pages_of(dataset)
+        pages = _pages(dataset)
         names = dict(zip(ids.tolist(), ids[pages].tolist(), strict=True))
         by_query = {q.query_id: _of_pages(by_query[q.query_id], names) for q in kept}
         notes.append(
@@ -229,7 +229,7 @@ def load(
     return result
 
 
-def pages_of(dataset: Dataset) -> NDArray[np.int64]:
+def _pages(dataset: Dataset) -> NDArray[np.int64]:
     """(documents,) the first document with the same `metadata.source`."""
     first: dict[str, int] = {}
     return np.array(

@@ -13,7 +13,7 @@ import pytest
 from ruamel.yaml import YAML
 
 from retgen import run, validate
-from retgen.reporting.card import hub_type
+from retgen.reporting.card import hub_type, is_free_licence
 from tests.agents.ladder_mind import ladder_mind
 from tests.agents.server import serving
 from tests.generators.multiconir.stories import stories
@@ -137,6 +137,14 @@ def test_the_report_of_the_same_run(hostile: Path) -> None:
     assert not [name for name, _ in page.attributes if name.startswith("on")]
     assert shown(LICENCE) in shown(page.text)
     assert f"openai:{shown(MODEL)}" in shown(page.text)
+
+
+def test_only_a_free_licence_is_taken_for_one() -> None:
+    free = ("MIT", "CC0-1.0 (own)", "Apache-2.0")
+    others = ("MITRE terms", "MIT, not for sale", "Apache-2.0 WITH Commons-Clause")
+    each = {licence: is_free_licence({"documents": licence}) for licence in (*free, *others)}
+    assert [licence for licence, is_free in each.items() if is_free] == [*free]
+    assert not is_free_licence({"names": "MIT", "documents": "other"})
 
 
 pytestmark = pytest.mark.filterwarnings("ignore")  # what other libraries deprecate is theirs

@@ -17,7 +17,6 @@ from tests.agents.ladder_mind import ladder_mind
 from tests.agents.minds import mind as attributes_mind
 from tests.agents.server import serving
 from tests.command import in_process
-from tests.generators.capretrieval.judge_mind import mind as judge_mind
 from tests.generators.capretrieval.mind import mind as queries_mind
 from tests.generators.capretrieval.texts import TEXTS, write_recipe, write_rows
 from tests.generators.multiconir.stories import stories
@@ -38,7 +37,7 @@ MINDS: dict[str, Say] = {
     "multiconir": ladder_mind,
     "world": facts_mind,
     "capretrieval": queries_mind,
-    "capretrieval_judged": judge_mind,
+    "capretrieval_asked": None,
     "capretrieval_offline": None,
 }
 
@@ -51,8 +50,8 @@ def made(folder: Path, name: str) -> None:
     documents, of = write_rows(folder / "kb.jsonl", TEXTS), name.partition("_")[0]
     recipes = {"limit": recipe_of(12, 50), "niah": niah.RECIPE, "world": world.RECIPE}
     if of == "capretrieval":
-        judge = "  judge: {queries: {path: asked.jsonl}, depth: all}\n"
-        write_recipe(folder / "made.yaml", documents, judge if name.endswith("judged") else "")
+        asked = "  asked: {queries: {path: asked.jsonl}}\n"
+        write_recipe(folder / "made.yaml", documents, asked if name.endswith("asked") else "")
     else:
         (folder / "made.yaml").write_text(recipes.get(of, SHIPS))
     call = ["run", "made.yaml", "--out", "run"]
@@ -129,7 +128,7 @@ CASES = [(name, part) for name in MINDS for part in (0, None)]
         pytest.param(
             name,
             part,
-            marks=[] if part == 0 and name.endswith("judged") else [pytest.mark.slow],
+            marks=[] if part == 0 and name.endswith("asked") else [pytest.mark.slow],
         )
         for name, part in CASES
     ],

@@ -16,7 +16,7 @@ import orjson
 
 from retgen.errors import DatasetError
 from retgen.review.exchange.row import UNSURE, ImportedRow, verdict_word
-from retgen.review.records import Verdict
+from retgen.review.records import MODEL, Verdict
 from retgen.review.review import GUIDELINE, Review
 from retgen.write import dump_json, make_folder, write_file
 
@@ -47,7 +47,9 @@ def write(review: Review, folder: Path) -> None:
                 "text": item.pair.text,
                 "review": review.settings.dataset,
             },
-            "annotations": [_annotation(verdict) for verdict in by.get(item.item_id, ())],
+            "annotations": [
+                _annotation(one) for one in by.get(item.item_id, ()) if one.source != MODEL
+            ],
         }
         for item in review.items
     ]

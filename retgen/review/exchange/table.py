@@ -14,6 +14,7 @@ from pathlib import Path
 
 from retgen.errors import DatasetError
 from retgen.review.exchange.row import ImportedRow, verdict_word
+from retgen.review.records import MODEL
 from retgen.review.review import Review
 from retgen.write import make_folder, write_file
 
@@ -45,14 +46,14 @@ def unescape_formula(cell: str) -> str:
 
 
 def write(review: Review, path: Path) -> None:
-    """A row for each verdict, and one to fill in for each item that an annotator has not judged."""
+    """A row for each verdict of a person, and one to fill in for each that an annotator owes."""
     by = review.by_item()
     text = io.StringIO(newline="")
     out = csv.writer(text)
     out.writerow(COLUMNS)
     for item in review.items:
         texts = [one if len(one) <= _CELL else f"{one[:_CELL]} …" for one in item.pair[:3]]
-        given = by.get(item.item_id, [])
+        given = [one for one in by.get(item.item_id, ()) if one.source != MODEL]
         first = {verdict.annotator for verdict in given if not verdict.settles}
         rows = [
             (v.annotator, "yes" * v.settles, *texts, verdict_word(v), v.reason, v.comment)
