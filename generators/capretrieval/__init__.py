@@ -33,7 +33,7 @@ from retgen.generators.capretrieval.judging import (
     judge_queries,
 )
 from retgen.generators.capretrieval.params import CapRetrievalParams
-from retgen.generators.capretrieval.passages import documents_of, spans
+from retgen.generators.capretrieval.passages import FOUND, TWO, documents_of, spans
 from retgen.generators.capretrieval.plan import (
     JUDGES,
     LOOKED_AT,
@@ -43,7 +43,6 @@ from retgen.generators.capretrieval.plan import (
     plan_judged,
     plan_notes,
 )
-from retgen.generators.capretrieval.queries import FOUND, TWO
 from retgen.generators.capretrieval.reading import (
     DOCUMENTS,
     PASSAGES,
@@ -198,7 +197,6 @@ class CapRetrieval(Family[CapRetrievalParams]):
                     "source": "string",
                     "span": ["int32"],
                     "found_in": "string",
-                    "found_at": [["int32"]],
                     **more,
                     "language": "string",
                     "split": "string",
