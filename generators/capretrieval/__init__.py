@@ -36,7 +36,7 @@ from retgen.generators.capretrieval.given import (
     keep_queries,
 )
 from retgen.generators.capretrieval.params import CapRetrievalParams
-from retgen.generators.capretrieval.passages import documents_of, spans
+from retgen.generators.capretrieval.passages import FOUND, TWO, documents_of, spans
 from retgen.generators.capretrieval.plan import (
     LOOKED_AT,
     call_estimates,
@@ -45,7 +45,6 @@ from retgen.generators.capretrieval.plan import (
     plan_asked,
     plan_notes,
 )
-from retgen.generators.capretrieval.queries import FOUND, TWO
 from retgen.generators.capretrieval.reading import (
     DOCUMENTS,
     PASSAGES,
@@ -211,7 +210,6 @@ class CapRetrieval(Family[CapRetrievalParams]):
                     "source": "string",
                     "span": ["int32"],
                     "found_in": "string",
-                    "found_at": [["int32"]],
                     **more,
                     "language": "string",
                     "split": "string",

@@ -7,28 +7,19 @@ which less than half can be used goes back.
 
 from __future__ import annotations
 
+import re
 from typing import Literal
 
 from pydantic import Field
 
 from retgen.agents.agent import Agent, AnswerSchema, Question
-from retgen.generators.capretrieval import offline
 from retgen.generators.capretrieval.counts import CorpusCounts
 from retgen.generators.capretrieval.language import CHINESE, fold_text
+from retgen.generators.capretrieval.offline import rule_queries
+from retgen.generators.capretrieval.passages import SETS, Kind, Passage, Set
 from retgen.prompts import bundled
 from retgen.tokenizer import length, tokens
 
-Kind = Literal["keyword", "phrase", "hypernym", "summary", "topics", "question", "two_documents"]
-Set = Literal["KW", "SM", "two_documents"]
-SETS: dict[Kind, Set] = {
-    "keyword": "KW",
-    "phrase": "KW",
-    "hypernym": "KW",
-    "summary": "SM",
-    "topics": "SM",
-    "question": "SM",
-    "two_documents": "two_documents",
-}
 LONGEST: dict[Set, int] = {"KW": 200, "SM": 600}  # characters: a word may be an address
 
 
@@ -123,6 +114,17 @@ def _ungrounded(kind: Kind, text: str, rests_on: str, passage: str, language: st
     return None
 
 
+def placed(passage: Passage, words: str) -> tuple[int, int]:
+    """Where words stand, in characters of the source document; the whole passage where they do not,
+    or but for width or script.
+    """
+    pattern = r"\s+".join(map(re.escape, words.split()))
+    match = re.search(pattern, passage.text, re.IGNORECASE) if pattern else None
+    if match is None:
+        return passage.start, passage.stop
+    return passage.start + match.start(), passage.start + match.end()
+
+
 def copies_text(text: str, passage: str) -> bool:
     """Whether a text shares too many tokens in a row with a passage."""
     own, there = tokens(text), " ".join(tokens(passage))
@@ -134,14 +136,10 @@ def copies_text(text: str, passage: str) -> bool:
 
 def _by_rules(asked: AskQueries) -> Queries:
     """Of a passage alone; a run counts words over its documents (`drafts`)."""
-    text, language, alone = asked.passage, asked.language, CorpusCounts()
-    made = [
-        *offline.keyphrases(text, language, asked.keywords, alone),
-        *offline.summaries(text, language, asked.summaries, alone),
-    ]
+    text, most = asked.passage, (asked.keywords, asked.summaries)
     rows = [
-        {"kind": one.kind, "text": one.text, "rests_on": text[one.start : one.stop]}
-        for one in made
+        {"kind": one.kind, "text": one.text, "rests_on": text[slice(*one.span)]}
+        for one in rule_queries(text, asked.language, most, CorpusCounts())
         if one.kind != "summary" or not copies_text(one.text, text)
     ]
     return Queries.model_validate(

@@ -14,8 +14,7 @@ from retgen.data import lookup_caution
 from retgen.generators.capretrieval.agents import WRITE_QUERIES
 from retgen.generators.capretrieval.language import has_baseline, language_name
 from retgen.generators.capretrieval.params import CapRetrievalParams
-from retgen.generators.capretrieval.passages import LICENCE
-from retgen.generators.capretrieval.queries import FOUND, TWO
+from retgen.generators.capretrieval.passages import FOUND, LICENCE, TWO
 from retgen.generators.capretrieval.tables import SPLITS, QueryTables
 from retgen.generators.capretrieval.two_documents import TWO_DOCUMENT_AGENTS, judge_of_questions
 from retgen.generators.params import Job
@@ -118,7 +117,7 @@ def _large_line(tables: QueryTables) -> dict[str, str]:
     test = [whole_id(tables.passages[i].source) == largest for i in _tested(tables)]
     return {
         "warning": f"{found[0]}; it has {sum(test):,} of {len(test):,} test queries "
-        "(queries.per_document keeps them few)"
+        "(a document gives a tenth of a split's queries at most)"
     }
 
 
@@ -156,10 +155,10 @@ def _pairs_card(mined: Mapping[str, Any]) -> list[str]:
     paragraphs = [
         f"{CORPUS_CARD} Every query names its evidence: a document and characters of it "
         "(`source`, `span`). Set found holds what people wrote: titles, headings, words of links, "
-        "descriptions, at `found_at` of `found_in`. Set KW holds keywords and phrases of a "
-        "passage, and hypernyms; set SM holds summaries, topics and questions (CapRetrieval). A "
-        "passage is relevant that holds the evidence of a query; to keywords, so is every passage "
-        "of the same split that holds them. Other pairs are not judged.",
+        "descriptions; of links `found_in` is the document that has them. Set KW holds keywords "
+        "and phrases of a passage, and hypernyms; set SM holds summaries, topics and questions "
+        "(CapRetrieval). A passage is relevant that holds the evidence of a query; to keywords, "
+        "so is every passage of the same split that holds them. Other pairs are not judged.",
         "Splits are by document: queries of a split are written for its documents, a query of two "
         "splits is dropped, and near-duplicates stay on one side.",
         *([f"{_shared(mined).capitalize()}."] if mined["alike"] > ALIKE else []),

@@ -20,7 +20,6 @@ import numpy as np
 from retgen.generators.capretrieval.agents import WRITE_QUERIES
 from retgen.generators.capretrieval.counts import CorpusCounts
 from retgen.generators.capretrieval.found import (
-    FoundQuery,
     Incoming,
     folded,
     forms_of,
@@ -28,23 +27,21 @@ from retgen.generators.capretrieval.found import (
     words_shown,
 )
 from retgen.generators.capretrieval.language import stems_of, words_of
-from retgen.generators.capretrieval.offline import (
-    RuleQuery,
-    keyphrases,
-    summaries,
-)
+from retgen.generators.capretrieval.offline import rule_queries
 from retgen.generators.capretrieval.params import CapRetrievalParams
 from retgen.generators.capretrieval.passages import (
     HEADINGS,
     Codes,
+    Corpus,
     Passage,
+    PassageQuery,
     shown_text,
     term_codes,
 )
-from retgen.generators.capretrieval.queries import FOUND, PassageQuery
 from retgen.on_disk import DiskList, MappedList, disk_arrays, mapped_arrays
 from retgen.sources import Block, SourceDocument
 from retgen.tokenizer import FULL_STOPS, sequence
+from retgen.validators.capretrieval.wording import Wording
 
 if TYPE_CHECKING:
     from retgen.agents.context import Context
@@ -58,11 +55,10 @@ _LINKS = 100  # to a document, that are read
 
 
 class DraftSettings(NamedTuple):
-    """`keywords`, `summaries`: how many a passage gets by rules, none where a model writes them."""
+    """`most`: keywords and summaries that a passage gets by rules, none where a model writes."""
 
     counts: CorpusCounts
-    keywords: int
-    summaries: int
+    most: tuple[int, int]
 
 
 class DraftTask(NamedTuple):
@@ -74,13 +70,11 @@ class DraftTask(NamedTuple):
 
 
 class Drafts(NamedTuple):
-    """What comes of a document. `rules`: with the number of the passage in its document, and with
-    characters of the document. `words`: of each passage; `stems`: the same and its stems, sorted;
-    `lists`: whether it is links or boilerplate alone, as of an index.
+    """What comes of a document: queries, by the number of the passage in it, and of each passage
+    what `Corpus` has of it.
     """
 
-    found: list[FoundQuery]
-    rules: list[tuple[int, RuleQuery]]
+    queries: list[PassageQuery]
     words: list[Codes]
     stems: list[Codes]
     lists: list[bool]
@@ -111,37 +105,35 @@ def _of_document(
     language, counts = passages[0].language, settings.counts
     blocks = document.blocks or (Block("paragraph", 0, len(document.text)),)
     prose = [
-        (one.start, one.stop)
+        one
         for one in blocks
         if one.kind == "item"
         or (one.kind == "paragraph" and _is_told(document.text[one.start : one.stop]))
     ]
-    rules: list[tuple[int, RuleQuery]] = []
-    for number, passage in enumerate(passages):
-        held = [
-            (max(start, passage.start) - passage.start, min(stop, passage.stop) - passage.start)
-            for start, stop in prose
-            if start < passage.stop and passage.start < stop
-        ]
-        made = keyphrases(passage.text, language, settings.keywords, counts, held)
-        made += summaries(passage.text, language, settings.summaries, counts, held)
-        for one in sorted(made, key=lambda one: -one.score):
-            worth = one.score * (_BY_THE_WAY if one.kind == "summary" else 1)
-            score = round(worth / (worth + _EVEN), 4)
-            start, stop = passage.start + one.start, passage.start + one.stop
-            rules.append((number, one._replace(start=start, stop=stop, score=score)))
-    texts = [shown_text(one) for one in passages]
     said = [one for one in blocks if one.kind not in ("boilerplate", *HEADINGS)]
+    queries = found_queries(document, language, counts, incoming)
+    for number, passage in enumerate(passages):
+        begin = passage.start
+        held = [
+            (max(one.start, begin) - begin, min(one.stop, passage.stop) - begin)
+            for one in _within(prose, passage)
+        ]
+        for query in rule_queries(passage.text, language, settings.most, counts, held):
+            worth = query.score * (_BY_THE_WAY if query.kind == "summary" else 1)
+            query.score = round(worth / (worth + _EVEN), 4)
+            query.passage, query.span = number, (begin + query.span[0], begin + query.span[1])
+            queries.append(query)
+    texts = [shown_text(one) for one in passages]
     return Drafts(
-        found_queries(document, language, counts, incoming),
-        rules,
+        queries,
         [term_codes(words_of(text)) for text in texts],
         [np.unique(term_codes(stems_of(text, language) + sequence(text))) for text in texts],
-        [
-            not any(one.start < passage.stop and passage.start < one.stop for one in said)
-            for passage in passages
-        ],
+        [not any(_within(said, passage)) for passage in passages],
     )
+
+
+def _within(blocks: Iterable[Block], passage: Passage) -> Iterator[Block]:
+    return (one for one in blocks if one.start < passage.stop and passage.start < one.stop)
 
 
 def _is_told(paragraph: str) -> bool:
@@ -163,12 +155,12 @@ def incoming_links(documents: Sequence[SourceDocument]) -> Sequence[tuple[Incomi
     links: dict[int, dict[tuple[str, str], Incoming]] = defaultdict(dict)
     targets: dict[str, set[int]] = defaultdict(set)
     for number, one in enumerate(documents):
-        for start, stop, place in one.links:
+        for words, place in one.links:
             name, _, anchor = place.partition("#")
-            target, text = owners.get(name, number), words_shown(one.text[start:stop])
+            target, text = owners.get(name, number), words_shown(words)
             own = links[target]
             if target != number and text and len(own) < _LINKS:
-                own.setdefault((folded(text), anchor), Incoming(text, anchor, one.id, start, stop))
+                own.setdefault((folded(text), anchor), Incoming(text, anchor, one.id))
                 targets[folded(text)].add(target)
 
     def incoming(number: int) -> tuple[Incoming, ...]:
@@ -195,23 +187,15 @@ BATCH = 300_000  # characters of documents that a process works on at a time
 _EACH = 500  # what a document takes besides its text, in characters
 
 
-class CorpusDrafts(NamedTuple):
-    """Of all documents: what is found and what rules write; of each passage as `Drafts`."""
-
-    queries: DiskList[PassageQuery]
-    counts: CorpusCounts
-    words: Sequence[Codes]
-    stems: Sequence[Codes]
-    lists: list[bool]
-
-
 async def draft_in_processes(
     documents: Sequence[SourceDocument],
     passages: Sequence[Passage],
     document_of: Sequence[int],
+    splits: Sequence[str],
+    wording: Wording,
     params: CapRetrievalParams,
     context: Context,
-) -> CorpusDrafts:
+) -> tuple[DiskList[PassageQuery], Corpus]:
     """Count, find and write by rules, in several processes where that is worth their start."""
     batches = list(_batches(len(one.text) for one in documents))
     counts = CorpusCounts()
@@ -222,7 +206,7 @@ async def draft_in_processes(
     counts = counts.without_rare_words()
     wanted = params.queries
     both = (wanted.keywords, wanted.summaries) if context.offline(WRITE_QUERIES) else (0, 0)
-    settings = DraftSettings(counts, *both)
+    settings = DraftSettings(counts, both)
     first = np.searchsorted(document_of, np.arange(len(documents) + 1)).tolist()
     incoming = incoming_links(documents)
 
@@ -234,17 +218,17 @@ async def draft_in_processes(
 
     queries, lists = DiskList[PassageQuery](), list[bool]()
     words, stems = disk_arrays(), disk_arrays()
-    number = 0
     drafted = context.engine.map(_draft, settings, ((str(one.start), task(one)) for one in batches))
     async for drafts in _steps(drafted, "documents", batches, context):
         for one in drafts:
-            own = range(first[number], first[number + 1])
-            queries.extend(_queries_of(one, own))
+            for query in one.queries:
+                query.passage += len(lists)
+                queries.append(query)
             words.extend(one.words)
             stems.extend(one.stems)
             lists.extend(one.lists)
-            number += 1
-    return CorpusDrafts(queries, counts, words, mapped_arrays(stems), lists)
+    held = words, mapped_arrays(stems), lists, wording, counts
+    return queries, Corpus(passages, document_of, splits, *held)
 
 
 def _survey(_: None, documents: Sequence[SourceDocument]) -> bytes:
@@ -276,21 +260,3 @@ def _batches(lengths: Iterable[int]) -> Iterator[slice]:
             begin, held = number, 0
     if begin < number:
         yield slice(begin, number)
-
-
-def _queries_of(drafts: Drafts, own: range) -> Iterator[PassageQuery]:
-    """The queries of a document. `own`: the numbers of its passages."""
-    for one in drafts.found:
-        yield PassageQuery(
-            one.text,
-            one.kind,
-            own[0],
-            (one.start, one.stop),
-            FOUND,
-            one.score,
-            one.found_in,
-            one.found_at,
-        )
-    for place, rule in drafts.rules:
-        span = rule.start, rule.stop
-        yield PassageQuery(rule.text, rule.kind, own[place], span, "rules", rule.score)

@@ -7,9 +7,9 @@
     subject: Retries are too fast          a column   -> the document of its row
 
 Each rests on characters of its document (what answers it; of a title, a short form and a link to a
-document, up to its first paragraph), and says where it was found, which is cut from the positive in
-training. What many documents of the corpus have (see `counts`) says nothing. A section without text
-of its own that could answer gives no query, and neither does a link to it.
+document, up to its first paragraph). What many documents of the corpus have (see `counts`) says
+nothing. A section without text of its own that could answer gives no query, and neither does a link
+to it.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from typing import NamedTuple
 
 from retgen.generators.capretrieval.counts import CorpusCounts
 from retgen.generators.capretrieval.language import stopwords, words_of
-from retgen.generators.capretrieval.passages import HEADINGS
+from retgen.generators.capretrieval.passages import FOUND, HEADINGS, PassageQuery
 from retgen.sources import Block, SourceDocument, shown_words
 
 _FEWEST, _MOST = 2, 20  # words of a short form; a name may be one
@@ -44,28 +44,12 @@ _MARKS = " \t\n*#=~¶.,;:|<>[]"
 Place = tuple[int, int]
 
 
-class FoundQuery(NamedTuple):
-    """A query that people wrote. `start`, `stop`: what answers it. `found_in`: id of the document
-    that has its words, at `found_at`; empty: in its title or a short form beside its text.
-    """
-
-    kind: str
-    text: str
-    start: int
-    stop: int
-    score: float
-    found_in: str
-    found_at: tuple[Place, ...] = ()
-
-
 class Incoming(NamedTuple):
     """Words of another document that point to this one, or to the section of an anchor."""
 
     text: str
     anchor: str
     found_in: str
-    start: int
-    stop: int
 
 
 class Section(NamedTuple):
@@ -121,70 +105,73 @@ def forms_of(document: SourceDocument) -> set[str]:
 
 def found_queries(
     document: SourceDocument, language: str, counts: CorpusCounts, incoming: Iterable[Incoming]
-) -> list[FoundQuery]:
+) -> list[PassageQuery]:
     """The short forms that people wrote for a document, titles first; no text twice."""
     finder = _Finder(document, language, counts)
     if _LEGAL.search(finder.title):
         return []
     every = chain(finder.titles(), finder.short_forms(), finder.headings(), finder.links(incoming))
-    result: dict[str, FoundQuery] = {}
+    result: dict[str, PassageQuery] = {}
     for one in every:
         result.setdefault(folded(one.text), one)
     return list(result.values())
 
 
 class _Finder:
-    """What is found of one document."""
+    """What is found of one document. A query that is not to be scored scores 0."""
 
     def __init__(self, document: SourceDocument, language: str, counts: CorpusCounts) -> None:
         self._document, self._text, self._counts = document, document.text, counts
         self._stops = stopwords(language)
         self._sections = list(sections(document.blocks, document.text))
         self.title = title_shown(document, counts)
-        self._lead = 0, self._end_of_lead()
+        # up to the first paragraph that is long enough to answer what names the document
+        paragraphs = (one for one in document.blocks if one.kind == "paragraph")
+        ends = (
+            one.stop
+            for one in paragraphs
+            if len(self._text[one.start : one.stop].split()) >= _ANSWER
+        )
+        self._lead = 0, next(ends, len(self._text))
 
-    def titles(self) -> Iterator[FoundQuery]:
-        heads = (one.heading for one in self._sections if one.heading.level <= 1)
-        places = [one[1:3] for one in heads if folded(self._at(one)) == folded(self.title)]
-        told = len(words_of(self._text)) - (len(words_of(self.title)) if places else 0)
+    def titles(self) -> Iterator[PassageQuery]:
+        told = len(words_of(self._text))
+        if any(folded(self._at(one.heading)) == folded(self.title) for one in self._sections):
+            told -= len(words_of(self.title))
         if self._says_enough(self.title):
-            yield self._query("title", self.title, self._lead, places[:1], told >= _REFERENCE)
+            yield self._query("title", self.title, self._lead, told >= _REFERENCE)
 
-    def short_forms(self) -> Iterator[FoundQuery]:
+    def short_forms(self) -> Iterator[PassageQuery]:
         for form in self._document.short_forms:
             words = " ".join(form.text.split())
             is_one = not _SENTENCE_END.search(words) and self._counts.headings[folded(words)] <= 1
             if _FEWEST <= len(words.split()) <= _MOST and self._says_enough(words) and is_one:
-                start = self._text.find(form.text.strip())
-                places = [(start, start + len(form.text.strip()))] if start >= 0 else []
-                yield self._query(form.kind, words, self._lead, places)
+                yield self._query(form.kind, words, self._lead)
 
-    def headings(self) -> Iterator[FoundQuery]:
+    def headings(self) -> Iterator[PassageQuery]:
         """A heading of few words stands behind the title of its page."""
         titles = {folded(self.title), folded(self._document.title)}
+        topic = self.title if len(self.title.split()) <= _TOPIC else ""
         for part in self._sections:
             shown = self._at(part.heading)
             key = folded(shown)
             is_legal = any(_LEGAL.search(self._at(one)) for one in (*part.above, part.heading))
             if not key or key in titles or is_legal or self._counts.is_shared(key):
                 continue
-            if not self._answers(part):
-                continue
             is_question = shown.endswith(("?", "？"))
             alone = self._says_enough(shown) and self._counts.headings[key] <= 1
-            is_whole = is_question or bool(_IDENTIFIER.fullmatch(shown))
-            clear = alone and (is_whole or len(self._content(shown)) >= _CLEAR)
-            topic = self.title if len(self.title.split()) <= _TOPIC else ""
-            if not clear and topic and self._says_enough(topic) and folded(topic) not in key:
-                shown, alone = f"{topic} {shown}", True
-            elif not clear and not (alone and len(self._content(shown)) >= _FEWEST):
+            content = self._content(shown)
+            is_whole = is_question or _IDENTIFIER.fullmatch(shown) or len(content) >= _CLEAR
+            scored = alone and bool(is_whole)
+            if not scored and self._says_enough(topic) and folded(topic) not in key:
+                shown, scored = f"{topic} {shown}", True
+            elif not scored and not (alone and len(content) >= _FEWEST):
                 continue
-            kind = "question" if is_question else "heading"
-            place = part.heading.start, part.heading.stop
-            scored = clear or shown.startswith(f"{topic} ")
-            yield self._query(kind, shown, (part.start, part.stop), [place], scored)
+            if self._answers(part):
+                kind = "question" if is_question else "heading"
+                yield self._query(kind, shown, (part.start, part.stop), scored)
 
-    def links(self, incoming: Iterable[Incoming]) -> Iterator[FoundQuery]:
+    def links(self, incoming: Iterable[Incoming]) -> Iterator[PassageQuery]:
         """A link to a section that is not there, or has no text of its own, labels nothing."""
         anchors = {one.heading.anchor: one for one in reversed(self._sections)}
         name = folded(self._document.id.rpartition("/")[2])
@@ -197,17 +184,14 @@ class _Finder:
                 continue
             is_section = part is not None and part.heading.level > 1
             span = (part.start, part.stop) if part and is_section else self._lead
-            scored = len(self._content(link.text)) >= _FEWEST
-            one = self._query("link", link.text, span, [(link.start, link.stop)], scored)
-            yield one._replace(found_in=link.found_in)
+            one = self._query("link", link.text, span, len(self._content(link.text)) >= _FEWEST)
+            one.found_in = link.found_in
+            yield one
 
-    def _query(
-        self, kind: str, text: str, span: Place, places: Sequence[Place], scored: bool = True
-    ) -> FoundQuery:
-        """A query; one that is not to be scored scores 0."""
+    def _query(self, kind: str, text: str, span: Place, scored: bool = True) -> PassageQuery:
         scored = scored and not _CODE.search(text)
         score = round(self._counts.salience(self._content(text)), 4) if scored else 0.0
-        return FoundQuery(kind, text, *span, score, self._document.id, tuple(places))
+        return PassageQuery(text, kind, 0, span, FOUND, score)
 
     def _at(self, block: Block) -> str:
         return words_shown(self._text[block.start : block.stop])
@@ -220,19 +204,10 @@ class _Finder:
         least = _LITTLE if len(content) >= _FEWEST else _NAME
         return any(map(str.isalpha, words)) and self._counts.salience(content) >= least
 
-    def _end_of_lead(self) -> int:
-        """Where the first paragraph ends that is long enough to answer what names the document."""
-        ends = (
-            one.stop
-            for one in self._document.blocks
-            if one.kind == "paragraph" and len(self._words(one)) >= _ANSWER
-        )
-        return next(ends, len(self._text))
-
     def _answers(self, part: Section) -> bool:
         """Whether what stands under a heading is long enough to answer it."""
         own = (one for one in self._document.blocks if part.start <= one.start < part.stop)
-        return sum(len(self._words(one)) for one in own if one.kind != "boilerplate") >= _ANSWER
-
-    def _words(self, block: Block) -> list[str]:
-        return self._text[block.start : block.stop].split()
+        said = " ".join(
+            self._text[one.start : one.stop] for one in own if one.kind != "boilerplate"
+        )
+        return len(said.split()) >= _ANSWER

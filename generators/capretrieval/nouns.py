@@ -1,7 +1,7 @@
-"""Noun phrases of a text, by the rules of its language.
+"""Noun phrases of a text: a run of adjectives and nouns that ends in a noun.
 
-In English a run of adjectives and nouns that ends in a noun (textblob's tags); in Chinese a word or
-a compound of neighbouring nouns (jieba); elsewhere what stands between function words and marks.
+Words are tagged by textblob in English and cut and tagged by jieba in Chinese; elsewhere every word
+that is no function word counts as a noun.
 """
 
 from __future__ import annotations
@@ -9,17 +9,17 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from functools import cache
-from typing import Any, NamedTuple
+from typing import Any, Literal, NamedTuple
 
-from retgen.generators.capretrieval.language import CHINESE, simplify_chinese, stopwords
+from retgen.generators.capretrieval.language import CHINESE, stopwords
 from retgen.tokenizer import FULL_STOPS, LETTER, MARKS
 
 MASK = "\0"  # stands for characters that are no prose
 LONGEST = 4  # words of a phrase; in languages without a tagger one less
 _SENTENCE = 8  # words of which some are function words
 _PLAIN, _FUNCTION = 0.7, 0.2  # shares of a text's words
-_NOUNS = ("NN", "NNP", "NNPS", "NNS")
-_JIEBA_NOUNS = ("n", "nr", "ns", "nt", "nz", "vn", "an", "eng", "i", "l", "j")
+_PENN = {"NN": "noun", "NNP": "noun", "NNPS": "noun", "NNS": "noun", "JJ": "adjective"}
+_JIEBA_NOUNS = ("n", "vn", "an", "eng", "i", "l", "j")  # classes begin with it
 _TOKEN = re.compile(r"\S+")
 # a word that people type, names such as C++, node.js and X.509 among them
 _INNER = rf"(?:[^\W_]|[{MARKS}])"
@@ -28,28 +28,40 @@ _OPENS, _CLOSES = "([{\"'“‘«*_„", f".,;:!?)]}}\"'”’»*_…{FULL_STOPS
 
 
 class Word(NamedTuple):
+    """A word at characters [start, stop) of a text. `plain`: no code, number or address."""
+
     text: str
     start: int
     stop: int
-    plain: bool  # a word, no code, number or address
+    plain: bool
+    kind: Literal["noun", "adjective", "other"] = "other"
 
 
 def noun_phrases(text: str, language: str) -> Iterator[tuple[int, int]]:
     """The places of the noun phrases of a text, in order; single nouns are phrases."""
-    stops = stopwords(language)
-    for run in runs(text):
-        tags = _tags([one.text for one in run]) if language == "en" else [""] * len(run)
-        held: list[tuple[Word, str]] = []
-        for word, tag in [*zip(run, tags, strict=True), (None, "")]:
-            is_part = tag in (*_NOUNS, "JJ") or language != "en"
-            if word and is_part and word.plain and word.text.casefold() not in stops:
-                held.append((word, tag))
+    longest = LONGEST - (language not in ("en", CHINESE))
+    for run in _chinese_runs(text) if language == CHINESE else _tagged(text, language):
+        held: list[Word] = []
+        for word in [*run, None]:
+            if word and word.plain and word.kind != "other":
+                held.append(word)
                 continue
-            while held and held[-1][1] == "JJ":
+            while held and held[-1].kind == "adjective":
                 held.pop()
-            if 0 < len(held) <= LONGEST - (language != "en"):
-                yield held[0][0].start, held[-1][0].stop
+            if 0 < len(held) <= longest:
+                yield held[0].start, held[-1].stop
             held = []
+
+
+def content_words(text: str, language: str) -> list[str]:
+    """The words of a text that are no function words."""
+    if language == CHINESE:
+        return [word.text for run in _chinese_runs(text) for word in run]
+    every, stops = (match.group() for match in _CONTENT.finditer(text)), stopwords(language)
+    return [word for word in every if word.strip("_") and word.casefold() not in stops]
+
+
+_CONTENT = re.compile(rf"\w[\w{MARKS}]*(?:[-'’.+#/]\w[\w{MARKS}]*)*[+#]*")
 
 
 def runs(text: str) -> Iterator[list[Word]]:
@@ -86,13 +98,38 @@ def is_prose(text: str, language: str, sentences: bool = True) -> bool:
     return plain >= _PLAIN * len(words) and (few or function_words >= _FUNCTION * len(words))
 
 
-def _tags(words: list[str]) -> list[str]:
-    """Penn Treebank tags of English words."""
-    return [tag for _, tag in _parser().find_tags(words)]
+def _tagged(text: str, language: str) -> Iterator[list[Word]]:
+    stops = stopwords(language)
+    for run in runs(text):
+        kinds: list[Any] = ["noun"] * len(run)
+        if language == "en":
+            tags = _english_tagger().find_tags([one.text for one in run])
+            kinds = [_PENN.get(tag, "other") for _, tag in tags]
+        yield [
+            word._replace(kind="other" if word.text.casefold() in stops else kind)
+            for word, kind in zip(run, kinds, strict=True)
+        ]
+
+
+def _chinese_runs(text: str) -> Iterator[list[Word]]:
+    stops, run, at = stopwords(CHINESE), list[Word](), 0
+    for one in _chinese_tagger().cut(text):
+        word, flag, start = one.word, one.flag, at
+        at += len(word)
+        if flag.startswith(_JIEBA_NOUNS) and word.casefold() not in stops:
+            run.append(Word(word, start, at, True, "noun"))
+        elif flag in ("a", "b"):
+            run.append(Word(word, start, at, True, "adjective"))
+        elif flag[0] in "vs":
+            run.append(Word(word, start, at, True))
+        else:
+            yield run
+            run = []
+    yield run
 
 
 @cache
-def _parser() -> Any:
+def _english_tagger() -> Any:
     import warnings
 
     from textblob.en import parser
@@ -103,42 +140,8 @@ def _parser() -> Any:
     return parser
 
 
-# --- Chinese --------------------------------------------------------------------------------------
-
-
-def chinese_phrases(text: str) -> list[tuple[str, float]]:
-    """Words by TF-IDF, and compounds of neighbouring nouns as heavy as their words; best first."""
-    weights, cut = weighed_words(text)
-    scores: dict[str, float] = {}
-    run: list[str] = []
-    for word, flag in [*cut, ("", "x")]:
-        if flag.startswith(_JIEBA_NOUNS) or flag in ("a", "b"):
-            run.append(word)
-            continue
-        if 1 < len(run) < LONGEST and not flag.startswith("m"):
-            scores["".join(run)] = sum(weights.get(one, 0.0) for one in run)
-        run = []
-    for word, weight in weights.items():
-        if len(word) > 1:
-            scores[word] = max(weight, scores.get(word, 0.0))
-    return sorted(scores.items(), key=lambda one: (-one[1], text.find(one[0])))
-
-
-def weighed_words(text: str) -> tuple[dict[str, float], list[tuple[str, str]]]:
-    """The TF-IDF of the nouns of a Chinese text; its words, each with its class."""
-    posseg, analyse = _jieba()
-    cut = [(pair.word, pair.flag) for pair in posseg.cut(text)]
-    table, median = analyse.default_tfidf.idf_freq, analyse.default_tfidf.median_idf
-    stops = stopwords(CHINESE)
-    weights: dict[str, float] = {}
-    for word, flag in cut:
-        if flag.startswith(_JIEBA_NOUNS) and word.casefold() not in stops:
-            weights[word] = weights.get(word, 0.0) + table.get(simplify_chinese(word), median)
-    return weights, cut
-
-
 @cache
-def _jieba() -> tuple[Any, Any]:
+def _chinese_tagger() -> Any:
     import logging
     import warnings
 
@@ -146,7 +149,7 @@ def _jieba() -> tuple[Any, Any]:
 
     with warnings.catch_warnings():  # it leaves the file of its weights open
         warnings.simplefilter("ignore", ResourceWarning)
-        from jieba import analyse, posseg
+        from jieba import posseg
 
     jieba.setLogLevel(logging.WARNING)
-    return posseg, analyse
+    return posseg

@@ -15,23 +15,19 @@ from retgen.generators.source import DocumentSource, PassageSize
 class QueryCounts(Params):
     """How many queries a passage gets at most (paper, Table 6: 12 to 14 KW, 7 SM).
 
-    `found`: of what people wrote (titles, headings, links, descriptions). `common`: a keyword that
-    stands in more than this share of the passages is no query, as it would find a list and no
-    passage; `relevant`: nor is one of more passages than that, or what is scored and rests on more.
-    `quality`: the lowest score of a query by rules that is scored on (test, dev), 0 to 1; above 0
-    its words also have to tell its document from all others. Training takes every query: more pairs
-    teach more than better ones. `per_document`: the share of a split's queries that one document
-    may give; of few documents twice an equal part. `two_documents`: of a run, questions that need
-    two documents; a model writes them, and another says whether they do.
+    `found`: of what people wrote (titles, headings, links, descriptions). `relevant`: what more
+    passages answer is no query, as it would find a list. `quality`: the lowest score of a query by
+    rules that is scored on (test, dev), 0 to 1; above 0 its words also have to tell its document
+    from all others. Training takes every query: more pairs teach more than better ones.
+    `two_documents`: of a run, questions that need two documents; a model writes them, and another
+    says whether they do.
     """
 
     found: int = Field(8, ge=0, le=50)
     keywords: int = Field(6, ge=0, le=50)
     summaries: int = Field(3, ge=0, le=50)
-    common: float = Field(0.05, gt=0, le=1)
     relevant: int = Field(10, ge=1)
     quality: float = Field(0.5, ge=0, lt=1)
-    per_document: float = Field(0.1, gt=0, le=1)
     two_documents: int = Field(0, ge=0, le=100_000)
 
     @model_validator(mode="after")

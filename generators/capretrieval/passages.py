@@ -11,14 +11,18 @@ from array import array
 from bisect import bisect_left, bisect_right
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from functools import cache
-from itertools import chain
+from dataclasses import dataclass
+from functools import cache, reduce
+from itertools import chain, groupby
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, Literal, NamedTuple, cast
 
 import numpy as np
+from numpy.lib.stride_tricks import sliding_window_view
 from numpy.typing import NDArray
 
+from retgen.generators.capretrieval.counts import CorpusCounts
+from retgen.generators.capretrieval.language import words_of
 from retgen.generators.capretrieval.params import CapRetrievalParams, SplitShares
 from retgen.generators.source import PassageSize
 from retgen.generators.tables import read_rows
@@ -32,6 +36,7 @@ from retgen.sources import (
     whole_id,
 )
 from retgen.tokenizer import FULL_STOPS, is_unspaced
+from retgen.validators.capretrieval.wording import Wording
 
 _DATA = Path(__file__).parent / "data"
 _LANGUAGES = "en", "zh"
@@ -42,6 +47,7 @@ _SLACK = 0.2  # of a passage's words, within which a sentence's end is looked fo
 HEADINGS = ("title", "heading")  # blocks that begin a section
 Terms = tuple[str, ...]
 Codes = NDArray[np.uint64]
+Numbers = NDArray[np.int64]
 Span = tuple[str, int, int]  # a source document, and characters [start, stop) of it
 
 
@@ -116,25 +122,17 @@ class Whole(NamedTuple):
     blocks: tuple[Block, ...] = ()
 
 
-def word_spans(text: str) -> list[tuple[int, int]]:
-    """The places of a text's words, and of each character of scripts without spaces."""
-    result: list[tuple[int, int]] = []
+def word_begins(text: str) -> list[int]:
+    """Where the words of a text begin, and each character of scripts without spaces."""
+    result: list[int] = []
     for match in re.finditer(r"\S+", text):
         word, at = match.group(), match.start()
         if word.isascii() or not any(map(is_unspaced, word)):
-            result.append(match.span())
+            result.append(at)
             continue
-        begin = None
-        for place, character in enumerate(word, at):
-            if is_unspaced(character):
-                if begin is not None:
-                    result.append((begin, place))
-                result.append((place, place + 1))
-                begin = None
-            elif begin is None:
-                begin = place
-        if begin is not None:
-            result.append((begin, match.end()))
+        for alone, run in groupby(range(at, match.end()), lambda place: is_unspaced(text[place])):
+            places = list(run)
+            result += places if alone else places[:1]
     return result
 
 
@@ -144,48 +142,43 @@ def spans(
     """Where the passages of a text begin and end; the whole of it where it is short enough.
 
     A passage ends before the last heading that it reaches, unless that leaves less than a quarter
-    of it, and the next one begins with this heading. Elsewhere passages overlap.
+    of it, and the next one begins with this heading. Elsewhere it ends where a paragraph or a
+    sentence does, if one ends in its last fifth, and the next one overlaps it.
     """
-    placed = word_spans(text) if size is not None else []
-    if size is None or len(placed) <= size.tokens:
+    begins = word_begins(text) if size is not None else []
+    if size is None or len(begins) <= size.tokens:
         return [(0, len(text))]
-    begins = [begin for begin, _ in placed]
-    starts = (one.start for one in blocks if one.kind in HEADINGS)
-    heads = _openings(begins, (text.rfind("\n", 0, at) + 1 for at in starts))  # with their marks
-    paragraphs = _openings(begins, (one.start for one in blocks if one.kind != "boilerplate"))
-    sentences = _openings(begins, chain((0,), (match.end() for match in _END.finditer(text))))
-    result = []
-    first, few, slack = 0, size.tokens // 4, max(1, int(size.tokens * _SLACK))
-    while first + size.tokens < len(placed):
+
+    def openings(places: Iterable[int]) -> list[int]:
+        """The words, by number, that stand first at or behind some places, ascending."""
+        return sorted({bisect_left(begins, place) for place in places})
+
+    heads = (one.start for one in blocks if one.kind in HEADINGS)
+    sections = openings(text.rfind("\n", 0, at) + 1 for at in heads)  # with their marks
+    sentences = openings(match.end() for match in _END.finditer(text))
+    paragraphs = openings(one.start for one in blocks if one.kind != "boilerplate")
+    slack = max(1, int(size.tokens * _SLACK))
+    result, first = list[tuple[int, int]](), 0
+    while first + size.tokens < len(begins):
         last = first + size.tokens
-        at_head = _near(heads, first + max(1, few), last)
+        at_head = _last(sections, first + max(1, size.tokens // 4), last)
         cut = (
             at_head
-            or _near(paragraphs, last - 2 * slack, last)
-            or _near(sentences, last - slack, last)
+            or _last(paragraphs, last - 2 * slack, last)
+            or _last(sentences, last - slack, last)
             or last
         )
-        result.append((placed[first][0], placed[cut - 1][1]))
-        back = cut - size.overlap
-        first = (
-            at_head or _near(sentences, max(first + 1, back - slack), back) or max(first + 1, back)
-        )
-    result.append((placed[first][0], placed[-1][1]))
-    # white space before the first passage and behind the last one belongs to them
-    result[0] = (0, result[0][1])
-    result[-1] = (result[-1][0], len(text))
-    return result
+        start = begins[first] if first else 0
+        result.append((start, start + len(text[start : begins[cut]].rstrip())))
+        back = max(first + 1, cut - size.overlap)
+        first = at_head or _last(sentences, max(first + 1, back - slack), back) or back
+    return [*result, (begins[first], len(text))]
 
 
-def _openings(begins: Sequence[int], places: Iterable[int]) -> list[int]:
-    """The words, by number, that stand first at or behind some places of a text, ascending."""
-    return sorted({at for place in places if (at := bisect_left(begins, place)) < len(begins)})
-
-
-def _near(opening: Sequence[int], low: int, high: int) -> int | None:
-    """The last word of low..high that opens a sentence, a paragraph or a section."""
-    at = bisect_right(opening, high) - 1
-    return opening[at] if at >= 0 and opening[at] >= max(1, low) else None
+def _last(openings: Sequence[int], low: int, high: int) -> int | None:
+    """The last of some words from low to high."""
+    at = bisect_right(openings, high) - 1
+    return openings[at] if at >= 0 and openings[at] >= low else None
 
 
 def cut_passages(documents: Sequence[Whole], size: PassageSize | None) -> Iterator[Passage]:
@@ -196,19 +189,95 @@ def cut_passages(documents: Sequence[Whole], size: PassageSize | None) -> Iterat
     for one in documents:
         places = spans(one.text, size, one.blocks)
         names, mark = [one.id], "#"
-        if len(places) > 1:
-            names = _numbered(one.id, mark, len(places))
-            while not taken.isdisjoint(names):
-                mark += "#"
-                names = _numbered(one.id, mark, len(places))
-            taken.update(names)
+        while len(places) > 1 and not taken.isdisjoint(names):
+            names = [f"{one.id}{mark}{number}" for number in range(1, len(places) + 1)]
+            mark += "#"
+        taken.update(names)
         for name, (start, stop) in zip(names, places, strict=True):
             text = one.text[start:stop]
             yield Passage(name, one.id, start, stop, one.title, text, one.language)
 
 
-def _numbered(name: str, mark: str, count: int) -> list[str]:
-    return [f"{name}{mark}{number}" for number in range(1, count + 1)]
+# --- queries --------------------------------------------------------------------------------------
+
+Kind = Literal["keyword", "phrase", "hypernym", "summary", "topics", "question", "two_documents"]
+Set = Literal["KW", "SM", "two_documents"]
+SETS: dict[Kind, Set] = {
+    "keyword": "KW",
+    "phrase": "KW",
+    "hypernym": "KW",
+    "summary": "SM",
+    "topics": "SM",
+    "question": "SM",
+    "two_documents": "two_documents",
+}
+FOUND = "found"  # the evidence of what people wrote, and its set
+TWO: Kind = "two_documents"  # the kind of a question that needs two documents, and its set
+
+
+@dataclass(slots=True)
+class PassageQuery:
+    """A query, as sources/queries.jsonl has it.
+
+    `passage`: number of the one it was written for. `span`: characters of the source document that
+    it rests on. `evidence`: "found" where people wrote it, "rules" or "model". `score`: how much it
+    tells of its passage, 0 to 1. `found_in`: of a link the document that has its words.
+    `rests_on`: (document, start, stop) of all queries of this text, its own first; both of a
+    question that needs two documents. `positives`: numbers of passages; `negatives`: mined ones.
+    `side`: "nonlexical" where no positive has a content word of it, else "lexical".
+    """
+
+    text: str
+    kind: str
+    passage: int
+    span: tuple[int, int]
+    evidence: str = "model"
+    score: float = 0.0
+    found_in: str = ""
+    split: str = "train"
+    side: str = "lexical"
+    rests_on: Sequence[Span] = ()
+    positives: Sequence[int] = ()
+    negatives: Sequence[int] = ()
+
+    @property
+    def set(self) -> str:
+        """The set that it belongs to: found, KW, SM or two_documents."""
+        return FOUND if self.evidence == FOUND else SETS[cast(Kind, self.kind)]
+
+    def phrase(self) -> Terms | None:
+        """What a passage has to hold to be relevant, where that is enough."""
+        is_phrase = self.kind in ("keyword", "phrase") and self.evidence != FOUND
+        return tuple(words_of(self.text)) if is_phrase else None
+
+    def to_json(self) -> dict[str, Any]:
+        """A row of sources/queries.jsonl."""
+        return {name: getattr(self, name) for name in self.__slots__}
+
+    @classmethod
+    def from_json(cls, row: Mapping[str, Any]) -> PassageQuery:
+        """The query of a row of sources/queries.jsonl."""
+        rests_on = [tuple(span) for span in row["rests_on"]]
+        return cls(**{**row, "span": tuple(row["span"]), "rests_on": rests_on})
+
+
+class Corpus(NamedTuple):
+    """The passages of a run, and by their numbers: the document (a number, ascending), the split,
+    the words, the same and their stems (sorted), and whether it is links or boilerplate alone, as
+    of an index. `wording`, `counts`: what the documents share.
+    """
+
+    passages: Sequence[Passage]
+    document_of: Sequence[int]
+    splits: Sequence[str]
+    words: Sequence[Codes]
+    stems: Sequence[Codes]
+    lists: Sequence[bool]
+    wording: Wording
+    counts: CorpusCounts
+
+
+# --- splits ---------------------------------------------------------------------------------------
 
 
 def numbered_sources(passages: Iterable[Passage]) -> Sequence[int]:
@@ -300,43 +369,33 @@ def shown_text(passage: Passage) -> str:
     return f"{passage.title} {passage.text}".strip()
 
 
-class Holders:
-    """The passages that hold each phrase side by side: their numbers, ascending, by the phrase.
+class WordIndex:
+    """The passages that hold some words."""
 
-    Compared are 64-bit hashes of a phrase's codes.
-    """
+    def __init__(self, held: Iterable[Codes], wanted: Iterable[Codes]) -> None:
+        """`held`: the words of each passage; `wanted`: of the phrases that are asked for."""
+        self._words = np.unique(np.concatenate([np.empty(0, np.uint64), *map(np.ravel, wanted)]))
+        places, owners = [np.empty(0, np.int64)], [np.empty(0, np.int64)]
+        for number, words in enumerate(held):
+            own = np.unique(words)
+            at = np.searchsorted(self._words, own)
+            known = at[at < len(self._words)]
+            places.append(known[self._words[known] == own[: len(known)]])
+            owners.append(np.full(len(places[-1]), number))
+        place = np.concatenate(places)
+        order = np.argsort(place, kind="stable")
+        self._passages = np.concatenate(owners)[order]
+        self._starts = np.searchsorted(place[order], np.arange(len(self._words) + 1))
 
-    def __init__(self, passages: Iterable[Codes], phrases: Iterable[Terms]) -> None:
-        """`passages`: the codes of the words of each (`term_codes`), title and text."""
-        of_size: dict[int, list[int]] = defaultdict(list)
-        for phrase in filter(None, phrases):
-            of_size[len(phrase)].append(_code_of(phrase))
-        wanted = {size: np.unique(np.array(some, np.uint64)) for size, some in of_size.items()}
-        self._held = {code: array("q") for some in wanted.values() for code in some.tolist()}
-        for number, words in enumerate(passages):
-            for size, keys in wanted.items():
-                count = max(0, len(words) - size + 1)
-                met = _combined(words[at : at + count] for at in range(size))
-                for code in np.intersect1d(met, keys).tolist():
-                    if self._held[code][-1:] != array("q", [number]):  # of another size
-                        self._held[code].append(number)
+    def holding(self, words: Codes) -> Numbers:
+        """The passages that hold all of (k, n) words, any of the k forms of each, ascending."""
+        if not words.size:
+            return np.empty(0, np.int64)
+        return reduce(np.intersect1d, (reduce(np.union1d, map(self._of, one)) for one in words.T))
 
-    def __getitem__(self, phrase: Terms) -> list[int]:
-        """Of a phrase that was asked for, or `KeyError`; none hold the empty one."""
-        return self._held[_code_of(phrase)].tolist() if phrase else []
-
-
-def _code_of(phrase: Terms) -> int:
-    return int(_combined(term_codes(phrase)[:, None])[0])
-
-
-def _combined(columns: Iterable[Codes]) -> Codes:
-    """One number of several, in their order."""
-    first, *others = columns
-    result = first.copy()
-    for one in others:
-        result = result * np.uint64(0x9E3779B97F4A7C15) + one
-    return result
+    def _of(self, word: np.uint64) -> Numbers:
+        at = int(np.searchsorted(self._words, word))
+        return self._passages[self._starts[at] : self._starts[at + 1]]
 
 
 class PassageLabels:
@@ -347,12 +406,14 @@ class PassageLabels:
     Where none does, as a span that is longer than a passage, those are relevant that lie in it by
     more than half of themselves, or, if there is none, the one that overlaps it most. To keywords
     and phrases every passage is relevant that holds the words side by side, whatever its document.
-
-    `held`: the passages that hold each phrase.
     """
 
-    def __init__(self, passages: Iterable[Passage], held: Holders) -> None:
-        self.held = held
+    def __init__(
+        self, passages: Iterable[Passage], words: Sequence[Codes], phrases: Iterable[Terms]
+    ) -> None:
+        """`words`: of each passage, in their order; `phrases`: those that are asked for."""
+        self._words = words
+        self._index = WordIndex(words, [term_codes(set(chain.from_iterable(phrases)))])
         self._first: dict[str, int] = {}  # passage of a document
         self._owners, self._starts, self._stops = array("q"), array("q"), array("q")
         for number, one in enumerate(passages):
@@ -361,15 +422,22 @@ class PassageLabels:
             self._starts.append(one.start)
             self._stops.append(one.stop)
 
-    @property
-    def documents(self) -> int:
-        """How many there are."""
-        return len(self._first)
-
     def relevant(self, phrase: Terms | None, rests_on: Iterable[Span]) -> set[int]:
         """Numbers of the passages, of all splits. `phrase`: of a keyword or phrase."""
-        result = set(self.held[phrase]) if phrase is not None else set[int]()
+        result = set(self._holding_phrase(phrase)) if phrase else set[int]()
         return result.union(*map(self.holding, rests_on))
+
+    def _holding_phrase(self, phrase: Terms) -> list[int]:
+        """The passages that hold words side by side."""
+        codes = term_codes(phrase)
+        found: list[int] = self._index.holding(codes[None]).tolist()
+        if len(codes) == 1:
+            return found
+
+        def holds(words: Codes) -> bool:
+            return bool((sliding_window_view(words, len(codes)) == codes).all(axis=1).any())
+
+        return [number for number in found if holds(self._words[number])]
 
     def holding(self, span: Span) -> list[int]:
         """Numbers of the passages that are relevant to who rests on a span, ascending."""

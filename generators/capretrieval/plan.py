@@ -10,7 +10,7 @@ from retgen.generators.capretrieval.agents import WRITE_QUERIES
 from retgen.generators.capretrieval.asked import foreign_scripts, given_queries, known_answers
 from retgen.generators.capretrieval.language import has_baseline, language_name, language_of
 from retgen.generators.capretrieval.params import CapRetrievalParams
-from retgen.generators.capretrieval.queries import FROM_ONE
+from retgen.generators.capretrieval.queries import FROM_ONE, PER_DOCUMENT
 from retgen.generators.capretrieval.two_documents import (
     CALIBRATE_TWO_DOCUMENTS,
     JUDGE_TWO_DOCUMENTS,
@@ -69,7 +69,7 @@ def estimated_queries(job: Job[CapRetrievalParams], passages_of: Iterable[int]) 
     if WRITE_QUERIES.name in job.live:
         each = min(_OF_A_MODEL, asked)
     made = [each * size for size in sizes]
-    part = max(counts.per_document, 2 / max(1, len(sizes)))
+    part = max(PER_DOCUMENT, 2 / max(1, len(sizes)))
     made = [min(one, max(FROM_ONE, part * sum(made))) for one in made]
     more = min(counts.two_documents, sum(sizes)) if WRITE_QUERIES.name in job.live else 0
     return round(sum(made)) + more

@@ -9,8 +9,14 @@ from typing import TYPE_CHECKING, Any
 from retgen.agents.report import Rejection, Rejections
 from retgen.data import open_dataset
 from retgen.generators.capretrieval.params import CapRetrievalParams
-from retgen.generators.capretrieval.passages import Passage, Whole, documents_of, spans
-from retgen.generators.capretrieval.queries import PassageQuery, chosen, dropped_query
+from retgen.generators.capretrieval.passages import (
+    Passage,
+    PassageQuery,
+    Whole,
+    documents_of,
+    spans,
+)
+from retgen.generators.capretrieval.queries import Faults
 from retgen.generators.params import Job
 from retgen.on_disk import DiskList, MappedList
 from retgen.progress import Progress, no_progress
@@ -133,24 +139,18 @@ def reject_rows(refused: Sequence[RefusedRow], context: Context) -> None:
         context.report.rejected.append(Rejection(lost.rule, f"{lost.where}: {lost.reason}", record))
 
 
-def without_test_queries(
+def queries_of_tests(
     queries: Sequence[PassageQuery],
-    passages: Sequence[Passage],
     tests: Sequence[HeldOut],
     params: CapRetrievalParams,
-    engine: Engine,
-    rejected: Rejections,
-) -> Sequence[PassageQuery]:
-    """The queries that no test set holds."""
+    context: Context,
+) -> Faults:
+    """The queries that a test set holds."""
     if not tests:
-        return queries
+        return {}
     texts = {str(number): one.text for number, one in enumerate(queries)}
-    dropped = drop_overlapping(texts, tests, params.decontaminate.rouge_l, engine)
-    for number, drop in dropped.items():
-        one = queries[int(number)]
-        passage = passages[one.passage]
-        rejected.append(dropped_query("decontaminated/query", drop.reason, one, passage))
-    return chosen(queries, (i for i in range(len(queries)) if str(i) not in dropped))
+    found = drop_overlapping(texts, tests, params.decontaminate.rouge_l, context.engine)
+    return {int(number): ("decontaminated/query", drop.reason) for number, drop in found.items()}
 
 
 def passage_row(one: Passage, split: str) -> dict[str, Any]:

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import re
 import sys
 from array import array
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import cached_property
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -13,11 +12,13 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from retgen.generators.capretrieval.passages import (
+    FOUND,
+    TWO,
     Passage,
+    PassageQuery,
     numbered_sources,
     shown_text,
 )
-from retgen.generators.capretrieval.queries import FOUND, TWO, PassageQuery
 from retgen.generators.capretrieval.reading import DOCUMENTS, PASSAGES, QUERIES
 from retgen.generators.records import Rows, rows_of
 from retgen.generators.tables import Ids, iterate_rows
@@ -27,9 +28,7 @@ from retgen.tokenizer import length
 from retgen.validators.capretrieval.words import bare
 
 SPLITS = ("train", "dev", "test")
-_MARKS_BEFORE = re.compile(r"^[^\w\n]*\Z", re.MULTILINE)  # of a line that words are cut from
-_MARKS_BEHIND = re.compile(r"[^\w\n]*(?:\Z|\n(?:[ ]*[=~^-]+[ ]*(?:\n|\Z))?)")
-_BLANKS = " \t"
+_OF_LINES = ("title", "heading", "question", "link")  # found queries that are no sentences
 _REST = 8  # words that have to be left of a passage without the sentence a query was made from
 
 
@@ -137,7 +136,6 @@ class QueryTables:
                     "source": passage.source,
                     "span": list(one.span),
                     "found_in": one.found_in,
-                    "found_at": [list(place) for place in one.found_at],
                     **other,
                     "language": passage.language,
                     "split": one.split,
@@ -217,27 +215,27 @@ class QueryTables:
         return make
 
     def positive(self, one: PassageQuery, number: int) -> str:
-        """A passage without what the query was made from, where enough is left; without what a
-        found query was found as in any case. `number`: of one of its positives.
-
-        That is for a title every line that says it: the heading of a page.
+        """A passage without what the query was made from, where enough is left; without the lines
+        that say what a found query says in any case, such as the heading of a page. `number`: of
+        one of its positives.
         """
-        passage = self.passages[number]
+        passage, text = self.passages[number], self.passages[number].text
+        spans = one.rests_on if one.kind == TWO else [(passage.source, *one.span)]
         if one.evidence == FOUND:
-            places = one.found_at if one.found_in == passage.source else []
-            text = _without(passage, places)
-            if one.kind == "title" or bare(passage.title) in bare(one.text):
-                return _unheaded(text, passage.title)
-            return f"{passage.title} {text}".strip()
-        if one.kind in ("summary", "question", TWO):
-            spans = one.rests_on if one.kind == TWO else [(passage.source, *one.span)]
-            span = next((start, stop) for source, start, stop in spans if source == passage.source)
-            rest = _without(passage, [span])
-            if length(rest) >= _REST:
-                start, stop = span[0] - passage.start, span[1] - passage.start
-                copied = bare(passage.text[start:stop]) == bare(passage.title)
-                return rest if copied else f"{passage.title} {rest}".strip()
-        return shown_text(passage)
+            text = _without_lines(text, one.text)
+            if one.kind not in _OF_LINES:  # a description that its document begins with
+                text = text.replace(one.text, "", 1).strip()
+        elif one.kind in ("summary", "question", TWO):
+            start, stop = next(place for source, *place in spans if source == passage.source)
+            start, stop = max(0, start - passage.start), max(0, stop - passage.start)
+            rest = f"{text[:start].rstrip()} {text[stop:].lstrip()}".strip()
+            copied, text = text[start:stop], rest if length(rest) >= _REST else text
+            if text == rest and bare(copied) == bare(passage.title):
+                return text
+        says_title = bare(passage.title) in bare(one.text) or bare(one.text) in bare(passage.title)
+        if one.evidence == FOUND and says_title:
+            return _without_lines(text, passage.title)
+        return f"{passage.title} {text}".strip()
 
 
 class _Pairs:
@@ -257,33 +255,13 @@ class _Pairs:
         return self._queries[number], self._passages[number]
 
 
-def _without(passage: Passage, places: Iterable[tuple[int, int]]) -> str:
-    """The text of a passage without some characters of its document, and without the marks that
-    are left of their lines: of a heading its `##`, and what underlines it.
-    """
-    text = passage.text
-    for start, stop in sorted(places, reverse=True):
-        low, high = max(0, start - passage.start), max(0, stop - passage.start)
-        if high == 0 or low >= len(text):
-            continue
-        before, after = _MARKS_BEFORE.search(text[:low]), _MARKS_BEHIND.match(text[high:])
-        if before and after:  # whole lines
-            low, high = before.start(), high + after.end()
-            text = f"{text[:low].rstrip()}\n{text[high:].lstrip()}"
-        else:  # of a line, which stays one of its own
-            text = f"{text[:low].rstrip(_BLANKS)} {text[high:].lstrip(_BLANKS)}"
-    return text.strip()  # not before: places count from its begin
-
-
-def _unheaded(text: str, title: str) -> str:
-    """A text without the lines that say its title and nothing else, and what underlines them."""
-    says = bare(title)
-    kept: list[str] = []
-    lines = text.splitlines(keepends=True)
-    after = False  # a heading
-    for line in lines if says else ():
-        underlines = after and line.strip() and not line.strip().strip("=-")
-        after = bare(line) in (says, f"title{says}")
-        if not after and not underlines:
+def _without_lines(text: str, words: str) -> str:
+    """A text without the lines that say nothing but some words, and what underlines them."""
+    says, kept = bare(words), list[str]()
+    after = False  # such a line
+    for line in text.splitlines(keepends=True):
+        shown = bare(line)
+        after = shown in says if shown else after and bool(line.strip())
+        if not after:
             kept.append(line)
-    return text if not says or len(kept) == len(lines) else "".join(kept).strip()
+    return "".join(kept).strip()

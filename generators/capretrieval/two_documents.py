@@ -11,7 +11,7 @@ cases. Leaves `two_documents.json` in the run's sources/.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import replace
 from functools import cache
 from pathlib import Path
@@ -28,15 +28,18 @@ from retgen.agents.judge import (
     numbered_passages,
 )
 from retgen.errors import ChecksFailed
-from retgen.generators.capretrieval.agents import LONGEST, fault
-from retgen.generators.capretrieval.counts import CorpusCounts
+from retgen.generators.capretrieval.agents import LONGEST, fault, placed
 from retgen.generators.capretrieval.language import fold_text, words_of
-from retgen.generators.capretrieval.passages import Passage, PassageLabels, shown_text
-from retgen.generators.capretrieval.queries import TWO, PassageQuery, placed
+from retgen.generators.capretrieval.passages import (
+    TWO,
+    Corpus,
+    PassageLabels,
+    PassageQuery,
+    shown_text,
+)
 from retgen.generators.tables import read_rows
 from retgen.prompts import bundled
 from retgen.streams import Stream
-from retgen.validators.capretrieval.wording import Wording
 from retgen.work import Engine
 
 if TYPE_CHECKING:
@@ -126,21 +129,11 @@ class _Pair(NamedTuple):
     second: int
 
 
-class PassagesOfRun(NamedTuple):
-    """The passages with their document (by number) and split, and what documents share."""
-
-    passages: Sequence[Passage]
-    document_of: Sequence[int]
-    splits: Sequence[str]
-    wording: Wording
-    labels: PassageLabels
-
-
 async def write_two_document_questions(
     wanted: int,
-    run: PassagesOfRun,
+    run: Corpus,
+    labels: PassageLabels,
     taken: set[str],
-    counts: CorpusCounts,
     seed: int,
     context: Context,
 ) -> tuple[list[PassageQuery], dict[str, Any]]:
@@ -196,7 +189,7 @@ async def write_two_document_questions(
             admit,
             exact=False,
         ):
-            queries.append(_query(pair, answer, run, counts))
+            queries.append(_query(pair, answer, run, labels))
     except ChecksFailed as error:  # the other queries are there, so the run goes on
         context.notice(str(error))
     asked = context.report.calls[JUDGE_TWO_DOCUMENTS.name]
@@ -213,7 +206,7 @@ async def write_two_document_questions(
     }
 
 
-def _related_pairs(wanted: int, run: PassagesOfRun, seed: int, engine: Engine) -> list[_Pair]:
+def _related_pairs(wanted: int, run: Corpus, seed: int, engine: Engine) -> list[_Pair]:
     """Passages in drawn order, each with the one of another document of its split that BM25 ranks
     first for it; near-duplicates need no second document."""
     from retgen.search.mining import mine
@@ -250,20 +243,20 @@ def _related_pairs(wanted: int, run: PassagesOfRun, seed: int, engine: Engine) -
 
 
 def _query(
-    pair: _Pair, answer: TwoDocumentQuestion, run: PassagesOfRun, counts: CorpusCounts
+    pair: _Pair, answer: TwoDocumentQuestion, run: Corpus, labels: PassageLabels
 ) -> PassageQuery:
     spans = []
     for number, quote in zip(pair, (answer.first_quote, answer.second_quote), strict=True):
         one = run.passages[number]
-        spans.append((one.source, *(placed(one, quote) or (one.start, one.stop))))
+        spans.append((one.source, *placed(one, quote)))
     text, split = " ".join(answer.question.split()), run.splits[pair.first]
-    relevant = run.labels.relevant(None, spans)
+    relevant = labels.relevant(None, spans)
     return PassageQuery(
         text,
         TWO,
         pair.first,
         spans[0][1:],
-        score=round(counts.salience(words_of(text)), 4),
+        score=round(run.counts.salience(words_of(text)), 4),
         split=split,
         rests_on=spans,
         positives=sorted(i for i in relevant if run.splits[i] == split),

@@ -10,20 +10,20 @@ few, by which rules others were dropped).
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
-from typing import TYPE_CHECKING, NamedTuple
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING
 
-import numpy as np
-
-from retgen.agents.report import Rejections
+from retgen.agents.report import Rejection, Rejections
 from retgen.errors import ChecksFailed, SourceRefused
 from retgen.generators.capretrieval.agents import (
     WRITE_QUERIES,
     AskQueries,
+    Keyword,
     Queries,
+    Summary,
+    fault,
+    placed,
 )
-from retgen.generators.capretrieval.ambiguity import ambiguous_queries
-from retgen.generators.capretrieval.counts import CorpusCounts
 from retgen.generators.capretrieval.drafts import draft_in_processes
 from retgen.generators.capretrieval.language import (
     fold_text,
@@ -33,12 +33,13 @@ from retgen.generators.capretrieval.language import (
     words_of,
 )
 from retgen.generators.capretrieval.negatives import mine_negatives
-from retgen.generators.capretrieval.params import CapRetrievalParams, QueryCounts
+from retgen.generators.capretrieval.params import CapRetrievalParams
 from retgen.generators.capretrieval.passages import (
-    Codes,
-    Holders,
+    SETS,
+    Corpus,
     Passage,
     PassageLabels,
+    PassageQuery,
     cut_passages,
     document_splits,
     lasting_name,
@@ -47,14 +48,12 @@ from retgen.generators.capretrieval.passages import (
 )
 from retgen.generators.capretrieval.queries import (
     FEW,
-    PassageQuery,
-    chosen,
-    drop_near_duplicates,
+    crowded,
     mark_sides,
+    near_duplicates,
+    poor_queries,
     select_queries,
-    spread_queries,
-    usable_queries,
-    without_poor,
+    without,
 )
 from retgen.generators.capretrieval.reading import (
     PASSAGES,
@@ -62,16 +61,15 @@ from retgen.generators.capretrieval.reading import (
     held_out_sets,
     nothing_held_out,
     passage_row,
+    queries_of_tests,
     read_documents,
     reject_rows,
     text_of,
     wholes_of,
-    without_test_queries,
 )
 from retgen.generators.capretrieval.two_documents import (
     TWO_DOCUMENT_AGENTS,
     TWO_DOCUMENTS,
-    PassagesOfRun,
     write_two_document_questions,
 )
 from retgen.generators.params import Job
@@ -107,40 +105,47 @@ async def write_queries(job: Job[CapRetrievalParams], context: Context) -> None:
         raise SourceRefused(nothing_held_out(documents, refused, clean), ())
     passages = DiskList(cut_passages(wholes_of(documents, languages), params.passages))
     document_of = numbered_sources(passages)
+    splits = [side[i] for i in document_of]
     reject_rows(refused, context)
     rejected = clean
-    drafted = await draft_in_processes(documents, passages, document_of, params, context)
-    drafts, counts, words, stems, lists = drafted
-    drafts.extend(await _written(passages, counts, job, context, rejected))
-    every = without_test_queries(drafts, passages, tests, params, context.engine, rejected)
-    splits = [side[i] for i in document_of]
-    every = _chosen(
-        QueriesOfRun(every, passages, document_of, stems, lists, splits),
-        params.queries,
-        context,
-        rejected,
+    drafts, corpus = await draft_in_processes(
+        documents, passages, document_of, splits, wording, params, context
     )
+    drafts.extend(await _written(corpus, job, context, rejected))
+
+    def untested(queries: Sequence[PassageQuery]) -> Sequence[PassageQuery]:
+        return without(queries, queries_of_tests(queries, tests, params, context), corpus, rejected)
+
+    every = untested(drafts)
+    if params.queries.quality:
+        faults, is_scarce = poor_queries(every, corpus, params.queries)
+        every = without(every, faults, corpus, rejected)
+        if is_scarce:
+            context.notice(
+                "Few queries by rules have one answer and score "
+                f"{params.queries.quality:g} (params.queries.quality): the best of the others are "
+                "kept. Read some first; a model (--model) writes better ones."
+            )
     return_freed_memory()  # drafts, and an index of all passages
-    phrases = (phrase for phrase in (one.phrase() for one in every) if phrase is not None)
-    labels = PassageLabels(passages, Holders(words, phrases))
-    kept = select_queries(every, passages, splits, params.queries, labels, rejected)
+    phrases = filter(None, (one.phrase() for one in every))
+    labels = PassageLabels(passages, corpus.words, phrases)
+    kept = select_queries(every, corpus, params.queries, labels, rejected)
     if params.queries.two_documents:
-        run = PassagesOfRun(passages, document_of, splits, wording, labels)
         taken = {fold_text(one.text, passages[one.passage].language) for one in kept}
         more, judged = await write_two_document_questions(
-            params.queries.two_documents, run, taken, counts, job.seed, context
+            params.queries.two_documents, corpus, labels, taken, job.seed, context
         )
-        kept.extend(without_test_queries(more, passages, tests, params, context.engine, rejected))
+        kept.extend(untested(more))
         write_file(context.folder / TWO_DOCUMENTS, dump_json(judged))
     del labels
-    left = drop_near_duplicates(kept, passages, rejected)
-    kept = DiskList(spread_queries(left, passages, params.queries.per_document, rejected))
+    left = without(kept, near_duplicates(kept), corpus, rejected)
+    kept = DiskList(without(left, crowded(left, corpus), corpus, rejected))
     if context.pilot is None and all(one.split != "test" for one in kept):
         context.report.rejected.extend(rejected)
         why = _nothing_asked(kept, side, languages, wording.share, rejected)
         raise SourceRefused(why, ())
-    mark_sides(kept, passages, stems)
-    mined = mine_negatives(kept, passages, document_of, wording, splits, stems, job, context)
+    mark_sides(kept, corpus)
+    mined = mine_negatives(kept, corpus, job, context)
     context.report.rejected.extend(rejected)
     write_rows(context.folder / PASSAGES, map(passage_row, passages, splits))
     write_rows(context.folder / QUERIES, (one.to_json() for one in kept))
@@ -150,7 +155,10 @@ async def write_queries(job: Job[CapRetrievalParams], context: Context) -> None:
     wanted = {"KW": params.queries.keywords, "SM": params.queries.summaries}
     held, least = Counter(one.set for one in kept), max(1, len(documents) // FEW)
     if lacking := [name for name, most in wanted.items() if most and held[name] < least]:
-        mined["lacking"] = _dropped(lacking, drafts, held, rejected)
+        mined["lacking"] = {
+            name: Counter(one.rule for one in rejected if one.record.get("set") == name)
+            for name in lacking
+        }
     if sum(one.split == "test" for one in kept) < FEW_TESTED:
         tested = {one.id for one, split in zip(passages, splits, strict=True) if split == "test"}
         dropped = Counter(one.rule for one in rejected if one.record.get("passage") in tested)
@@ -158,32 +166,11 @@ async def write_queries(job: Job[CapRetrievalParams], context: Context) -> None:
     write_file(context.folder / MINED, dump_json(mined))
 
 
-def _dropped(
-    sets: Sequence[str], drafts: Sequence[PassageQuery], held: Counter[str], rejected: Rejections
-) -> dict[str, dict[str, int]]:
-    """For each of some sets, how many of its queries each rule dropped. `held`: how many are left.
-
-    What was dropped by no rule had the text of another one, or a passage that was full.
-    """
-    counts = {name: Counter[str]() for name in sets}
-    for row in rejected:
-        if row.record.get("set") in counts:
-            counts[row.record["set"]][row.rule] += 1
-    written = Counter(one.set for one in drafts)
-    for name, rules in counts.items():
-        drafted = rules.total() - rules["query/fault"] + held[name]
-        rules["query/passage"] = written[name] - drafted
-    return {name: dict(+rules) for name, rules in counts.items()}
-
-
 async def _written(
-    passages: Sequence[Passage],
-    counts: CorpusCounts,
-    job: Job[CapRetrievalParams],
-    context: Context,
-    rejected: Rejections,
+    corpus: Corpus, job: Job[CapRetrievalParams], context: Context, rejected: Rejections
 ) -> list[PassageQuery]:
     """What a model writes for every passage; rules have written what no model does."""
+    passages = corpus.passages
     stage = context.stage("passages", len(passages), WRITE_QUERIES, candidates=len(passages))
     if context.offline(WRITE_QUERIES):
         stage.done = len(passages)
@@ -213,64 +200,29 @@ async def _written(
             exact=False,
         ):
             for one in usable_queries(number, passages[number], answer, rejected):
-                one.score = round(counts.salience(words_of(one.text)), 4)
+                one.score = round(corpus.counts.salience(words_of(one.text)), 4)
                 every.append(one)
     except ChecksFailed as error:  # what people wrote is there all the same
         context.notice(f"{error} The run goes on with what people wrote.")
     return every
 
 
-class QueriesOfRun(NamedTuple):
-    """All queries; of each passage its document, what `ambiguous_queries` takes, its split."""
-
-    queries: Sequence[PassageQuery]
-    passages: Sequence[Passage]
-    document_of: Sequence[int]
-    stems: Sequence[Codes]
-    lists: Sequence[bool]
-    splits: Sequence[str]
-
-
-def _chosen(
-    run: QueriesOfRun, wanted: QueryCounts, context: Context, rejected: Rejections
-) -> Sequence[PassageQuery]:
-    """Return the queries that are trained on, and those good enough to be scored, in order."""
-    split_of = np.array([run.splits[one.passage] for one in run.queries], np.str_)
-    kept = split_of == "train"
-    scored = np.flatnonzero(~kept).tolist()
-    ambiguous: dict[int, str] = {}  # by the query's place
-    if wanted.quality:
-        found = ambiguous_queries(
-            chosen(run.queries, scored),
-            run.passages,
-            run.document_of,
-            run.stems,
-            run.lists,
-            wanted.relevant,
-            context.progress,
-        )
-        ambiguous = {scored[number]: reason for number, reason in found.items()}
-    firsts = np.flatnonzero(np.diff(run.document_of, prepend=-1))
-    documents = Counter(run.splits[i] for i in firsts.tolist())
-    for split in ("test", "dev"):
-        places = np.flatnonzero(split_of == split).tolist()
-        own = {number: ambiguous[i] for number, i in enumerate(places) if i in ambiguous}
-        some, are_few = without_poor(
-            chosen(run.queries, places),
-            run.passages,
-            own,
-            wanted.quality,
-            documents[split],
-            rejected,
-        )
-        kept[[places[number] for number in some]] = True
-        if are_few:
-            context.notice(
-                f"Few queries by rules have one answer and score {wanted.quality:g} "
-                "(params.queries.quality): the best of the others are kept. Read some first; a "
-                "model (--model) writes better ones."
-            )
-    return chosen(run.queries, np.flatnonzero(kept).tolist())
+def usable_queries(
+    number: int, passage: Passage, answer: Queries, rejected: Rejections
+) -> Iterator[PassageQuery]:
+    """The queries that a model wrote for a passage and that can be used, without repetitions."""
+    seen: set[str] = set()
+    every: list[Keyword | Summary] = [*answer.keywords, *answer.summaries]
+    for one in every:
+        text = " ".join(one.text.split())
+        key = fold_text(text, passage.language)
+        reason = fault(one.kind, text, one.rests_on, passage.text, passage.language)
+        if reason is not None:
+            record = one.model_dump() | {"passage": passage.id, "set": SETS[one.kind]}
+            rejected.append(Rejection("query/fault", reason, record))
+        elif key not in seen:
+            seen.add(key)
+            yield PassageQuery(text, one.kind, number, placed(passage, one.rests_on))
 
 
 def _nothing_asked(

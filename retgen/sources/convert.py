@@ -14,6 +14,7 @@ import re
 from collections.abc import Iterable, Mapping
 from importlib import import_module
 from typing import Any, NamedTuple
+from unicodedata import normalize
 
 from retgen.errors import DatasetError
 from retgen.sources.markdown import front_matter, front_title
@@ -125,7 +126,8 @@ def _office(content: bytes, kind: str) -> Converted:
         for one in (" ".join(str(said.get(key) or "").split()) for key in ("title", "subject"))
     )
     short_forms = (ShortForm("subject", subject),) if subject else ()
-    return Converted(title, _CONTENTS.sub("", made.content), short_forms)
+    text = normalize("NFC", _CONTENTS.sub("", made.content))
+    return Converted(title, text, short_forms)
 
 
 def _last_line(error: Exception) -> str:

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+import codecs
 import csv
 import io
 import sys
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from itertools import chain
 from pathlib import Path
 from statistics import median
-from typing import IO, Any
+from typing import IO, Any, NamedTuple
 
 import orjson
 
@@ -31,7 +32,7 @@ from retgen.sources.records import (
     TableColumns,
     row_id,
 )
-from retgen.sources.texts import LARGEST, row_parts
+from retgen.sources.texts import LARGEST, composed, row_parts
 
 HUB = "hf:"
 TABLE_KINDS = (".jsonl", ".json", ".csv", ".tsv", ".parquet")
@@ -44,6 +45,17 @@ class ColumnsNotFound(DatasetError):
     """A table without a column that was named, or without any that holds texts."""
 
 
+class _Table(NamedTuple):
+    """A table that is read. `what`: the file as errors name it; `name`: in messages about rows;
+    `within`: as `Record.file`.
+    """
+
+    what: Path | str
+    name: str
+    reading: ReadOptions
+    within: str
+
+
 def table(path: Path, name: str, reading: ReadOptions, *, within: str = "") -> Iterator[Record]:
     """The rows of a file, `name` in messages, in order. `within`: as `Record.file`; rows without an
     id are called after it.
@@ -52,7 +64,7 @@ def table(path: Path, name: str, reading: ReadOptions, *, within: str = "") -> I
     """
     readers = {".jsonl": _jsonl, ".json": _json, ".csv": _csv, ".tsv": _csv, ".parquet": _parquet}
     try:
-        yield from readers[file_format(path)](path, name, reading, within)
+        yield from readers[file_format(path)](path, _Table(path, name, reading, within))
     except OSError as error:
         raise DatasetError(f"{path}: cannot be read: {error.strerror or error}") from error
 
@@ -73,18 +85,15 @@ def columns_of(
             )
     ids = (columns.id,) if columns.id else tuple(_called(names, IDS))
     text = columns.text or _text(names, ids, sample)
-    if text is None and not sample:
-        text = next(iter(names), "")  # of no row
     if text is None:
         raise ColumnsNotFound(
             f"{what}: has no column of texts; name one (source.columns.text). {listed}"
         )
     beside = text.rpartition(".")[0]
     ids = ids or tuple(_called(names, IDS, beside))
-    titles = [one for one in _called(names, TITLES, beside) if one != text]
-    short_forms = [one for one in _called(names, SHORT_FORMS, beside) if one != text]
-    title = columns.title or next(iter(titles), None)
-    return TableColumns(text, ids, title, tuple(short_forms))
+    others = [one for one in names if one != text]
+    title = columns.title or next(iter(_called(others, TITLES, beside)), None)
+    return TableColumns(text, ids, title, tuple(_called(others, SHORT_FORMS, beside)))
 
 
 def _called(names: Sequence[str], usual: Sequence[str], beside: str = "") -> list[str]:
@@ -120,24 +129,17 @@ def _text(
         for name in names
         if (texts := [one.strip() for row in sample if isinstance(one := _value(row, name), str)])
     }
-    usual = [*_called(names, TEXTS)]
+    usual = _called(names, TEXTS)
     usual += [one for known in TEXTS for one in names if one.casefold().endswith(f".{known}")]
-    for name in usual:
-        if lengths.get(name):
-            return name
     others = {name: length for name, length in lengths.items() if length and name not in ids}
-    return max(others, key=others.__getitem__) if others else next(iter(usual), None)
+    longest = max(others, key=others.__getitem__, default=None)
+    with_texts = [name for name in usual if lengths.get(name)]
+    of_no_row = [] if sample else names
+    return next(iter([*with_texts, *filter(None, [longest]), *usual, *of_no_row]), None)
 
 
-def _documents(
-    rows: Iterator[_Row],
-    what: Path | str,
-    name: str,
-    names: Sequence[str],
-    reading: ReadOptions,
-    within: str,
-) -> Iterator[Record]:
-    """Rows as documents. `name`: of the table; `names`: its columns, beside those of the rows."""
+def _documents(rows: Iterator[_Row], table: _Table, names: Sequence[str] = ()) -> Iterator[Record]:
+    """Rows as documents. `names`: of columns, beside those of the rows."""
     first: list[_Row] = []
     sample: list[Mapping[str, Any]] = []
     for where, row in rows:
@@ -146,38 +148,34 @@ def _documents(
             sample.append(row)
         if len(sample) == _SAMPLE:
             break
+    reading, within, held = table.reading, table.within, None
     names = list(dict.fromkeys(chain(names, *map(_fields, sample))))
     if names:  # else there is no row that has any
-        held = reading.notes.columns[name] = columns_of(what, reading.columns, names, sample)
-        yield from _made(chain(first, rows), held, reading, within)
-    else:
-        yield from (
-            Record(where, row, within) for where, row in first if isinstance(row, RefusedRow)
-        )
-
-
-def _made(
-    rows: Iterator[_Row], held: TableColumns, reading: ReadOptions, within: str
-) -> Iterator[Record]:
-    for number, (where, row) in enumerate(rows, 1):
-        if isinstance(row, RefusedRow):
-            yield Record(where, row, within)
-            continue
-        called = row_id(number, within)
-        one = _document(where, called, row, held, reading)
-        if isinstance(one, RefusedRow):
+        held = columns_of(table.what, reading.columns, names, sample)
+        reading.notes.columns[table.name] = held
+    for number, (where, row) in enumerate(chain(first, rows), 1):
+        one: SourceDocument | RefusedRow | None = row if isinstance(row, RefusedRow) else None
+        if held is not None and not isinstance(row, RefusedRow):
+            one = _document(where, row_id(number, within), row, held, reading)
+        if isinstance(one, SourceDocument):
+            yield from (Record(where, part, within) for part in _parts(where, one, held, reading))
+        elif one is not None:
             yield Record(where, one, within)
-        else:
-            rule, reason = "source/empty", "shows no text"
-            try:
-                parts = list(row_parts(one, reading))
-            except DatasetError as error:
-                parts, rule, reason = [], "source/unreadable", str(error)
-            for part in parts:
-                yield Record(where, part, within)
-            if not parts:
-                reason = f"the column {held.text!r} holds HTML: {reason}"
-                yield Record(where, RefusedRow(where, rule, reason, one.id), within)
+
+
+def _parts(
+    where: str, one: SourceDocument, held: TableColumns | None, reading: ReadOptions
+) -> Iterator[SourceDocument | RefusedRow]:
+    """A row's document, which may hold HTML, as parts of it, or why it shows nothing."""
+    rule, reason = "source/empty", "shows no text"
+    try:
+        parts = list(row_parts(one, reading))
+    except DatasetError as error:
+        parts, rule, reason = [], "source/unreadable", str(error)
+    yield from parts
+    if not parts and held is not None:
+        reason = f"the column {held.text!r} holds HTML: {reason}"
+        yield RefusedRow(where, rule, reason, one.id)
 
 
 def _document(
@@ -189,8 +187,8 @@ def _document(
         name = called
     if name is None or not str(name).strip():
         return RefusedRow(where, "source/id", f"the column {held.ids[0]!r} is empty")
-    name = str(name).strip()
-    title, text = _value(row, held.title or ""), _value(row, held.text)
+    name = composed(str(name).strip())
+    title, text = str(_value(row, held.title or "") or ""), _value(row, held.text)
     if text is None or (isinstance(text, str) and not text.strip()):
         return RefusedRow(where, "source/empty", f"the column {held.text!r} is empty", name)
     if not isinstance(text, str):
@@ -198,14 +196,14 @@ def _document(
         return RefusedRow(where, "source/text", reason, name)
     if BROKEN.search(f"{text}{name}{title}"):
         return RefusedRow(where, "source/encoding", "the text is not UTF-8", None)
-    document = SourceDocument(name, str(title or "").strip(), text)
+    document = SourceDocument(name, composed(title.strip()), composed(text))
     return document._replace(short_forms=_short_forms(row, held)) if reading.structure else document
 
 
 def _short_forms(row: Mapping[str, Any], held: TableColumns) -> tuple[ShortForm, ...]:
     values = ((name, _value(row, name)) for name in held.short_forms)
     return tuple(
-        ShortForm(name.rpartition(".")[2].casefold(), " ".join(value.split()))
+        ShortForm(name.rpartition(".")[2].casefold(), composed(" ".join(value.split())))
         for name, value in values
         if isinstance(value, str) and value.strip() and not BROKEN.search(value)
     )
@@ -214,43 +212,40 @@ def _short_forms(row: Mapping[str, Any], held: TableColumns) -> tuple[ShortForm,
 # --- rows of each format ------------------------------------------------------------------------
 
 
-def _jsonl(path: Path, name: str, reading: ReadOptions, within: str) -> Iterator[Record]:
-    encoding = _encoding(path, name, reading)
+def _jsonl(path: Path, table: _Table) -> Iterator[Record]:
+    encoding = _encoding(path, table)
 
     def rows() -> Iterator[_Row]:
         with open_file(path) as file:
             for number, line in enumerate(_utf_8(file, encoding, path), 1):
-                where = f"{name}:{number}"
+                where = f"{table.name}:{number}"
                 if not line.strip():
                     continue
                 try:
-                    row = orjson.loads(line.removeprefix(b"\xef\xbb\xbf") if number == 1 else line)
+                    row = orjson.loads(line.removeprefix(codecs.BOM_UTF8) if number == 1 else line)
                 except ValueError:
-                    yield where, RefusedRow(where, *_broken(line))
+                    is_text = not BROKEN.search(line.decode("utf-8", "surrogateescape"))
+                    rule, what = ("json", "JSON") if is_text else ("encoding", "UTF-8")
+                    yield where, RefusedRow(where, f"source/{rule}", f"the line is not {what}")
                     continue
-                if isinstance(row, dict):
-                    yield where, row
-                else:
-                    yield where, RefusedRow(where, "source/json", "the line is no JSON object")
+                yield where, _object(row, where, "the line is")
 
-    return _documents(rows(), path, name, (), reading, within)
+    return _documents(rows(), table)
 
 
-def _broken(line: bytes) -> tuple[str, str]:
-    try:
-        line.decode()
-    except UnicodeDecodeError:
-        return "source/encoding", "the line is not UTF-8"
-    return "source/json", "the line is not JSON"
+def _object(row: Any, where: str, what: str) -> Mapping[str, Any] | RefusedRow:
+    return (
+        row if isinstance(row, dict) else RefusedRow(where, "source/json", f"{what} no JSON object")
+    )
 
 
-def _json(path: Path, name: str, reading: ReadOptions, within: str) -> Iterator[Record]:
+def _json(path: Path, table: _Table) -> Iterator[Record]:
     """A list of objects, or an object that holds one."""
-    encoding = _encoding(path, name, reading)
+    encoding = _encoding(path, table)
     with open_file(path) as file:
         content = b"".join(_utf_8(file, encoding, path, LARGEST))
     try:
-        data = orjson.loads(content.removeprefix(b"\xef\xbb\xbf"))
+        data = orjson.loads(content.removeprefix(codecs.BOM_UTF8))
     except ValueError as error:
         raise DatasetError(f"{path}: is not JSON: {error}") from error
     if isinstance(data, dict):
@@ -261,23 +256,15 @@ def _json(path: Path, name: str, reading: ReadOptions, within: str) -> Iterator[
         (data,) = lists.values()
     if not _is_table(data):
         raise DatasetError(f"{path}: holds no list of objects")
-    rows: Iterator[_Row] = (
-        (f"{name}:{number}", row)
-        if isinstance(row, dict)
-        else (
-            f"{name}:{number}",
-            RefusedRow(f"{name}:{number}", "source/json", "is no JSON object"),
-        )
-        for number, row in enumerate(data, 1)
-    )
-    yield from _documents(rows, path, name, (), reading, within)
+    places = ((f"{table.name}:{number}", row) for number, row in enumerate(data, 1))
+    yield from _documents(((where, _object(row, where, "is")) for where, row in places), table)
 
 
 def _is_table(value: Any) -> bool:
     return isinstance(value, list) and any(isinstance(one, dict) for one in value)
 
 
-def _encoding(path: Path, name: str, reading: ReadOptions) -> str:
+def _encoding(path: Path, table: _Table) -> str:
     """The encoding of a table, noted where it is not UTF-8. Raises `DatasetError`."""
     with open_file(path) as file:
         try:
@@ -285,7 +272,7 @@ def _encoding(path: Path, name: str, reading: ReadOptions) -> str:
         except DatasetError as error:
             raise DatasetError(f"{path}: {error}") from error
     if encoding != UTF_8:
-        reading.notes.encodings[name] = encoding
+        table.reading.notes.encodings[table.name] = encoding
     return encoding
 
 
@@ -308,17 +295,15 @@ def _recoded(file: IO[bytes], encoding: str, path: Path) -> Iterator[bytes]:
             raise DatasetError(f"{path}: is not {encoding}, as it begins") from error
 
 
-def _csv(path: Path, name: str, reading: ReadOptions, within: str) -> Iterator[Record]:
+def _csv(path: Path, table: _Table) -> Iterator[Record]:
     csv.field_size_limit(min(sys.maxsize, 2**31 - 1))
-    encoding = _encoding(path, name, reading)
+    encoding = _encoding(path, table)
     # bytes that are not UTF-8 become lone surrogates, which are found row by row
     errors = "surrogateescape" if encoding == UTF_8 else "strict"
-    with open_file(path) as raw, io.TextIOWrapper(raw, encoding, errors) as lines:
-        delimiter = "\t" if file_format(path) == ".tsv" else _delimiter(lines.readline(1 << 20))
 
     def rows(reader: csv.DictReader[str]) -> Iterator[_Row]:
         for row in reader:
-            where = f"{name}:{reader.line_num}"
+            where = f"{table.name}:{reader.line_num}"
             if None in row or None in row.values():
                 reason = f"the row has not the {len(reader.fieldnames or ())} cells of the header"
                 yield where, RefusedRow(where, "source/cells", reason)
@@ -326,11 +311,11 @@ def _csv(path: Path, name: str, reading: ReadOptions, within: str) -> Iterator[R
                 yield where, row
 
     with open_file(path) as raw, io.TextIOWrapper(raw, encoding, errors, newline="") as lines:
-        reader = csv.DictReader(lines, delimiter=delimiter, strict=True)
+        header = lines.readline()
+        delimiter = "\t" if file_format(path) == ".tsv" else _delimiter(header)
+        reader = csv.DictReader(chain([header], lines), delimiter=delimiter, strict=True)
         try:
-            yield from _documents(
-                rows(reader), path, name, list(reader.fieldnames or ()), reading, within
-            )
+            yield from _documents(rows(reader), table, list(reader.fieldnames or ()))
         except csv.Error as error:
             raise DatasetError(f"{path}, line {reader.line_num}: is not CSV: {error}") from error
         except UnicodeDecodeError as error:
@@ -342,7 +327,7 @@ def _delimiter(header: str) -> str:
     return max(",;\t", key=lambda sign: (header.count(sign), sign == ","))
 
 
-def _parquet(path: Path, name: str, reading: ReadOptions, within: str) -> Iterator[Record]:
+def _parquet(path: Path, table: _Table) -> Iterator[Record]:
     import pyarrow as pa
     import pyarrow.parquet as pq
 
@@ -352,43 +337,17 @@ def _parquet(path: Path, name: str, reading: ReadOptions, within: str) -> Iterat
                 file = pq.ParquetFile(pa.BufferReader(packed.read()))
         else:
             file = pq.ParquetFile(path)
-        schema = file.schema_arrow
-        every = dict(_schema_columns(schema))
-        texts = [name for name, kind in every.items() if _is_text(kind)]
-        sample = next(file.iter_batches(_SAMPLE, columns=texts), None)
-        held = reading.notes.columns[name] = columns_of(
-            path, reading.columns, [*every], sample.to_pylist() if sample is not None else ()
-        )
-        wanted = {held.text, held.title, *held.ids, *held.short_forms}
-
-        def rows() -> Iterator[_Row]:
-            number = 0
-            for batch in file.iter_batches(1024, columns=[n for n in every if n in wanted]):
-                for row in batch.to_pylist():
-                    number += 1
-                    yield f"{name}:{number}", row
-
-        yield from _made(rows(), held, reading, within)
+        # vectors and pictures are neither texts nor ids
+        left_out = (pa.types.is_list, pa.types.is_large_list, pa.types.is_binary)
+        names = [
+            one.name for one in file.schema_arrow if not any(is_of(one.type) for is_of in left_out)
+        ]
+        batches = file.iter_batches(1024, columns=names)
+        every = chain.from_iterable(batch.to_pylist() for batch in batches)
+        rows = ((f"{table.name}:{number}", row) for number, row in enumerate(every, 1))
+        yield from _documents(rows, table, names)
     except (pa.ArrowException, UnicodeDecodeError) as error:
         raise DatasetError(f"{path}: is not a Parquet file of texts: {error}") from error
-
-
-def _schema_columns(fields: Iterable[Any], above: str = "") -> Iterator[tuple[str, Any]]:
-    """Columns and the fields of those that are objects, "doc.body", with their types."""
-    import pyarrow as pa
-
-    for one in fields:
-        if pa.types.is_struct(one.type):
-            yield from _schema_columns(one.type, f"{above}{one.name}.")
-        else:
-            yield f"{above}{one.name}", one.type
-
-
-def _is_text(kind: Any) -> bool:
-    import pyarrow as pa
-
-    kind = kind.value_type if pa.types.is_dictionary(kind) else kind
-    return bool(pa.types.is_string(kind) or pa.types.is_large_string(kind))
 
 
 def hub(name: str, reading: ReadOptions) -> Iterator[Record]:
@@ -396,25 +355,17 @@ def hub(name: str, reading: ReadOptions) -> Iterator[Record]:
     from datasets import load_dataset
 
     owner, _, config = name.partition(":")
-    split = reading.split
-
-    def rows(data: Any) -> Iterator[_Row]:
-        try:
-            for number, row in enumerate(data, 1):
-                yield f"hf:{name}:{number}", row
-        except Exception as error:  # of whatever file there is behind it
-            raise _not_loaded(name, split, error) from error
-
+    called = f"hf:{name}"
     try:
-        data = load_dataset(owner, config or None, split=split, streaming=True)
+        data = load_dataset(owner, config or None, split=reading.split, streaming=True)
         names = list(data.column_names or ())
+        rows = ((f"{called}:{number}", row) for number, row in enumerate(data, 1))
+        yield from _documents(rows, _Table(called, called, reading, ""), names)
+    except DatasetError:
+        raise
     except Exception as error:  # of many kinds: network, no such data set, split or file
-        raise _not_loaded(name, split, error) from error
-    yield from _documents(rows(data), f"hf:{name}", f"hf:{name}", names, reading, "")
-
-
-def _not_loaded(name: str, split: str, error: Exception) -> DatasetError:
-    message = str(error).splitlines()[0] if str(error) else ""
-    return DatasetError(
-        f"source hf:{name}, split {split}: cannot be loaded: {type(error).__name__}: {message}"
-    )
+        message = str(error).splitlines()[0] if str(error) else ""
+        raise DatasetError(
+            f"source {called}, split {reading.split}: cannot be loaded: "
+            f"{type(error).__name__}: {message}"
+        ) from error

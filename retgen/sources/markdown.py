@@ -11,7 +11,7 @@ import tomllib
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from functools import cache
-from itertools import islice, pairwise, takewhile
+from itertools import pairwise, takewhile
 from typing import TYPE_CHECKING, Any
 
 from retgen.errors import DatasetError
@@ -22,14 +22,12 @@ from retgen.sources.structure import (
     is_question,
     link_target,
     trimmed,
-    within_blocks,
 )
 from retgen.tokenizer import MARKS
 from retgen.yaml_text import parse_yaml
 
 if TYPE_CHECKING:
     from markdown_it import MarkdownIt
-    from markdown_it.rules_inline import StateInline
     from markdown_it.token import Token
 
 _FRONT = re.compile(
@@ -42,10 +40,8 @@ _HEADER = 100_000  # characters of front matter at most
 _SHORT_FORMS = ("description", "summary", "subtitle", "abstract")
 _TITLE_WITHIN = 50_000  # characters
 _PROSE = 0.25  # letters of a block outside of links, at least
-_TITLES = 10  # lines that may be one, each of which is tried
 _MAYBE_TITLE = re.compile(r"^[ >]*(?:#(?:[ \t].*|$)|=+[ \t]*$)", re.M)
 _LINE = re.compile(r"\r\n?|\n")
-_LINKED = re.compile(r"[\[<]")
 _MARKUP = re.compile(r"[\[<`*_&\\!]")
 _BOLD = re.compile(r"(\*\*|__)(?P<words>.+?)\1:?\Z", re.DOTALL)
 _IDENTIFIER = re.compile(r"\s*\{#(?P<name>[^\s}]+)[^}]*\}\Z")
@@ -118,16 +114,12 @@ def front_short_forms(header: dict[str, Any]) -> tuple[ShortForm, ...]:
 def markdown_title(text: str) -> str:
     """The first heading of level 1, "" without one. Only the beginning of a text is read."""
     text = text[:_TITLE_WITHIN]
-    found = [one.end() for one in islice(_MAYBE_TITLE.finditer(text), _TITLES + 1)]
-    if len(found) > _TITLES:  # code, most likely
-        found[_TITLES:] = [len(text)]
-    for stop in found:
-        env: dict[str, Any] = {}
-        tokens = _parser().parse(text[:stop], env)
-        for opening, token in pairwise(tokens):
-            is_title = opening.type == "heading_open" and opening.tag == "h1"
-            if is_title and (words := _words(_inline(token.content, env))):
-                return words
+    stop = max((one.end() for one in _MAYBE_TITLE.finditer(text)), default=0)
+    env: dict[str, Any] = {}
+    for opening, token in pairwise(_parser().parse(text[:stop], env)):
+        is_title = opening.type == "heading_open" and opening.tag == "h1"
+        if is_title and (words := _words(_inline(token.content, env))):
+            return words
     return ""
 
 
@@ -144,7 +136,7 @@ def markdown_blocks(
     blocks = reading.blocks()
     if begin:
         blocks.insert(0, Block("boilerplate", *trimmed(text, 0, begin)))
-    return blocks, list(within_blocks(reading.links, blocks))
+    return blocks, reading.links
 
 
 @cache
@@ -154,28 +146,11 @@ def _parser() -> MarkdownIt:
 
     parser = MarkdownIt("commonmark").enable("table")
     parser.core.ruler.disable(["inline", "text_join"])
-    parser.inline.ruler.at("link", _place_link)
     return parser
 
 
-def _place_link(state: StateInline, silent: bool) -> bool:
-    """The parser's rule, which notes where the words of a link stand."""
-    start, before = state.pos, len(state.tokens)
-    if state.src[start] != "[":
-        return False
-    stop = state.md.helpers.parseLinkLabel(state, start, True)
-    from markdown_it.rules_inline import link as parse_link
-
-    if not parse_link(state, silent):
-        return False
-    if not silent:
-        opening = next(one for one in state.tokens[before:] if one.type == "link_open")
-        opening.meta = {"words": (start + 1, stop)}
-    return True
-
-
-def _inline(content: str, env: dict[str, Any]) -> list[Token]:
-    if not _MARKUP.search(content):
+def _inline(content: str, env: dict[str, Any], is_parsed: bool = True) -> list[Token]:
+    if not is_parsed or not _MARKUP.search(content):
         from markdown_it.token import Token
 
         return [Token("text", "", 0, content=content)]
@@ -205,7 +180,7 @@ def _is_prose(tokens: Sequence[Token]) -> bool:
 
 
 class _Reading:
-    """A text while it is read. `links`: in order, also those in no block."""
+    """A text while it is read."""
 
     def __init__(self, text: str, begin: int, place: str, names: Mapping[str, str]) -> None:
         self.text, self.place, self.names = text, place, names
@@ -234,7 +209,8 @@ class _Reading:
             elif kind == "html_block":
                 result += self._html(token)
             elif kind == "inline" and table:
-                self._cell(token)
+                if "](" in token.content:
+                    self._note_links(_inline(token.content, self.env))
             elif kind == "inline":
                 opening = self.tokens[number - 1]
                 result += self._inline(token, opening, "item" if items else "paragraph")
@@ -245,23 +221,15 @@ class _Reading:
         return Block(kind, *trimmed(self.text, self.starts[first], self.starts[last]))
 
     def _inline(self, token: Token, opening: Token, kind: BlockKind) -> Iterator[Block]:
-        content, (first, _) = token.content, token.map or (0, 0)
+        content = token.content
         if not content.strip():
             return
-        places = []  # of the content's lines in the text
-        for number, line in enumerate(content.split("\n"), first):
-            begin, end = self.starts[number], self.starts[number + 1]
-            at = self.text.rfind(line, begin, end)
-            places.append(at if at >= 0 else trimmed(self.text, begin, end)[0])
-        start, stop = trimmed(self.text, places[0], places[-1] + len(line))
+        first, lines = (token.map or (0,))[0], content.split("\n")
+        start = self._place(first, lines[0])[0]
+        stop = self._place(first + len(lines) - 1, lines[-1])[1]
         is_heading = opening.type == "heading_open" or content.startswith(("**", "__"))
-        if is_heading or _LINKED.search(content):
-            tokens = _inline(content, self.env)
-            self._note_links(tokens, content, places)
-        else:
-            from markdown_it.token import Token
-
-            tokens = [Token("text", "", 0, content=content)]
+        tokens = _inline(content, self.env, is_heading or "[" in content or "<" in content)
+        self._note_links(tokens)
         if opening.type == "heading_open":
             yield self._heading(start, stop, int(opening.tag[1]), _words(tokens))
         elif (bold := _BOLD.match(content)) and is_question(bold["words"]):
@@ -272,6 +240,12 @@ class _Reading:
             yield Block("boilerplate", start, stop)
         else:
             yield Block(kind, start, stop)
+
+    def _place(self, line: int, content: str) -> tuple[int, int]:
+        """Where what a line holds stands in the text."""
+        begin, end = self.starts[line], self.starts[line + 1]
+        at = self.text.rfind(content, begin, end)
+        return trimmed(self.text, *((at, at + len(content)) if at >= 0 else (begin, end)))
 
     def _heading(self, start: int, stop: int, level: int, words: str) -> Block:
         level = min(level, 6)
@@ -290,22 +264,15 @@ class _Reading:
             self.level = level
         return Block("title" if title else "heading", start, stop, level, anchor)
 
-    def _note_links(self, tokens: Sequence[Token], content: str, places: Sequence[int]) -> None:
+    def _note_links(self, tokens: Sequence[Token]) -> None:
         for number, one in enumerate(tokens):
-            if one.type != "link_open" or "words" not in one.meta:
+            if one.type != "link_open":
                 continue
             target = link_target(str(one.attrs.get("href", "")), self.place)
             words = takewhile(lambda other: other.type != "link_close", tokens[number + 1 :])
-            if target and any(has_words(other.content) for other in words if other.type != "image"):
-                start, stop = (_place(at, content, places) for at in one.meta["words"])
-                self.links.append(Link(*trimmed(self.text, start, stop), target))
-
-    def _cell(self, token: Token) -> None:
-        if "](" in token.content:
-            first, last = token.map or (0, 0)
-            at = self.text.find(token.content, self.starts[first], self.starts[last])
-            if at >= 0:
-                self._note_links(_inline(token.content, self.env), token.content, [at])
+            shown = _words([other for other in words if other.type != "image"])
+            if target and has_words(shown):
+                self.links.append(Link(shown, target))
 
     def _html(self, token: Token) -> Iterator[Block]:
         """Headings of a piece of HTML; the rest of it is no prose."""
@@ -322,9 +289,3 @@ class _Reading:
             yield self._heading(begin, end, level, words)
             at = end
         yield Block("boilerplate", *trimmed(self.text, at, whole.stop))
-
-
-def _place(at: int, content: str, places: Sequence[int]) -> int:
-    """Where a character of a line's content stands in the text."""
-    number = content.count("\n", 0, at)
-    return places[number] + at - (content.rfind("\n", 0, at) + 1)

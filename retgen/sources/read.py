@@ -9,11 +9,8 @@ from __future__ import annotations
 import os
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
-from functools import partial
-from itertools import accumulate, pairwise
 from pathlib import Path
 from typing import NamedTuple
-from unicodedata import normalize
 
 import xxhash
 
@@ -22,20 +19,18 @@ from retgen.errors import DatasetError
 from retgen.sources import chapters, convert, formats, texts
 from retgen.sources.records import (
     UNREAD,
-    Block,
     Columns,
-    Link,
     ReadOptions,
     Record,
     RefusedRow,
-    ShortForm,
     SourceDocument,
     SourceNotes,
 )
 
-_nfc = partial(normalize, "NFC")
 _PAGES = ("train", "eval", "diagnosis", "capacity", "certificate")
 _WRITTEN = [("recipe.yaml", "run.log"), *((f"{one}.json", f"{one}.html") for one in _PAGES)]
+KINDS = (*texts.TEXT_KINDS, *formats.TABLE_KINDS)
+_WRITTEN_BY_US = "the folder of a run or of scores, whose data are no documents"
 _LEAVES = "a link out of the source's folder (`follow_links: true` of the source reads it)"
 
 
@@ -62,12 +57,11 @@ def folder(path: Path, reading: ReadOptions) -> Iterator[Record]:
         else:
             files.append(one)
     if not files:
-        every = (*texts.TEXT_KINDS, *formats.TABLE_KINDS)
-        raise DatasetError(f"{path}: holds no {', '.join(every[:-1])} or {every[-1]} file")
+        raise DatasetError(f"{path}: holds no {', '.join(KINDS[:-1])} or {KINDS[-1]} file")
     convert.import_readers(file_format(file) for file, _ in files)
     stems = Counter(stem(name) for _, name in files)
     for file, name in files:
-        called = stem(name) if stems[stem(name)] == 1 else name
+        called = texts.composed(stem(name) if stems[stem(name)] == 1 else name)
         if file_format(file) in texts.TEXT_KINDS:
             for document in texts.file_documents(file, name, called, reading):
                 yield Record(name, document, name)
@@ -126,60 +120,50 @@ def _walk(root: Path, follow_links: bool = False) -> Iterator[_File | RefusedRow
     """Files that are read, and what is not, each in the order of paths."""
     files: list[_File] = []
     unread: list[RefusedRow] = []
-    every = (*texts.TEXT_KINDS, *formats.TABLE_KINDS)
-    allowed = _inside(root)
-    inside = allowed[0]
+    inside = _inside(root)
+
+    def unread_because(entry: Path, above: frozenset[Path]) -> str:
+        """Why an entry of a folder is not read, "" where it is."""
+        if not entry.exists():
+            return "a link that leads nowhere"
+        if entry.is_symlink() and not (follow_links or _stays(entry, inside)):
+            return _LEAVES
+        if entry.is_dir():
+            target = entry.resolve()
+            if entry.is_symlink() and (target in above or target.is_relative_to(inside[0])):
+                return "a link to a folder of the source, which is read where it lies"
+            return _WRITTEN_BY_US if _is_output(entry) else ""
+        if not entry.is_file():
+            return "is no file of bytes"
+        is_read = file_format(entry) in KINDS
+        return "" if is_read else f"a file of this kind is not read, only {', '.join(KINDS)}"
 
     def enter(folder: Path, name: str, above: frozenset[Path]) -> None:
         try:
-            entries = sorted(folder.iterdir())
+            entries = sorted(one for one in folder.iterdir() if not one.name.startswith("."))
         except OSError as error:
             if not name:
                 raise DatasetError(f"{root}: cannot be read: {error.strerror}") from error
             unread.append(RefusedRow(name, UNREAD, f"cannot be read: {error.strerror}"))
             return
         for entry in entries:
-            if entry.name.startswith("."):
-                continue
-            here = f"{name}{shown(entry.name)}"
-            if (
-                entry.is_symlink()
-                and entry.exists()
-                and not (follow_links or _stays(entry, allowed))
-            ):
-                unread.append(RefusedRow(f"{here}{'/' * entry.is_dir()}", UNREAD, _LEAVES))
-                continue
-            if entry.is_dir() and _is_output(entry):
-                reason = "the folder of a run or of scores, whose data are no documents"
-                unread.append(RefusedRow(f"{here}/", UNREAD, reason))
+            here = f"{name}{shown(entry.name)}{'/' * entry.is_dir()}"
+            if reason := unread_because(entry, above):
+                unread.append(RefusedRow(here, UNREAD, reason))
             elif entry.is_dir():
-                target = entry.resolve()
-                if entry.is_symlink() and (target in above or target.is_relative_to(inside)):
-                    reason = "a link to a folder of the source, which is read where it lies"
-                    unread.append(RefusedRow(f"{here}/", UNREAD, reason))
-                else:
-                    enter(entry, f"{here}/", above | {target})
-            elif not entry.is_file():
-                reason = (
-                    "a link that leads nowhere" if entry.is_symlink() else "is no file of bytes"
-                )
-                unread.append(RefusedRow(here, UNREAD, reason))
-            elif file_format(entry) not in every:
-                reason = f"a file of this kind is not read, only {', '.join(every)}"
-                unread.append(RefusedRow(here, UNREAD, reason))
+                enter(entry, here, above | {entry.resolve()})
             else:
                 files.append(_File(entry, here))
 
-    enter(root, "", frozenset({inside}))
+    enter(root, "", frozenset({inside[0]}))
     yield from unread
     yield from files
 
 
 LONGEST = 1_000_000  # characters of a document; what is longer is a book
 FORMATS = (
-    f"{', '.join((*texts.TEXT_KINDS, *formats.TABLE_KINDS)[:-1])} or "
-    f"{formats.TABLE_KINDS[-1]} (also {', '.join(COMPRESSED)}), a folder of such files, the folder "
-    f"of a data set, or {formats.HUB}owner/name"
+    f"{', '.join(KINDS[:-1])} or {KINDS[-1]} (also {', '.join(COMPRESSED)}), a folder of such "
+    f"files, the folder of a data set, or {formats.HUB}owner/name"
 )
 
 
@@ -219,7 +203,6 @@ def read_sources(
         if limit is not None and number >= limit:
             return
         if isinstance(one, SourceDocument):
-            one = _composed(one)
             if seen.get(one.id, file) != file:  # each file counts for itself
                 one = one._replace(id=f"{file}/{one.id}")
             if one.id in seen:
@@ -247,28 +230,6 @@ def refusals(refused: Sequence[RefusedRow]) -> str:
     if "source/encoding" in first:
         parts.append("convert the file to UTF-8")
     return f"Refused are {'; '.join(parts)}." if parts else ""
-
-
-def _composed(one: SourceDocument) -> SourceDocument:
-    """A document in Unicode's normal form C, in which people type queries: files of macOS and some
-    PDF are in another one. Its structure keeps its places.
-    """
-    parts: list[Block | Link] = [*one.blocks, *one.links]
-    edges = sorted({0, len(one.text), *(at for part in parts for at in (part.start, part.stop))})
-    pieces = [_nfc(one.text[start:stop]) for start, stop in pairwise(edges)]
-    at = dict(zip(edges, accumulate(map(len, pieces), initial=0), strict=True))
-    return one._replace(
-        id=_nfc(one.id),
-        title=_nfc(one.title),
-        text="".join(pieces),
-        blocks=tuple(
-            part._replace(start=at[part.start], stop=at[part.stop], anchor=_nfc(part.anchor))
-            for part in one.blocks
-        ),
-        links=tuple(Link(at[part.start], at[part.stop], _nfc(part.target)) for part in one.links),
-        short_forms=tuple(ShortForm(kind, _nfc(text)) for kind, text in one.short_forms),
-        place=_nfc(one.place),
-    )
 
 
 def _hash(text: str) -> int:

@@ -43,14 +43,13 @@ class Block(NamedTuple):
 
 
 class Link(NamedTuple):
-    """Words of a text, within one block, that point to another document of the source.
+    """Words of a text, as it shows them, that point to another document of the source.
 
     `target`: its place as `SourceDocument.place` says it, or as sites write it (without the file's
     suffix, or the folder of an index page); a "#fragment" stays.
     """
 
-    start: int
-    stop: int
+    words: str
     target: str
 
 
@@ -67,8 +66,8 @@ class SourceDocument(NamedTuple):
     """One source document.
 
     `text`: as it came, white space and all, behind its front matter; of other formats than text
-    their Markdown. `read_sources` puts it into normal form C. What follows it is
-    structure, empty where that was not asked for.
+    their Markdown; in Unicode's normal form C. What follows it is structure, empty where that was
+    not asked for.
     `blocks`: in order, without overlap. `place`: the file's path from the source's folder on, "" of
     rows of a table.
     """

@@ -1,13 +1,10 @@
-"""What all readers of structure share: places of links, what is no prose, long texts cut."""
+"""What all readers of structure share: places of links, and what is no prose."""
 
 from __future__ import annotations
 
 import posixpath
 import re
-from collections.abc import Iterable, Iterator, Sequence
 from urllib.parse import unquote, urlsplit
-
-from retgen.sources.records import Block, Link, SourceDocument
 
 # sentences of licences as files carry them, in any white space
 _LICENCE = re.compile(
@@ -61,46 +58,3 @@ def trimmed(text: str, start: int, stop: int) -> tuple[int, int]:
     piece = text[start:stop]
     stop -= len(piece) - len(piece.rstrip())
     return min(stop, start + len(piece) - len(piece.lstrip())), stop
-
-
-def within_blocks(links: Iterable[Link], blocks: Sequence[Block]) -> Iterator[Link]:
-    """The links that lie in one block each; both in order."""
-    rest = iter(blocks)
-    block = next(rest, None)
-    for link in links:
-        while block is not None and block.stop <= link.start:
-            block = next(rest, None)
-        if block is not None and block.start <= link.start and link.stop <= block.stop:
-            yield link
-
-
-def cut_place(text: str, blocks: Sequence[Block], longest: int) -> int:
-    """Where a text that is longer than `longest` is cut: before the highest heading of the second
-    half, else before a block, at a line, at a blank.
-    """
-    half = longest // 2
-    late = [one for one in blocks if half <= one.start < longest]
-    headings = [one for one in late if one.kind in ("heading", "title")]
-    if headings:
-        at = max(headings, key=lambda one: (-one.level, one.start)).start
-    elif late:
-        at = late[-1].start
-    else:
-        at = longest
-    line = text.rfind("\n", half, at) + 1
-    return line or text.rfind(" ", half, longest) + 1 or longest
-
-
-def part_of(document: SourceDocument, start: int, stop: int) -> SourceDocument:
-    """Characters [start, stop) of a document with the blocks and links that lie in them."""
-    blocks = tuple(
-        one._replace(start=max(one.start, start) - start, stop=min(one.stop, stop) - start)
-        for one in document.blocks
-        if one.start < stop and one.stop > start
-    )
-    links = tuple(
-        one._replace(start=one.start - start, stop=one.stop - start)
-        for one in document.links
-        if start <= one.start and one.stop <= stop
-    )
-    return document._replace(text=document.text[start:stop], blocks=blocks, links=links)

@@ -5,11 +5,12 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping
 from pathlib import Path
+from unicodedata import normalize
 
 from retgen.dataset_files import file_format, open_file
 from retgen.errors import DatasetError
 from retgen.sources.convert import BYTES, CONVERTED, HTML, Converted, converted, import_readers
-from retgen.sources.encodings import UTF_8, declared_encoding, decoded, encoding_of
+from retgen.sources.encodings import NotText, decoded
 from retgen.sources.markdown import (
     front_matter,
     front_short_forms,
@@ -20,12 +21,12 @@ from retgen.sources.markdown import (
 )
 from retgen.sources.plain import plain_blocks
 from retgen.sources.records import ReadOptions, RefusedRow, SourceDocument, part_id
-from retgen.sources.structure import cut_place, part_of
 
 MARKDOWN = (".md", ".markdown")
 TEXT_KINDS = (".txt", *MARKDOWN, *CONVERTED)
 LARGEST = 200_000_000  # bytes of a file that is read as a whole
 
+_CUTS = ("\n# ", "\n## ", "\n### ", "\n\n", "\n", " ")  # where a long text is cut, best first
 _OVERSTRUCK = re.compile(".\x08")  # as formatters set bold and underlined letters: x, back, x
 # a row that is a page begins and ends with a tag, has an element of HTML, and no Markdown
 _TAGGED = re.compile(r"\s*\ufeff?<(?:!--|!doctype\b|[a-z]).*>\s*\Z", re.IGNORECASE | re.DOTALL)
@@ -51,14 +52,17 @@ def file_documents(
         if len(content) > LARGEST:
             yield refused("long", f"the file has more than {LARGEST:,} bytes; cut it up")
             return
-        text = "" if kind in BYTES else _decoded(content, kind, where, reading)
+        text, encoding = ("", "") if kind in BYTES else decoded(content, kind in HTML)
+        if encoding:
+            reading.notes.encodings[where] = encoding
+        text = _OVERSTRUCK.sub("", composed(text))
         begin, header = front_matter(text)
         body = content if kind in BYTES else text[begin:]
         read = converted(body, kind) if kind in CONVERTED else Converted("", text[begin:])
     except OSError as error:
         yield refused("unreadable", f"cannot be read: {error.strerror}")
-    except _NotText as error:
-        yield refused("binary" if b"\0" in content else "encoding", str(error))
+    except NotText as error:
+        yield refused("binary" if b"\0" in content else "encoding", f"the file {error}")
     except DatasetError as error:
         yield refused("unreadable", str(error).removeprefix(f"{path}: "))
     else:
@@ -66,7 +70,7 @@ def file_documents(
         document = SourceDocument(called, title or front_title(header), read.text)
         if reading.structure:
             short_forms = (*front_short_forms(header), *read.short_forms)
-            document = document._replace(short_forms=short_forms, place=where)
+            document = document._replace(short_forms=short_forms, place=composed(where))
         if read.text.strip():
             yield from parts(document, reading, read.anchors)
         elif kind in HTML and content.strip():
@@ -75,23 +79,11 @@ def file_documents(
             yield refused("empty", "the file is empty")
 
 
-class _NotText(DatasetError):
-    """Bytes in no encoding."""
-
-
-def _decoded(content: bytes, kind: str, where: str, reading: ReadOptions) -> str:
-    try:
-        named = declared_encoding(content) if kind in HTML else None
-        encoding = named or encoding_of(content)
-        text, encoding = decoded(content, encoding)
-    except DatasetError as error:
-        raise _NotText(f"the file {error}") from error
-    except UnicodeDecodeError as error:
-        name = "UTF-8" if encoding == UTF_8 else encoding
-        raise _NotText(f"the file is not {name}, as it begins: byte {error.start:,}") from error
-    if encoding != UTF_8:
-        reading.notes.encodings[where] = encoding
-    return _OVERSTRUCK.sub("", text)
+def composed(text: str) -> str:
+    """A text in Unicode's normal form C, in which people type queries: files of macOS and some PDF
+    are in another one.
+    """
+    return normalize("NFC", text)
 
 
 def row_parts(document: SourceDocument, reading: ReadOptions) -> Iterator[SourceDocument]:
@@ -109,20 +101,19 @@ def row_parts(document: SourceDocument, reading: ReadOptions) -> Iterator[Source
 def parts(
     document: SourceDocument, reading: ReadOptions, anchors: Mapping[str, str] | None = None
 ) -> Iterator[SourceDocument]:
-    """A document with its structure where that is wanted, in parts where it is too long. `anchors`:
-    as of `Converted`.
+    """A document with its structure where that is wanted, in parts where it is too long; short
+    forms are of the first. `anchors`: as of `Converted`.
     """
-    text, number = document.text, 1
-    while reading.longest is not None and len(text) > reading.longest:
-        window = _structured(document._replace(text=text[: reading.longest]), anchors)
-        part = part_of(window, 0, cut_place(window.text, window.blocks, reading.longest))
-        if not reading.structure:
-            part = part._replace(blocks=(), links=())
-        yield _part(part, number)
-        text, number = text[len(part.text) :], number + 1
-    if text.strip():
-        rest = document._replace(text=text)
-        yield _part(_structured(rest, anchors) if reading.structure else rest, number)
+    rest, longest, number = document.text, reading.longest or len(document.text), 1
+    while rest.strip():
+        cut = len(rest)
+        if cut > longest:
+            places = (rest.rfind(one, longest // 2, longest) + 1 for one in _CUTS)
+            cut = next(filter(None, places), longest)
+        one = document._replace(id=part_id(document.id, number), text=rest[:cut])
+        yield _structured(one, anchors) if reading.structure else one
+        document = document._replace(short_forms=())
+        rest, number = rest[cut:], number + 1
 
 
 def _structured(document: SourceDocument, anchors: Mapping[str, str] | None) -> SourceDocument:
@@ -131,9 +122,3 @@ def _structured(document: SourceDocument, anchors: Mapping[str, str] | None) -> 
         return document._replace(blocks=tuple(plain_blocks(document.text)))
     blocks, links = markdown_blocks(document.text, document.place, anchors)
     return document._replace(blocks=tuple(blocks), links=tuple(links))
-
-
-def _part(document: SourceDocument, number: int) -> SourceDocument:
-    """The document's part with a number from 1; of the first, its short forms."""
-    short_forms = document.short_forms if number == 1 else ()
-    return document._replace(id=part_id(document.id, number), short_forms=short_forms)

@@ -28,7 +28,7 @@ def test_files_that_are_documents_and_files_that_are_none(tmp_path: Path) -> Non
     (tmp_path / "d.md").write_bytes("\ufeff# Über\r\n\r\n* x  \n".encode())
     (tmp_path / "e.txt").write_bytes("Text".encode("utf-16"))
     (tmp_path / "f.txt").write_bytes("über größer".encode() + b"caf\xe9")
-    (tmp_path / "f2.txt").write_bytes(b"text " * 30_000 + b"\xe9\xff" * 20_000)
+    (tmp_path / "f2.txt").write_bytes(b"\x81\x8d\x01" * 50)
     (tmp_path / "f3.txt").write_bytes("水壶烧水".encode()[:-1])
     (tmp_path / "g.txt").write_text(" \n")
     (tmp_path / "j.txt").write_text("N\bNA\bAME _\bpic\n")  # as formatters overstrike
@@ -46,9 +46,7 @@ def test_files_that_are_documents_and_files_that_are_none(tmp_path: Path) -> Non
         SourceDocument("d", "Über", "# Über\r\n\r\n* x  \n"),
         SourceDocument("e", "", "Text"),
         SourceDocument("f", "", "über größercafé"),  # one byte of another encoding
-        RefusedRow(
-            "f2.txt", "source/encoding", "the file is not UTF-8, as it begins: byte 150,000", "f2"
-        ),
+        RefusedRow("f2.txt", "source/encoding", "the file holds bytes that are no text", "f2"),
         SourceDocument("f3", "", "水壶烧"),  # cut off within a sign
         RefusedRow("g.txt", "source/empty", "the file is empty", "g"),
         RefusedRow(
@@ -101,9 +99,7 @@ def test_a_page_that_is_cut_keeps_its_blocks_and_links(tmp_path: Path) -> None:
     assert [[one.text[b.start : b.stop] for b in one.blocks][:2] for one in parts] == [
         [f"Part {n}", "See [this](b.html#x)."] for n in (0, 3, 6)
     ]
-    assert [
-        (one.text[link.start : link.stop], link.target) for one in parts for link in one.links
-    ] == [("this", "b.html#x")] * 9
+    assert [link for one in parts for link in one.links] == [("this", "b.html#x")] * 9
 
 
 def test_front_matter_is_parsed_off(tmp_path: Path) -> None:

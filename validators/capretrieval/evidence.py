@@ -9,43 +9,44 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+from retgen.validators.capretrieval.words import bare
 from retgen.validators.rule import Judgements
 
 _Row = Mapping[str, Any]
+_HEADINGS = ("title", "heading")
 
 
-def found_fault(note: _Row, source: _Row, documents: Mapping[str, Any]) -> str | None:
+def found_fault(text: str, note: _Row, source: _Row, documents: Mapping[str, Any]) -> str | None:
     """Why a found query does not rest on what its words name; None where it does.
 
     The words of a link name the document or section that it points to, those of a heading its
     section, all others the document, from its beginning.
     """
-    home, kind, (start, _) = documents.get(note["found_in"]), note["kind"], note["span"]
-    if home is None:
-        return f"was found in {note['found_in']!r}, which is no document"
+    kind, (start, _) = note["kind"], note["span"]
+    section = _section(source, start)
     if kind == "link":
-        section = _section(source, start)
-        (low, high), *_ = note["found_at"] or [(0, 0)]
-        for begin, end, target in home["links"]:
+        home = documents.get(note["found_in"])
+        if home is None:
+            return f"was found in {note['found_in']!r}, which is no document"
+        heads = [one for one in source["blocks"] if one[0] in _HEADINGS]
+        for words, target in home["links"]:
             place, _, anchor = target.partition("#")
-            heads = [one for one in source["blocks"] if one[0] in ("title", "heading")]
             whole = not anchor or (heads and heads[0][4] == anchor)
             named = start == 0 if whole else section is not None and section[4] == anchor
-            if begin <= low < high <= end and place in link_names(source["place"]) and named:
+            if bare(text) in bare(words) and place in link_names(source["place"]) and named:
                 return None
-        return f"no link to {source['id']}, or to what it rests on there, stands at {low} to {high}"
-    if home["id"] != source["id"]:
-        return f"was found in {home['id']}, and rests on {source['id']}"
+        return f"{home['id']} has no such link to {source['id']}, or to what it rests on there"
     if kind in ("heading", "question"):
-        section = _section(source, start)
-        named = [place for place in note["found_at"] if section and place[0] == section[1]]
-        return None if named else "rests on another section than its own"
+        heading = source["text"][slice(*section[1:3])] if section else ""
+        if bare(text.split()[-1]) in bare(heading):  # which stands behind the title of its page
+            return None
+        return "rests on another section than its own"
     return None if start == 0 else "rests on other characters than its document begins with"
 
 
 def _section(source: _Row, start: int) -> list[Any] | None:
     """The heading that a place of a document stands under."""
-    heads = [one for one in source["blocks"] if one[0] in ("title", "heading") and one[1] < start]
+    heads = [one for one in source["blocks"] if one[0] in _HEADINGS and one[1] < start]
     return heads[-1] if heads else None
 
 

@@ -122,7 +122,7 @@ class OwnDocuments(CorpusRule):
                 message = f"{query.query_id}: rests on no characters of a document"
                 yield self._finding([query.query_id], message)
             elif note.get("evidence") == "found":
-                if why := found_fault(note, source, documents):
+                if why := found_fault(query.text, note, source, documents):
                     yield self._finding([query.query_id], f"{query.query_id}: {why}")
             elif note.get("kind") in ("keyword", "phrase"):
                 held = plain(source["text"][slice(*span)])

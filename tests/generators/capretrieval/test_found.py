@@ -26,7 +26,7 @@ def found(one: SourceDocument, *others: SourceDocument) -> Found:
     counts = survey(every)
     counts.documents = max(counts.documents, 20)  # few documents share all of their words
     queries = found_queries(one, "en", counts, incoming_links(every)[0])
-    return {q.text: (q.kind, one.text[q.start : q.stop], q.score) for q in queries}
+    return {q.text: (q.kind, one.text[slice(*q.span)], q.score) for q in queries}
 
 
 def test_headings_are_answered_by_their_sections() -> None:

@@ -39,7 +39,7 @@ def finished(tmp_path_factory: pytest.TempPathFactory) -> Path:
     (folder / "kb").mkdir()
     for name, text in PAGES.items():
         (folder / "kb" / name).write_text(text, "utf-8")
-    params = "  splits: {test: 0.1, dev: 0}\n  queries: {common: 1}\n"
+    params = "  splits: {test: 0.1, dev: 0}\n"
     return run(write_recipe(folder / "kb.yaml", folder / "kb", params), out=folder / "out").path
 
 
@@ -77,7 +77,7 @@ def test_words_are_cut_from_lines_that_stay_apart(tmp_path: Path) -> None:
     (tmp_path / "kb").mkdir()
     for name, text in pages.items():
         (tmp_path / "kb" / name).write_text(text, "utf-8")
-    params = "  splits: {test: 0.1, dev: 0}\n  queries: {common: 1}\n"
+    params = "  splits: {test: 0.1, dev: 0}\n"
     path = run(write_recipe(tmp_path / "kb.yaml", tmp_path / "kb", params), out=tmp_path / "o").path
     texts = {row["_id"]: row["text"] for row in read_jsonl(path / "dataset" / "queries.jsonl")}
     shown = {

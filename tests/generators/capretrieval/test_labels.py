@@ -11,7 +11,7 @@ import pytest
 
 from retgen import run
 from retgen.generators.capretrieval.language import words_of
-from retgen.generators.capretrieval.passages import CAPTIONS, Holders, Passage, PassageLabels
+from retgen.generators.capretrieval.passages import CAPTIONS, Passage, PassageLabels
 from tests.conftest import read_jsonl
 
 pytestmark = pytest.mark.filterwarnings("ignore")  # inside jieba, while the run is made
@@ -21,7 +21,7 @@ seed: 3
 params:
   source: {path: album, licence: CC0-1.0}
   passages: {tokens: 64, overlap: 16}
-  queries: {keywords: 5, summaries: 3, common: 0.1, quality: 0}
+  queries: {keywords: 5, summaries: 3, quality: 0}
   mine: {negatives: 1}
 """
 
@@ -104,23 +104,12 @@ def test_labels_are_those_of_a_brute_force(made: Path) -> None:
     assert all(right.values())
 
 
-def test_a_title_finds_all_passages_of_its_documents(made: Path) -> None:
-    """Page 0 is the title of two documents of English captions."""
-    queries = {row["text"]: row for row in read_jsonl(made / "dataset" / "queries.jsonl")}
-    corpus = read_jsonl(made / "dataset" / "corpus.jsonl")
-    ids = [row["_id"] for row in corpus if row["title"] == "Page 0"]
-    query = queries["Page 0"]
-    pairs = qrels(made / "dataset")[query["metadata"]["split"]]
-    assert [document for name, document in pairs if name == query["_id"]] == ids
-    assert {name.partition("#")[0] for name in ids} == {"captions_en-0", "captions_en-23"}
-
-
 def labels(*places: tuple[int, int]) -> PassageLabels:
     passages = [
         Passage(f"d#{n}", "d", start, stop, "", "x" * (stop - start), "en")
         for n, (start, stop) in enumerate(places, 1)
     ]
-    return PassageLabels([Passage("c", "c", 0, 300, "", "other", "en"), *passages], Holders([], []))
+    return PassageLabels([Passage("c", "c", 0, 300, "", "other", "en"), *passages], [], [])
 
 
 @pytest.mark.parametrize(

@@ -30,4 +30,3 @@ def test_no_japanese_negative_holds_the_characters_of_a_chinese_query(tmp_path: 
     rows = pq.read_table(tmp_path / "kb" / "training" / "kw.parquet").to_pylist()
     negatives = {row["anchor"]: row["negatives-id"] for row in rows}
     assert negatives["作業系統"] == ["d7"]
-    assert negatives["作業"] == ["d6"]

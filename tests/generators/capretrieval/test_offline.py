@@ -10,11 +10,11 @@ from retgen.generators.capretrieval.counts import CorpusCounts
 from retgen.generators.capretrieval.language import has_baseline
 from retgen.generators.capretrieval.offline import (
     in_few_words,
-    keyphrases,
+    rule_queries,
     sentences,
-    summaries,
     without_markup,
 )
+from retgen.generators.capretrieval.passages import PassageQuery
 from tests.generators.capretrieval.texts import (
     CHINESE,
     ENGLISH,
@@ -25,6 +25,14 @@ from tests.generators.capretrieval.texts import (
 )
 
 NO_COUNTS = CorpusCounts()
+
+
+def keyphrases(text: str, language: str, count: int = 8) -> list[PassageQuery]:
+    return rule_queries(text, language, (count, 0), NO_COUNTS)
+
+
+def summaries(text: str, language: str, count: int = 3) -> list[PassageQuery]:
+    return rule_queries(text, language, (0, count), NO_COUNTS)
 
 
 @pytest.mark.parametrize(
@@ -39,24 +47,19 @@ NO_COUNTS = CorpusCounts()
 def test_keyphrases_stand_in_the_passage(
     text: str, language: str, best: str, held: set[str]
 ) -> None:
-    result = keyphrases(text, language, 8, NO_COUNTS)
+    result = keyphrases(text, language)
     assert result[0].text == best
     assert held <= {one.text for one in result}
-    assert [text[one.start : one.stop] for one in result] == [one.text for one in result]
+    assert [text[slice(*one.span)] for one in result] == [one.text for one in result]
     assert [one.score for one in result] == sorted((one.score for one in result), reverse=True)
     assert len({one.text.casefold() for one in result}) == len(result)
-
-
-def test_none_are_asked_for() -> None:
-    assert keyphrases(ENGLISH, "en", 0, NO_COUNTS) == []
-    assert summaries(ENGLISH, "en", 0, NO_COUNTS) == []
 
 
 @pytest.mark.parametrize(("text", "language"), [(HEBREW, "he"), (JAPANESE, "ja"), (ENGLISH, "xx")])
 def test_languages_without_rules_get_nothing(text: str, language: str) -> None:
     assert not has_baseline(language)
-    assert keyphrases(text, language, 8, NO_COUNTS) == []
-    assert summaries(text, language, 8, NO_COUNTS) == []
+    assert keyphrases(text, language) == []
+    assert summaries(text, language) == []
 
 
 @pytest.mark.parametrize(
@@ -90,42 +93,43 @@ def test_languages_without_rules_get_nothing(text: str, language: str) -> None:
 def test_a_summary_is_the_content_words_of_a_sentence(
     text: str, language: str, expected: list[str]
 ) -> None:
-    result = summaries(text, language, 7, NO_COUNTS)
+    result = summaries(text, language)
     assert [one.text for one in result] == expected
-    places = [(one.start, one.stop) for one in result]
+    places = [one.span for one in result]
     assert places == [one for one in sentences(text) if one in places]
-    assert summaries(text, language, 1, NO_COUNTS) == result[:1]
+    assert summaries(text, language, 1) == result[:1]
 
 
 def test_no_phrase_reaches_over_two_blocks_and_none_stands_outside_of_prose() -> None:
     text = "The shutdown logic\n\nSYNOPSIS\n\nThe kernel driver for the radio stops"
     first, last = (0, 18), (text.index("The kernel"), len(text))
-    assert [one.text for one in keyphrases(text, "en", 9, NO_COUNTS, [first])] == ["shutdown logic"]
-    both = keyphrases(text, "en", 9, NO_COUNTS, [first, last])
-    assert {one.text for one in both} == {"shutdown logic", "kernel driver", "radio"}
-    assert keyphrases(text, "en", 9, NO_COUNTS, []) == []
+    for prose, expected in (
+        ([first], {"shutdown logic"}),
+        ([first, last], {"shutdown logic", "kernel driver", "radio"}),
+        ([], set[str]()),
+    ):
+        made = rule_queries(text, "en", (9, 0), NO_COUNTS, prose)
+        assert {one.text for one in made} == expected
 
 
 def test_what_half_of_the_documents_know_ranks_last() -> None:
     counts = CorpusCounts(100)
     counts.words.update({"package": 60, "library": 50, "windmill": 1, "kettle": 1})
     text = "The windmill kettle by the river is in this package library."
-    result = keyphrases(text, "en", 9, counts)
+    result = rule_queries(text, "en", (9, 0), counts)
     assert result[0].text == "windmill kettle"
     assert result[-1].score < result[0].score / 2
 
 
 def test_titles_without_function_words_are_read_all_the_same() -> None:
     text = "Silver teapots, copper kettles, Northwind espresso machine, porcelain cups, sugar tongs"
-    assert {"copper kettles", "sugar tongs"} <= {
-        one.text for one in keyphrases(text, "en", 9, NO_COUNTS)
-    }
+    assert {"copper kettles", "sugar tongs"} <= {one.text for one in keyphrases(text, "en")}
 
 
 def test_code_is_no_prose() -> None:
     text = "for (i = 0; i < n; i++) { a[i] += b[i] * c[i]; x.y = z->w[0]; }"
-    assert keyphrases(text, "en", 9, NO_COUNTS) == []
-    assert summaries(text, "en", 9, NO_COUNTS) == []
+    assert keyphrases(text, "en") == []
+    assert summaries(text, "en") == []
 
 
 def test_sentences_headings_and_items_have_places() -> None:
@@ -153,16 +157,9 @@ def test_too_few_content_words_are_no_summary() -> None:
     assert in_few_words("Brot, Butter und Honig.", "de", known) == ""
 
 
-@pytest.mark.parametrize("text", ["", " ", "😀🎉👩‍👩‍👧", "12 34", "a", "!!!"])
-@pytest.mark.parametrize("language", ["en", "de", "zh"])
-def test_texts_without_words(text: str, language: str) -> None:
-    assert summaries(text, language, 7, NO_COUNTS) == []
-    assert all(one.text.strip() for one in keyphrases(text, language, 7, NO_COUNTS))
-
-
 def test_a_keyphrase_over_a_line_break_keeps_its_place() -> None:
     text = ENGLISH.replace("river bank", "river\n  bank")
-    made = {one.text: (one.start, one.stop) for one in keyphrases(text, "en", 8, NO_COUNTS)}
+    made = {one.text: one.span for one in keyphrases(text, "en")}
     assert made["river bank"] == (24, 36)
 
 
@@ -197,23 +194,16 @@ def test_markup_gives_no_keyphrase() -> None:
         "spring. See",
         "or `the archive`_ for older wind tables.",
     ]
-    phrases = keyphrases(MARKED, "en", 12, NO_COUNTS)
-    assert [one.text for one in phrases if MARKED[one.start : one.stop] != one.text] == []
+    phrases = keyphrases(MARKED, "en")
+    assert [one.text for one in phrases if MARKED[slice(*one.span)] != one.text] == []
     shown = " ".join(one.text for one in phrases)
     assert "harbour" in shown
     for hidden in ("Gitter", "Coverage", "Status", "comment", "install", "Compass", "example"):
         assert hidden not in shown
 
 
-def test_a_word_of_three_letters_is_no_query() -> None:
-    text = "The MPC of the windmill was made in the same year as the windmill."
-    made = [one.text for one in keyphrases(text, "en", 6, NO_COUNTS)]
-    assert "windmill" in made
-    assert "MPC" not in made
-
-
 def test_a_long_passage_without_function_words_is_a_table() -> None:
     row = "Latin capital letter macron; Greek small letter sigma; "
-    assert keyphrases(row, "en", 6, NO_COUNTS)  # as a title of a product
-    assert keyphrases(12 * row, "en", 6, NO_COUNTS) == []
-    assert summaries(12 * row, "en", 3, NO_COUNTS) == []
+    assert keyphrases(row, "en")  # as a title of a product
+    assert keyphrases(12 * row, "en") == []
+    assert summaries(12 * row, "en") == []

@@ -9,7 +9,6 @@ import pyarrow.parquet as pq
 import pytest
 
 from retgen import run
-from retgen.search.collection import load
 from tests.conftest import Gen, read_jsonl
 from tests.generators.capretrieval.texts import TEXTS, write_recipe, write_rows
 from tests.pages import Read
@@ -70,25 +69,6 @@ def test_the_example_shows_a_query_beside_what_it_rests_on(finished: Path, gen: 
     assert f"\n{kind}\n  query: {query}\n  evidence (begins): {rests_on}\n" in done.stdout
 
 
-def test_queries_of_other_splits_are_not_counted_as_tested(finished: Path) -> None:
-    queries = read_jsonl(finished / "dataset" / "queries.jsonl")
-    qrels = read_jsonl(finished / "dataset" / "qrels.jsonl")
-    tested = len({row["query-id"] for row in qrels})
-    assert tested == sum(row["metadata"]["split"] == "test" for row in queries) < len(queries)
-    page = page_of(finished)
-    assert f"of each of {tested} queries before the rest of 8." in page
-    assert f"{tested} in test: 1 relevant each" in page
-    assert (
-        f"8 documents, {len(queries)} queries (test, dev, train; each has qrels), {len(qrels)} "
-        "qrels of split test."
-    ) in card_of(finished)
-
-
-def test_no_query_of_another_split_is_said_to_lack_a_relevant_document(finished: Path) -> None:
-    for split in ("test", "dev", "train"):
-        assert load(finished, split).notes == []
-
-
 def test_negatives_are_counted_as_they_stand_in_the_training_files(tmp_path: Path) -> None:
     """Eight documents hold two words more: queries that ask for these find too few others."""
     texts = [
@@ -99,7 +79,7 @@ def test_negatives_are_counted_as_they_stand_in_the_training_files(tmp_path: Pat
     recipe = write_recipe(
         tmp_path / "few.yaml",
         write_rows(tmp_path / "few.jsonl", [*TEXTS[:3], *texts]),
-        "  language: en\n  mine: {negatives: 9, depth: 9}\n  queries: {common: 1, quality: 0}\n",
+        "  language: en\n  mine: {negatives: 9, depth: 9}\n  queries: {quality: 0}\n",
     )
     path = run(recipe, out=tmp_path / "few").path
     rows = [

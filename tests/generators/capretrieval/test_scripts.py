@@ -10,13 +10,11 @@ from pathlib import Path
 import pytest
 
 from retgen import run
-from retgen.errors import SourceRefused
 from retgen.generators.capretrieval.language import stopwords
 from retgen.generators.capretrieval.nouns import noun_phrases, runs
 from retgen.tokenizer import tokens
 from retgen.validators.capretrieval.words import bare, single_words
 from tests.conftest import read_jsonl
-from tests.generators.capretrieval.texts import write_recipe, write_rows
 
 # a sentence by spaced words; with harakat, niqqud, joiners, and marks that follow others
 SENTENCES = {
@@ -53,12 +51,6 @@ def test_a_hindi_sentence_ends_at_its_danda() -> None:
     text = "नाव घाट पर। बारिश से पानी और नाव।"
     phrases = [text[start:stop] for start, stop in noun_phrases(text, "hi")]
     assert phrases == ["नाव घाट", "बारिश", "पानी", "नाव"]
-
-
-def test_characters_of_scripts_without_spaces_keep_their_marks() -> None:
-    assert single_words("ที่ดิน ขึ้น") == ["ที่", "ดิ", "น", "ขึ้", "น"]
-    assert single_words("ក្បាល់\u200dទុំ") == ["ក្", "បា", "ល់\u200d", "ទុំ"]
-    assert single_words("東京 가나") == ["東", "京", "가나"]
 
 
 def test_titles_that_differ_in_a_vowel_sign_are_two() -> None:
@@ -135,30 +127,3 @@ def test_a_run_says_which_language_has_no_rules(tmp_path: Path, code: str, name:
     )
     queries = read_jsonl(made.path / "dataset" / "queries.jsonl")
     assert Counter(row["metadata"]["set"] for row in queries) == {"found": DOCUMENTS}
-
-
-@pytest.mark.parametrize(("code", "name", "kept"), [("th", "Thai", 0), ("km", "Khmer", 1)])
-def test_scripts_without_spaces_that_no_rules_cut(
-    tmp_path: Path, code: str, name: str, kept: int
-) -> None:
-    with pytest.raises(SourceRefused) as refused:
-        run(_folder(tmp_path, code), out=tmp_path / "out")
-    assert str(refused.value) == (
-        "params.source: none of the 3 of 20 documents that are held out for the test split "
-        f"({name} 3) has a query that can be used, so nothing could be scored ({kept} queries of "
-        f"other splits; rejected: none). {name} has no rules: name a model that writes (--model), "
-        "more documents, or a larger share (params.splits.test)."
-    )
-
-
-def test_a_run_says_by_which_rules_keywords_were_dropped(tmp_path: Path) -> None:
-    """Each of five things stands in four documents, which differ in code, where nothing is read."""
-    texts, things = [], "kettle lantern wagon anvil ladder".split()
-    for number, two in enumerate(itertools.combinations(things, 2)):
-        code = "\n".join(f"x{number}{line} = f{line}{number}()" for line in range(20))
-        said = "We would sell the {}, since it is so old, and then repair the {}.".format(*two)
-        texts.append(f"{said}\n\n```\n{code}\n```\n")
-    source = write_rows(tmp_path / "kb.jsonl", texts, [f"Number{n}{n} of them" for n in range(10)])
-    wanted = "  queries: {summaries: 0, relevant: 1, quality: 0}\n"
-    made = run(write_recipe(tmp_path / "kb.yaml", source, wanted), out=tmp_path / "out")
-    assert made.manifest["notes"]["lacking"] == ("0 queries of set KW (none was written)")
