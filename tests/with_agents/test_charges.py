@@ -120,7 +120,7 @@ def seeded(*parts: object) -> int:
     return random.Random(repr(parts)).getrandbits(32)
 
 
-@pytest.mark.parametrize(("fault", "backend", "family"), SAMPLE[::19])
+@pytest.mark.parametrize(("fault", "backend", "family"), SAMPLE[::26])
 def test_a_few_faults(fault: str, backend: str, family: str, tmp_path: Path) -> None:
     check(family, backend, fault, tmp_path, seed=seeded(fault), share=0.3, hidden=200)
 
