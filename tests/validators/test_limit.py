@@ -221,7 +221,7 @@ CASES: dict[str, tuple[Callable[[Made], Any], list[str]]] = {
     "two queries for the same": (
         lambda m: m.q1.update(text=m.q0["text"], metadata=m.q0["metadata"]),
         [
-            "duplicate-query q0 q1: 2 queries ask 'Who likes Saddlebacks?' (q0, q1)",
+            "duplicate-query q0 q1: 2 queries have the same text (rows 1, 2)",
             "query q0 q1: queries q0 and q1 ask for the same",
             "qrels q1 r1 r0: document r1 holds what query q1 asks for, but qrels does not say that it"
             " is relevant (1 more of this kind: q1 and r0)",
