@@ -224,7 +224,13 @@ Change = Callable[[list[dict[str, Any]], list[dict[str, Any]], list[tuple[str, s
         ),
         (
             lambda d, q, r: q.append({"_id": "q4", "text": "another"}),
-            [("duplicate-query-id", ["q4"], "the query id q4 stands 2 times")],
+            [
+                (
+                    "duplicate-query-id",
+                    ["q4", "q4"],
+                    "2 queries have the same _id (rows 5, 6)",
+                )
+            ],
         ),
         (
             lambda d, q, r: q[0].update(text=" "),

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from retgen.rows import text_hash
-from retgen.validators.hashes import hashes_of
+from retgen.validators.hashes import hashes_of, repeated_hashes
 from retgen.validators.rule import Batch, Finding, RuleState, TextRule
 
 
@@ -46,36 +46,11 @@ def _normalised_fast(text: str) -> str:
     return normalise_text(text)
 
 
-_AT_A_TIME = 1 << 22  # hashes that are sorted together
-
-
 @dataclass
 class _Hashes(RuleState):
-    """64-bit hashes of one key of each document: ascending arrays, of some documents each."""
+    """64-bit hashes of one key of each text: ascending arrays, of some texts each."""
 
     parts: list[NDArray[np.uint64]] = field(default_factory=list)
-
-    def add(self, hashes: NDArray[np.uint64]) -> None:
-        """Take in those of some documents."""
-        self.parts.append(np.sort(hashes))
-
-    def repeated_hashes(self) -> NDArray[np.uint64]:
-        """The hashes that stand more than once, ascending.
-
-        Of all parts those between two bounds are sorted at a time, so memory does not grow.
-        """
-        ranges = -(-sum(map(len, self.parts)) // _AT_A_TIME)
-        bounds = np.array([(i << 64) // max(1, ranges) for i in range(1, ranges)], np.uint64)
-        starts = [np.searchsorted(part, bounds).tolist() for part in self.parts]
-        result = [np.empty(0, np.uint64)]
-        for i in range(ranges):
-            some = [
-                part[at[i - 1] if i else 0 : at[i] if i < ranges - 1 else len(part)]
-                for part, at in zip(self.parts, starts, strict=True)
-            ]
-            ordered = np.sort(np.concatenate(some))
-            result.append(np.unique(ordered[1:][ordered[1:] == ordered[:-1]]))
-        return np.concatenate(result)
 
 
 class Duplicates(TextRule):
@@ -99,10 +74,10 @@ class Duplicates(TextRule):
         self.groups: dict[str, list[tuple[int, str, str | None]]] = {}
 
     def scan(self, batch: Batch) -> None:
-        self.state.add(hashes_of(self.key(batch)))
+        self.state.parts.append(np.sort(hashes_of(self.key(batch))))
 
     def suspicious(self) -> bool:
-        self._suspects = frozenset(self.state.repeated_hashes().tolist())
+        self._suspects = repeated_hashes(self.state.parts)
         return bool(self._suspects)
 
     def confirm(self, batch: Batch) -> None:

@@ -13,6 +13,7 @@ from retgen.rows import text_hash
 
 _ODD, _OTHER = np.uint64(0x9E3779B97F4A7C15), np.uint64(0xD6E8FEB86659FD93)
 _HIGH, _LOW = np.uint64(32), np.uint64(29)
+_AT_A_TIME = 1 << 22  # hashes that are sorted together
 _LONG = 1024  # bytes of a word that are hashed eight by eight
 
 
@@ -26,6 +27,25 @@ def repeated(keys: Iterable[str]) -> NDArray[np.bool_]:
     hashes = hashes_of(keys)
     ordered = np.sort(hashes)
     return np.isin(hashes, ordered[1:][ordered[1:] == ordered[:-1]])
+
+
+def repeated_hashes(parts: Sequence[NDArray[np.uint64]]) -> frozenset[int]:
+    """The hashes that stand more than once in ascending arrays.
+
+    Of all parts those between two bounds are sorted at a time, so memory does not grow.
+    """
+    ranges = -(-sum(map(len, parts)) // _AT_A_TIME)
+    bounds = np.array([(i << 64) // max(1, ranges) for i in range(1, ranges)], np.uint64)
+    starts = [np.searchsorted(part, bounds).tolist() for part in parts]
+    result: set[int] = set()
+    for i in range(ranges):
+        some = [
+            part[at[i - 1] if i else 0 : at[i] if i < ranges - 1 else len(part)]
+            for part, at in zip(parts, starts, strict=True)
+        ]
+        ordered = np.sort(np.concatenate(some))
+        result.update(ordered[1:][ordered[1:] == ordered[:-1]].tolist())
+    return frozenset(result)
 
 
 def hash_words(texts: Sequence[Sequence[str]]) -> tuple[NDArray[np.uint64], NDArray[np.int64]]:

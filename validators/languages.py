@@ -33,26 +33,12 @@ ur urd Urdu|uz uzb Uzbek|vi vie Vietnamese|yo yor Yoruba|zh zho Chinese|zu zul Z
 """
 _ROWS = [entry.split(" ", 2) for entry in _TABLE.strip().replace("\n", "|").split("|")]
 LANGUAGES = {two: name for two, _, name in _ROWS}
-_TWO = {three: two for two, three, _ in _ROWS} | {
-    "nob": "no",
-    "nb": "no",
-    "cmn": "zh",
-    "zsm": "ms",
-    "arb": "ar",
-    "pes": "fa",
-    "ekk": "et",
-    "lvs": "lv",
-    "swh": "sw",
-    "ory": "or",
-    "npi": "ne",
-    "fil": "tl",
-    "khk": "mn",
-    "azj": "az",
-    "uzn": "uz",
-    "als": "sq",
-    "pbt": "ps",
-    "kmr": "ku",
-}
+# further codes that stand for one of them
+_OTHERS = (
+    "nob no|nb no|cmn zh|zsm ms|arb ar|pes fa|ekk et|lvs lv|swh sw|ory or|npi ne|fil tl|khk mn|"
+    "azj az|uzn uz|als sq|pbt ps|kmr ku"
+)
+_TWO = {three: two for two, three, _ in _ROWS} | dict(one.split() for one in _OTHERS.split("|"))
 _NOTHING = "zxx"  # the classifier's word for code, tables and the like
 
 # what a text says in no language: addresses, paths, code, numbers

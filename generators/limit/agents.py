@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Annotated, NamedTuple
 
 from pydantic import Field
 
-from retgen.agents.agent import AnswerSchema, Question, RepairsFailed
+from retgen.agents.agent import A, Agent, AnswerSchema, Q, Question, RepairsFailed
 from retgen.generators.agents import bundled_agent
 from retgen.generators.family import CallEstimate
 from retgen.generators.limit.documents import asked_attributes
@@ -296,21 +296,14 @@ async def _round(
     questions = [AskAttributes(category=c, count=_EACH, known=result.of(c)) for c in turn]
     # what failed once would be answered the same again
     questions = [question for question in questions if question not in result.failed_after_repairs]
-
-    async def propose(question: AskAttributes) -> tuple[str, ...] | RepairsFailed:
-        try:
-            return tuple((await context.answer(PROPOSE, question)).attributes)
-        except RepairsFailed as error:
-            return error
-
-    answers = await context.gather(stage, map(propose, questions))
+    answers = await _answers(context, stage, PROPOSE, questions)
     before = len(result)
     for question, answer in zip(questions, answers, strict=True):
         if isinstance(answer, RepairsFailed):
             context.reject(stage, answer, question.category)
             result.failed_after_repairs.add(question)
             continue
-        for text in answer:
+        for text in answer.attributes:
             reason = result.add(" ".join(text.split()), question.category)
             if reason is not None:
                 rule = "attributes/" + ("overlap" if "shares" in reason else "form")
@@ -323,13 +316,6 @@ async def _remove_overlaps(
     touched: Sequence[str], number: int, result: GrowingCatalogue, context: Context, stage: Stage
 ) -> None:
     """Look by category first, then across all of them, until nothing has to go."""
-
-    async def look(part: tuple[str, ...]) -> tuple[str, ...] | RepairsFailed:
-        try:
-            return tuple((await context.answer(REMOVE, AskOverlaps(attributes=part))).remove)
-        except RepairsFailed as error:
-            return error
-
     for step in range(_PASSES):
         if step == 0:
             lists = [result.of(category) for category in touched]
@@ -340,17 +326,33 @@ async def _remove_overlaps(
         parts = [one[i : i + _PART] for one in lists for i in range(0, len(one), _PART)]
         parts = [part for part in parts if len(part) > 1]
         removed = 0
-        for part, answer in zip(parts, await context.gather(stage, map(look, parts)), strict=True):
+        questions = [AskOverlaps(attributes=part) for part in parts]
+        answers = await _answers(context, stage, REMOVE, questions)
+        for part, answer in zip(parts, answers, strict=True):
             if isinstance(answer, RepairsFailed):
                 context.reject(stage, answer, list(part))
                 continue
-            for text in answer:
+            for text in answer.remove:
                 if text in part and result.drop(text):
                     reason = "the model finds that it duplicates or contains another"
                     context.reject(stage, RepairsFailed("attributes/overlap", reason, ()), text)
                     removed += 1
         if step and not removed:
             break
+
+
+async def _answers(
+    context: Context, stage: Stage, agent: Agent[Q, A], questions: Sequence[Q]
+) -> list[A | RepairsFailed]:
+    """The answers to questions in their order, or why there is none."""
+
+    async def answer(question: Q) -> A | RepairsFailed:
+        try:
+            return await context.answer(agent, question)
+        except RepairsFailed as error:
+            return error
+
+    return await context.gather(stage, map(answer, questions))
 
 
 class GrowingCatalogue:

@@ -277,7 +277,8 @@ class SentencePool:
                     begin, end = self._runs(some, starts, stops, tokens, least, after)
                     if len(begin) >= enough:
                         i = drawn * len(begin) >> 64
-                        return some[np.arange(begin[i], end[i]) % len(some)].tolist()
+                        run: list[int] = some[np.arange(begin[i], end[i]) % len(some)].tolist()
+                        return run
         raise NoFit(
             f"no {least:,} sentences of a book in order, without those that are too long, come to "
             f"at most {tokens:,} tokens such that one or two more fill the rest; "

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 from pathlib import Path
 
 import pytest
@@ -91,32 +90,6 @@ def test_the_block_of_a_recipe_reads_back(tmp_path: Path) -> None:
     assert description.lengths == (16, 16, 16)
 
 
-def test_tables_with_different_columns_are_left_to_be_guessed(kb: Path, tmp_path: Path) -> None:
-    (kb / "posts.jsonl").write_text(json.dumps({"id": 1, "body": GERMAN + " Ja."}))
-    description = describe_source(kb, tmp_path)
-    assert description.columns["posts.jsonl"] == TableColumns("body", ("id",), None)
-    assert "columns" not in description.block()
-
-
-def test_languages_without_blanks_are_counted_in_characters(tmp_path: Path) -> None:
-    (tmp_path / "a.txt").write_text(CHINESE, "utf-8")
-    (tmp_path / "b.txt").write_text(CHINESE * 3, "utf-8")
-    (tmp_path / "c.txt").write_text("🙂 1234", "utf-8")
-    description = describe_source(tmp_path, tmp_path)
-    assert description.languages == {"zh": 2 / 3, "": 1 / 3}
-    assert list(description.lines())[1:] == [
-        "languages: Chinese (zh) 67%, not recognized 33%",
-        "lengths: 1 to 69 characters, median 23",
-    ]
-
-
-def test_a_data_set_that_datasets_loads(tmp_path: Path) -> None:
-    (tmp_path / "train.jsonl").write_text(json.dumps({"_id": "a", "text": ENGLISH}))
-    description = describe_source(f"hf:{tmp_path}", Path(os.curdir))
-    assert next(description.lines()) == f"source: hf:{tmp_path} (a data set of the Hub), 1 document"
-    assert description.whole
-
-
 def test_no_document_that_can_be_used(tmp_path: Path) -> None:
     (tmp_path / "a.txt").write_text("")
     with pytest.raises(DatasetError) as error:
@@ -148,15 +121,6 @@ def test_the_scaffold_with_passages(tmp_path: Path) -> None:
         (source / f"{number}.txt").write_text(f"Text {number}. {ENGLISH} " * 60)
     path = new_recipe("capretrieval", tmp_path / "kb.yaml", source)
     assert YAML(typ="safe").load(path)["params"]["passages"] == {"tokens": 190, "overlap": 23}
-
-
-def test_encodings_are_said(tmp_path: Path) -> None:
-    (tmp_path / "a.txt").write_text(GERMAN, "latin-1")
-    (tmp_path / "b.txt").write_text(ENGLISH, "utf-16")
-    (tmp_path / "c.txt").write_text(f"{ENGLISH} And more.", "utf-16")
-    assert list(describe_source(tmp_path, tmp_path).lines())[1] == (
-        "encodings: 1 cp1252, 2 utf-16, the others UTF-8; look whether their letters are right"
-    )
 
 
 def test_a_document_that_is_much_of_a_source_is_named() -> None:

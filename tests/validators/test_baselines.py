@@ -14,10 +14,9 @@ import retgen.validators.baselines as baselines
 import retgen.validators.containment as containment
 from retgen.data import Qrel, Query
 from retgen.tokenizer import STOPWORDS, tokens
-from retgen.validators.baselines import WordTerms, query_blind_baselines, query_blind_rankings
+from retgen.validators.baselines import WordTerms, query_blind_rankings
 from retgen.validators.rule import Batch, Judgements
 from retgen.validators.rules.lexical import LexicalAmbiguity
-from tests.work.work import Eager
 
 WORDS = [f"w{i}" for i in range(40)]
 
@@ -96,23 +95,6 @@ def test_rankings_are_those_of_the_definition(tmp_path: Path, seed: int) -> None
     rule = spooled(texts, judgements)
     result = query_blind_rankings(rule.state, rule.query_terms(), 25)
     assert result == by_definition(texts, judgements, 25)
-
-
-@pytest.mark.slow
-def test_processes_change_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
-    texts, judgements = collection(7, documents=400, queries=60)
-    monkeypatch.setattr(baselines, "GROUP", 2000)
-    rule = spooled(texts, judgements)
-    alone = query_blind_baselines(rule.state, rule.query_terms(), judgements, (5,))
-    two = Eager(2)
-    assert query_blind_baselines(rule.state, rule.query_terms(), judgements, (5,), two) == alone
-    assert list(alone["random"].items()) == [
-        ("recall@2", 0.005),
-        ("recall@5", 0.0125),
-        ("recall@10", 0.025),
-        ("recall@20", 0.05),
-        ("recall@100", 0.25),
-    ]
 
 
 @pytest.mark.parametrize("seed", range(6))

@@ -5,12 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 
 from retgen.validators.characters import broken_characters
-from retgen.validators.rule import Batch
-from retgen.validators.rules.documents import Encoding
 from tests.validators.sets import findings_in
 
 LATIN = "UTF-8 that was read as Windows-1252"
@@ -110,15 +106,3 @@ def test_documents_and_queries_are_named(tmp_path: Path) -> None:
 
 
 LETTERS = "aZ 9.\n\t\x7fÃÂéüßŸšŠœâ€™\u00ad\u0301\u0130\u024f\u0250\u0370я漢\ufeff\u202e\ud800\x85\U0001f3f4"
-
-
-@pytest.mark.slow
-@settings(max_examples=300, deadline=None)
-@given(st.lists(st.text(st.sampled_from(LETTERS), max_size=12) | st.text(max_size=6), max_size=9))
-def test_many_texts_at_a_time_are_seen_as_one_by_one(texts: list[str]) -> None:
-    texts = [*texts, "long " * 600, "long \u202e" + "text " * 600]
-    rule = Encoding()
-    rule.scan(Batch(0, [str(i) for i in range(len(texts))], [""] * len(texts), texts))
-    assert rule.state.documents == [
-        (str(i), reason) for i, text in enumerate(texts) if (reason := broken_characters(text))
-    ]

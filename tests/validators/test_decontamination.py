@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import json
 import random
 from collections.abc import Callable
 
 import pytest
 from rouge_score.rouge_scorer import RougeScorer
 
-from retgen.data import open_dataset
 from retgen.errors import DatasetError
 from retgen.tokenizer import sequence
 from retgen.validators import decontamination
@@ -18,9 +16,7 @@ from retgen.validators.decontamination import (
     HeldOut,
     drop_overlapping,
     overlapping,
-    read_test_set,
 )
-from tests.conftest import Write
 from tests.work.work import Eager
 
 NEARLY = 0.9999  # equal texts are above it, and no others
@@ -153,24 +149,6 @@ def test_a_test_set_without_text(
     )
 
 
-@pytest.mark.parametrize(
-    ("table", "message"),
-    [
-        ("corpus", "corpus.jsonl, line 2: has no text"),
-        ("queries", "queries.jsonl, line 1: has no text"),
-    ],
-)
-def test_a_test_set_of_ids_alone(dataset: Write, table: str, message: str) -> None:
-    folder = dataset({"d1": "On mats.", "d2": "Dogs."}, {"q1": "mats"}, [("q1", "d1", 1)])
-    file = folder / f"{table}.jsonl"
-    *lines, last = file.read_text().splitlines()
-    row = json.loads(last)
-    file.write_text("\n".join([*lines, json.dumps({"_id": row["_id"]})]) + "\n")
-    with pytest.raises(DatasetError) as caught:
-        read_test_set(str(folder), open_dataset(folder))
-    assert str(caught.value) == (f"{folder}/{message}; `gen validate {folder}` lists all such rows")
-
-
 # --- ROUGE-L, against rouge-score itself and against a look at every pair ---
 
 WORDS = "a the of red blue cat dog tree car on in under two 3 old street lamp river stone".split()
@@ -262,12 +240,6 @@ def test_the_pairs_are_those_of_all_pairs(
     monkeypatch.setattr(decontamination, "ROWS", 7)
     monkeypatch.setattr(decontamination, "COLUMNS", 5)  # many steps
     assert alike(texts, others, threshold) == expected
-
-
-def test_of_equally_similar_others_the_first_is_named() -> None:
-    assert alike(["a b c d"], ["x", "a b c e", "d a b c", "e a b c"]) == [(0, 1, 0.75)]
-    copies = ["one and the same text"] * 700
-    assert alike(copies, copies) == [(i, 0, 1.0) for i in range(700)]
 
 
 def test_the_threshold_itself_is_decided_as_rouge_score_decides_it() -> None:

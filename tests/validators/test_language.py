@@ -48,15 +48,6 @@ def test_a_foreign_document_is_named(tmp_path: Path, text: str, what: str) -> No
     assert findings_in(tmp_path, "language", with_one(text)) == [(["odd"], message)]
 
 
-def test_several_of_a_language_are_one_finding(tmp_path: Path) -> None:
-    texts = {**ENGLISH, "a": GERMAN, "b": GERMAN + " Das ist alles.", "c": RUSSIAN}
-    why = "40 of 43 documents whose language can be told are in English (en)"
-    assert findings_in(tmp_path, "language", texts) == [
-        (["a", "b"], f"2 documents seem to be in German (de); {why}"),
-        (["c"], f"document c seems to be in Russian (ru); {why}"),
-    ]
-
-
 @pytest.mark.parametrize(
     "text",
     [
@@ -79,11 +70,6 @@ def test_queries(tmp_path: Path) -> None:
     why = "12 of 13 queries whose language can be told are in English (en)"
     message = f"query odd seems to be in German (de); {why}"
     assert findings_in(tmp_path, "language", ENGLISH, queries) == [(["odd"], message)]
-
-
-def test_a_set_of_many_languages_has_none_of_its_own(tmp_path: Path) -> None:
-    texts = {f"e{i}": plain(i) for i in range(20)} | {f"g{i}": GERMAN for i in range(20)}
-    assert findings_in(tmp_path, "language", texts) == []
 
 
 def test_what_the_card_states_is_what_counts(tmp_path: Path) -> None:

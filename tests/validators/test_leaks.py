@@ -169,34 +169,6 @@ def test_a_column_that_marks_relevant_documents(tables: Tables, tmp_path: Path) 
     assert tables.findings_in(tmp_path) == [("answer-leak", ids, message)]
 
 
-def test_a_truth_value_that_marks_relevant_documents(tables: Tables, tmp_path: Path) -> None:
-    for place, document in enumerate(tables.documents):
-        document["is_gold"] = place in tables.relevant
-    [(rule, _, message)] = tables.findings_in(tmp_path)
-    assert rule == "answer-leak"
-    assert message.startswith("the column is_gold of the documents is 'True' in 40 of 40 relevant")
-
-
-def test_numbers_that_many_ids_share_order_nothing(tables: Tables, tmp_path: Path) -> None:
-    draw = random.Random(3)
-    tables.name(lambda number: f"page{draw.randrange(10**9)}x.{(1, 5, 8)[number % 3]}")
-    assert tables.findings_in(tmp_path) == []
-
-
-def test_kinds_of_documents_that_others_have_too(tables: Tables, tmp_path: Path) -> None:
-    for place, document in enumerate(tables.documents):
-        document["source"] = f"s{place % 60}"  # too many to tell kinds apart
-        document["kind"] = "gold" if place in [*tables.relevant, *range(3)] else "filler"
-    assert tables.findings_in(tmp_path) == []
-
-
-def test_a_list_of_candidates_tells_nothing(tables: Tables, tmp_path: Path) -> None:
-    others = [document["_id"] for document in tables.documents[:5]]
-    for query, document in tables.pairs():
-        query["metadata"] = {"candidates": sorted([document["_id"], *others]), "length": 17}
-    assert tables.findings_in(tmp_path) == []
-
-
 # --- columns that join, values that mark ---------------------------------------------------------
 
 

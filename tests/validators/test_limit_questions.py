@@ -228,14 +228,3 @@ def test_metadata_that_say_something_else(
     query["metadata"][key] = value
     rule = "limit-proof/hard-negatives" if key == "hard_negatives" else "limit-proof/query"
     assert (rule, [query["_id"]], f"query {query['_id']}: {message}") in planted.found()
-
-
-def test_two_queries_that_ask_for_the_same_thing(planted: Planted) -> None:
-    first, second = [q for q in planted.queries if q["metadata"]["operator"] == "or"][:2]
-    a, b = (planted.name(n) for n in first["metadata"]["attributes"])
-    second["text"] = f"Who likes {a} or {b}?"
-    messages = [message for _, _, message in planted.found()]
-    for number in first["metadata"]["attributes"]:
-        assert (
-            f"queries {first['_id']} and {second['_id']} ask for the same thing, attribute {number}"
-        ) in messages

@@ -147,21 +147,6 @@ def test_nothing_to_compare() -> None:
 LIST = " ".join(f"thing{i}" for i in range(30))
 
 
-def test_distractors_that_are_equal_but_for_the_name(dataset: Write) -> None:
-    corpus = {f"d{i}": f"Name{i} likes {LIST}" for i in range(300)}
-    corpus |= {f"r{i}": " ".join(f"word{i * 7 + j}" for j in range(7)) for i in range(50)}
-    folder = dataset(corpus, {"q": "word0"}, [("q", "r0", 1)])
-    findings = [f for f in validate(folder).findings if f.rule == "near-duplicate"]
-    assert [(f.severity, f.ids, f.message) for f in findings] == [
-        (
-            "warning",
-            [f"d{i}" for i in range(300)],
-            "300 of 350 documents share at least 80% of their words with another, in 1 group: "
-            "d0 and d1 and 298 more",
-        )
-    ]
-
-
 @pytest.mark.parametrize(
     ("one", "other", "same"),
     [

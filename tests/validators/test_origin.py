@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import json
 import subprocess
 import sys
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
@@ -16,7 +14,6 @@ from retgen import run, validate
 from retgen.validators.rules.origin import (
     ComparedPair,
     clustered_area,
-    in_words,
     is_separable,
     measure,
 )
@@ -156,18 +153,6 @@ def test_judged_negatives(tmp_path: Path) -> None:
     assert clean.origin["low"] <= 0.5 <= clean.origin["high"]
 
 
-@pytest.mark.slow
-def test_negatives_that_queries_list(tmp_path: Path) -> None:
-    pairs, texts = made(120, 5, _denied)
-    listed = {pair.query: {"hard_negatives": [pair.negative]} for pair in pairs}
-    qrels = [(pair.query, pair.positive, 1) for pair in pairs]
-    queries = {pair.query: f"what of {pair.query}" for pair in pairs}
-    validation = validate(
-        write_set(tmp_path / "listed", texts, queries, qrels, **listed), workers=1
-    )
-    assert validation.origin == validate(judged(tmp_path / "judged"), workers=1).origin
-
-
 def test_triplets_of_a_run(tmp_path: Path) -> None:
     import pyarrow as pa
     import pyarrow.parquet as pq
@@ -191,22 +176,3 @@ def test_too_few_pairs_tell_nothing(tmp_path: Path) -> None:
         validation.to_json()["origin"],
         findings_of(validation, "origin"),
     ) == ({}, None, [])
-
-
-@pytest.mark.slow
-def test_ladders_say_it_everywhere(tmp_path: Path, gen: Any) -> None:
-    done = gen("run", "multiconir_legal", "--limit", "24", "--out", "run")
-    assert done.returncode == 0, done.stderr
-    folder = tmp_path / "run"
-    origin = json.loads((folder / "manifest.json").read_text())["origin"]
-    assert [*origin] == ["auc", "low", "high", "pairs", "words"]
-    assert json.loads((folder / "report.json").read_text())["origin"] == origin
-    assert f"  origin      AUC {origin['auc']:.3f} ({origin['low']:.3f} to" in done.stdout
-    text = in_words(origin)
-    assert text[1:] in (folder / "dataset" / "README.md").read_text()
-    assert text[1:] in (folder / "report.html").read_text()
-    result = validate(folder)
-    assert result.origin == origin
-    assert f"  origin: {text}" in gen("validate", folder).stdout
-    off = gen("validate", folder, "--off", "origin=known to us")
-    assert f"  origin: {text}" not in off.stdout

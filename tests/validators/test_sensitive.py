@@ -115,23 +115,3 @@ def test_one_finding_a_kind_and_no_datum(tmp_path: Path) -> None:
         (["c"], "document c holds a secret (AWS Access Key) (AKIA…)"),
         (["c"], "document c holds a secret (GitHub Token) (ghp_…)"),
     ]
-
-
-def test_every_number_is_counted_once(tmp_path: Path) -> None:
-    texts = {f"d{i}": plain(i) for i in range(5)}
-    texts["a"] = "+49 30 901820, tel. +49 30 901820, +49 30 901821 and +44 20 7219 3000"
-    texts["b"] = "+49 (30) 901822"
-    assert findings_in(
-        tmp_path, "personal-data", texts, {"q0": "+49 30 901820, +49 30 901821"}
-    ) == [
-        (["q0"], "query q0 holds 2 phone numbers (+49 and 8 digits)"),
-        (["a", "b"], "2 documents hold 4 phone numbers (+49 and 8 digits, +44 and 10 digits)"),
-    ]
-    keys = f"{AWS} {AWS[:-1]}V {AWS}"
-    assert findings_in(tmp_path, "secrets", {**texts, "a": keys}) == [
-        (["a"], "document a holds 2 secrets (AWS Access Key) (AKIA…)"),
-    ]
-    password = "postgres://app:k9Tz4wQe@db.firm.net/x"
-    assert findings_in(tmp_path, "secrets", {**texts, "a": password}) == [
-        (["a"], "document a holds a secret (Basic Auth Credentials)"),
-    ]

@@ -56,17 +56,6 @@ def test_a_split_that_equals_the_test_split(folder: Path) -> None:
     assert {rule for rule, *_ in rows[2:]} == {"query-without-qrels"}
 
 
-def test_one_shared_query_with_another_document(folder: Path) -> None:
-    assert findings_of(folder, [*TRAIN, ("q1", "d0", 1)]) == [
-        (
-            "split-overlap",
-            "error",
-            ["q1"],
-            "1 of 5 queries of split test are also queries of split train (q1, for one)",
-        )
-    ]
-
-
 def test_the_same_question_under_another_id(dataset: Write) -> None:
     queries = {**QUERIES, "q7": "Where stands something2 of kind9?"}
     rows = findings_of(dataset(CORPUS, queries, TEST), TRAIN)
@@ -104,15 +93,6 @@ def test_a_split_that_names_what_does_not_exist(folder: Path) -> None:
             ["q99", "d99"],
             "the qrel (q99, d99) of split train names query q99 and document d99, which do not exist",
         ),
-    ]
-
-
-def test_a_row_of_another_split_that_is_none(folder: Path) -> None:
-    (folder / "qrels.dev.jsonl").write_text('{"query-id": "q5", "score": 1}\n[]\n')
-    rows = [(f.rule, f.ids, f.message) for f in validate(folder).findings]
-    assert rows[:2] == [
-        ("schema", ["qrels.dev.jsonl:1"], "qrels.dev.jsonl, line 1: has no corpus-id"),
-        ("schema", ["qrels.dev.jsonl:2"], "qrels.dev.jsonl, line 2: is not a JSON object"),
     ]
 
 

@@ -17,6 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from retgen.validators.baselines import TermRule, TermSpool
+from retgen.validators.hashes import repeated_hashes
 from retgen.validators.limit.matrix import (
     check_factorial,
     check_hard_negatives,
@@ -165,7 +166,7 @@ class LimitProof(TermRule):
         sums = np.zeros(len(counts), np.uint64)
         if filled.any():
             sums[filled] = np.add.reduceat(self.mixed[terms], starts[filled])
-        state.hashes.append(sums)
+        state.hashes.append(np.sort(sums))
         flat = np.flatnonzero(self.queried[terms] & (terms >= 0))
         owners = np.searchsorted(starts, flat, "right") - 1
         asked: dict[int, list[int]] = defaultdict(list)
@@ -183,8 +184,7 @@ class LimitProof(TermRule):
 
     def suspicious(self) -> bool:
         """Where two documents may hold the same attributes."""
-        ordered = np.sort(np.concatenate([np.empty(0, np.uint64), *self.state.hashes]))
-        self._repeated = frozenset(ordered[1:][ordered[1:] == ordered[:-1]].tolist())
+        self._repeated = repeated_hashes(self.state.hashes)
         return bool(self._repeated)
 
     def confirm(self, batch: Batch) -> None:

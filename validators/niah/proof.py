@@ -17,7 +17,6 @@ from retgen.validators.niah.spec import (
     Haystack,
     NeedlePlace,
     NIAHSpec,
-    TokenCounts,
     filler_keys,
     haystack_of,
     needle_places,
@@ -93,13 +92,9 @@ class HaystackProof(CorpusRule):
         for (text, one), counted in zip(read, counts, strict=True):
             state.wrong += [(one.doc_id, wrong) for wrong in self._text(text, one)]
             if counted is not None:
-                state.wrong += [(one.doc_id, wrong) for wrong in _lengths(one, counted)]
+                state.wrong += [(one.doc_id, wrong) for wrong in _lengths(one, *counted)]
             filler = digests(without_needle(text, *one.span))
-            state.rows.append(
-                one._replace(
-                    counted=counted, filler=filler, digest=digest(text), words=length(text)
-                )
-            )
+            state.rows.append(one._replace(filler=filler, digest=digest(text), words=length(text)))
 
     def _unlike(self, said: Haystack, text: str) -> str:
         """What its metadata says that cannot be, or that its text does not bear out."""
@@ -126,7 +121,7 @@ class HaystackProof(CorpusRule):
 
     def _count(
         self, texts: Sequence[str], spans: Sequence[tuple[int, int]]
-    ) -> Iterable[TokenCounts | None]:
+    ) -> Iterable[tuple[int, float] | None]:
         if self._counter is None:
             try:
                 self._counter = TokenCounter(self._spec.tokenizer)
@@ -135,7 +130,7 @@ class HaystackProof(CorpusRule):
         if isinstance(self._counter, NoTokenizer):
             self.state.unread = str(self._counter)
             return [None] * len(texts)
-        counts: Iterable[TokenCounts] = self._counter.count(texts, spans)
+        counts: Iterable[tuple[int, float]] = self._counter.count(texts, spans)
         return counts
 
     def _text(self, text: str, said: Haystack) -> Iterator[str]:
@@ -253,18 +248,16 @@ class HaystackProof(CorpusRule):
         """Needles of one filler stand further behind from place to place."""
         series: dict[tuple[FillerKey, str, str], list[Haystack]] = defaultdict(list)
         for row in self.state.rows:
-            if row.at.place >= 0 and row.counted is not None:
+            if row.at.place >= 0 and row.filler:
                 series[row.key, row.at.needle, row.at.order].append(row)
         for rows in series.values():
             rows.sort(key=lambda row: row.at.place)
             for one, other in pairwise(rows):
-                if one.at.place == other.at.place or one.counted is None or other.counted is None:
-                    continue
-                if one.counted.before >= other.counted.before:
+                if one.at.place < other.at.place and one.depth >= other.depth:
                     message = (
-                        f"{other.doc_id}: its needle has place {other.at.place} and "
-                        f"{other.counted.before:,} tokens before it, that of {one.doc_id} place "
-                        f"{one.at.place} and {one.counted.before:,}"
+                        f"{other.doc_id}: its needle has place {other.at.place} and depth "
+                        f"{other.depth:.4f}, that of {one.doc_id} place {one.at.place} and "
+                        f"{one.depth:.4f}"
                     )
                     yield self.finding([other.doc_id, one.doc_id], message)
 
@@ -314,12 +307,12 @@ class HaystackProof(CorpusRule):
             yield self.finding([row.doc_id for row in unlike], message, severity="warning")
 
 
-def _lengths(said: Haystack, counted: TokenCounts) -> Iterator[str]:
+def _lengths(said: Haystack, tokens: int, depth: float) -> Iterator[str]:
     """Whether a text has its length, and its needle the depth that is said."""
-    if counted.total != said.key.length:
-        yield f"it has {counted.total:,} tokens, not {said.key.length:,}"
-    elif said.at.needle != "none" and abs(counted.depth - said.depth) > _NEAR:
-        yield f"its needle stands at depth {counted.depth:.4f}, not {said.depth:.4f}"
+    if tokens != said.key.length:
+        yield f"it has {tokens:,} tokens, not {said.key.length:,}"
+    elif said.at.needle != "none" and abs(depth - said.depth) > _NEAR:
+        yield f"its needle stands at depth {depth:.4f}, not {said.depth:.4f}"
 
 
 def _edges(before: str, after: str) -> Iterator[str]:

@@ -109,21 +109,10 @@ def needle_places(spec: NIAHSpec) -> Iterator[NeedlePlace]:
 HOLDS = ("one_hop", "literal")  # needles that answer a question
 
 
-class TokenCounts(NamedTuple):
-    """Tokens of a text, special ones included; before its needle.
-
-    `depth`: the share of the filler's tokens, which are no special ones, before the needle.
-    """
-
-    total: int
-    before: int
-    depth: float
-
-
 class Haystack(NamedTuple):
     """A document as its metadata describes it, and what its text is.
 
-    `counted`: its tokens; `filler`: digests of its sentences without the needle; `digest`: of the
+    `filler`: digests of its sentences without the needle; `digest`: of the
     text, which has so many `words`.
     """
 
@@ -134,7 +123,6 @@ class Haystack(NamedTuple):
     depth: float
     span: tuple[int, int]
     name: str
-    counted: TokenCounts | None = None
     filler: bytes = b""
     digest: int = 0
     words: int = 0

@@ -19,7 +19,7 @@ from typing import Any, NamedTuple
 import xxhash
 
 from retgen.tokenizer import STOPWORDS, length, tokens, words_only
-from retgen.validators.niah.spec import NeedleGroup, TokenCounts
+from retgen.validators.niah.spec import NeedleGroup
 
 _LETTERS = 4  # that a word and one derived from it have in common at least
 _BARE = 3  # letters that are left without a prefix or an ending
@@ -182,8 +182,10 @@ class TokenCounter:
 
     def count(
         self, texts: Sequence[str], spans: Sequence[tuple[int, int]]
-    ) -> Iterator[TokenCounts]:
-        """The counts of each text, whose needle has the characters of its span."""
+    ) -> Iterator[tuple[int, float]]:
+        """Of each text its tokens, special ones included, and the depth of the needle in its span:
+        the share of the filler's tokens, which are no special ones, before it.
+        """
         if self._tokenizer is None:
             yield from map(_count_words, texts, spans)
             return
@@ -193,14 +195,14 @@ class TokenCounter:
                 before, behind = _first(encoding, *span), _last(encoding, *span)
                 filler = len(encoding) - self._special - max(0, behind + 1 - before)
                 depth = (before - self._ahead) / filler if filler > 0 else 0.0
-                yield TokenCounts(len(encoding), before, depth)
+                yield len(encoding), depth
 
 
-def _count_words(text: str, span: tuple[int, int]) -> TokenCounts:
+def _count_words(text: str, span: tuple[int, int]) -> tuple[int, float]:
     parts = text[: span[0]], text[slice(*span)], text[span[1] :]
     before, needle, after = (length(part.strip()) if part.strip() else 0 for part in parts)
     filler = before + after
-    return TokenCounts(filler + needle, before, before / filler if filler else 0.0)
+    return filler + needle, before / filler if filler else 0.0
 
 
 def _first(encoding: Any, start: int, stop: int) -> int:

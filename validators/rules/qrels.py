@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Container, Iterator, Sequence
+from collections.abc import Container, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Self
@@ -155,38 +155,35 @@ class GradedQrels(QueryRule):
         yield from self._findings
 
     def _of(self, dataset: Dataset, split: str) -> Iterator[Finding]:
-        for name in dataset.graded:
+        for name, table in dataset.graded.items():
             if name not in dataset.qrels:
                 message = f"{GRADED} has a split {name}, of which there are no qrels"
                 yield self.finding([name], message)
-            kept = None if self.compares and name == split else 0
-            grades, problems = dataset.graded[name].read(kept)
-            table = dataset.graded[name]
-            for place, problem in zip(
-                table.places([problem.line for problem in problems]), problems, strict=True
-            ):
+            compares = self.compares and name == split
+            grades, problems = table.read(None if compares else 0)
+            places = table.places([problem.line for problem in problems])
+            for place, problem in zip(places, problems, strict=True):
                 where = place.below(dataset.root)
                 yield Finding("schema", "error", [where.name()], f"{where}: {problem.reason}")
-            if kept is not None:
-                continue
-            given: dict[tuple[str, str], float] = {}
-            for query_id, doc_id, grade in grades:
-                faults = []
-                if (query_id, doc_id) in given:
-                    faults.append("is graded more than once")
-                if not math.isfinite(grade) or grade < 0 or grade != int(grade):
-                    faults.append(f"has the grade {grade:g}; grades are whole numbers from 0")
-                given[query_id, doc_id] = grade
-                yield from self._faults(query_id, doc_id, faults)
-            for query_id, doc_id, relevance in self.judgements.qrels:
-                result = given.pop((query_id, doc_id), None)
-                if result is None:
-                    yield from self._faults(query_id, doc_id, ["is judged but not graded"])
-                elif relevance > 0 and not result > 0:
-                    yield from self._faults(query_id, doc_id, ["is relevant, and its grade is 0"])
-            for query_id, doc_id in given:
-                yield from self._faults(query_id, doc_id, ["is graded but not judged"])
+            if compares:
+                for query_id, doc_id, fault in self._compare(grades):
+                    message = f"the pair ({query_id}, {doc_id}) {fault}"
+                    yield self.finding([query_id, doc_id], message)
 
-    def _faults(self, query_id: str, doc_id: str, faults: Sequence[str]) -> Iterator[Finding]:
-        for fault in faults:
-            yield self.finding([query_id, doc_id], f"the pair ({query_id}, {doc_id}) {fault}")
+    def _compare(self, grades: Iterable[Qrel]) -> Iterator[tuple[str, str, str]]:
+        given: dict[tuple[str, str], float] = {}
+        for query_id, doc_id, grade in grades:
+            if (query_id, doc_id) in given:
+                yield query_id, doc_id, "is graded more than once"
+            if not math.isfinite(grade) or grade < 0 or grade != int(grade):
+                fault = f"has the grade {grade:g}; grades are whole numbers from 0"
+                yield query_id, doc_id, fault
+            given[query_id, doc_id] = grade
+        for query_id, doc_id, relevance in self.judgements.qrels:
+            result = given.pop((query_id, doc_id), None)
+            if result is None:
+                yield query_id, doc_id, "is judged but not graded"
+            elif relevance > 0 and not result > 0:
+                yield query_id, doc_id, "is relevant, and its grade is 0"
+        for query_id, doc_id in given:
+            yield query_id, doc_id, "is graded but not judged"

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import json
 from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
@@ -16,8 +15,6 @@ import retgen
 from retgen import run, validate
 from retgen.errors import RecipeError
 from retgen.evaluation.training import read_pairs
-from retgen.recipe import load_recipe
-from retgen.recipes import bundled
 from tests.conftest import read_jsonl
 
 Rows = list[dict[str, Any]]
@@ -60,20 +57,6 @@ def test_bytes_are_pinned(tmp_path: Path) -> None:
         name: hashlib.sha256((tmp_path / "out" / "dataset" / name).read_bytes()).hexdigest()
         for name in PINNED
     } == PINNED
-
-
-def test_five_million_documents_are_pinned_at_both_ends(tmp_path: Path) -> None:
-    """Sizes that have names enough keep their bytes, whatever larger sizes need."""
-    recipe = load_recipe("limit_5m")
-    corpus = recipe.family.generate(recipe.at(tmp_path).job).corpus
-    ends = corpus.jsonl(0, 1000), corpus.jsonl(4_999_000, 5_000_000)
-    assert [hashlib.sha256(end).hexdigest() for end in ends] == PINNED_5M
-
-
-PINNED_5M = [
-    "93832f56c5717adfaed30a2e14c5650e983061b5a986b63b37c15ea255903f78",
-    "db5742f4569e3134439eec037a8a926991281729ea4365d074d22c25908a3c54",
-]
 
 
 @pytest.mark.slow
@@ -190,59 +173,6 @@ def test_impossible(tmp_path: Path, params: str, expected: str) -> None:
     with pytest.raises(RecipeError) as error:
         make(tmp_path, params)
     assert str(error.value) == expected
-
-
-def test_hard_negatives_in_the_metadata_are_checked(tmp_path: Path) -> None:
-    _, _, queries, qrels = make(
-        tmp_path,
-        "{pattern: regular, docs: 500, relevant_docs: 40, queries: 100, k: 2, "
-        "form: {type: conditions, hard_negatives: 5}}",
-    )
-    queries[0]["metadata"]["hard_negatives"] = [
-        row["corpus-id"] for row in qrels if row["query-id"] == queries[0]["_id"]
-    ]
-    path = tmp_path / "out" / "dataset" / "queries.jsonl"
-    path.write_text("".join(json.dumps(q) + "\n" for q in queries))
-    every = validate(tmp_path / "out").findings
-    findings = [f for f in every if f.rule.startswith("limit-proof")]
-    assert [(f.rule, f.ids[0]) for f in findings] == [
-        ("limit-proof/hard-negatives", queries[0]["_id"])
-    ]
-
-
-BRACKETS = {
-    "limit_balanced": (2, 4),
-    "limit_conditions": (2, 4),
-    "limit_cycle": (2, 2),
-    "limit_dense": (4, 4),
-    "limit_disjoint": (2, 2),
-    "limit_hadamard": (7, 56),
-    "limit_k3": (6, 6),
-    "limit_projective": (7, 88),
-    "limit_random": (2, 4),
-    "limit_semantic": (4, 4),
-    "limit_small": (4, 4),
-    "limit_train": (4, 4),
-}
-
-
-@pytest.mark.parametrize(
-    "name",
-    [
-        pytest.param(n, marks=() if n == "limit_dense" else pytest.mark.slow)
-        for n in bundled()
-        if n in BRACKETS
-    ],
-)
-def test_bundled_recipes_run(tmp_path: Path, name: str) -> None:
-    """At reduced size where they are large; limit_5m is `make bench-large`."""
-    overrides = {} if name in ("limit_small", "limit_balanced") else {"params.docs": 2000}
-    result = run(name, out=tmp_path / "out", overrides=overrides)
-    evidence = "judged" if name == "limit_semantic" else "structural"
-    assert result.manifest["evidence"][evidence] == result.manifest["counts"]["qrels"]
-    lower, upper = BRACKETS[name]
-    assert result.manifest["certificate"]["lower"] == lower
-    assert result.manifest["certificate"]["upper"] <= upper
 
 
 @pytest.mark.slow

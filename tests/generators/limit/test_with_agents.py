@@ -10,15 +10,10 @@ import pytest
 from retgen import run, validate
 from retgen.errors import RecipeError
 from retgen.generators.limit.agents import (
-    AGENTS,
-    IDENTIFY,
     PARAPHRASE,
-    AskChoice,
     AskDescription,
-    Choice,
     Description,
     GrowingCatalogue,
-    catalogue_size,
     glossary,
 )
 from retgen.generators.limit.params import LimitParams
@@ -66,15 +61,6 @@ def test_what_a_description_must_be(text: str, reason: str | None) -> None:
     assert PARAPHRASE.check(question, Description(description=text)) == reason
 
 
-def test_the_judge_must_take_an_option() -> None:
-    question = AskChoice(description="a thing", options=("Apples", "Pears"))
-    assert IDENTIFY.check(question, Choice(choice="Apples")) is None
-    assert IDENTIFY.check(question, Choice(choice="none of these")) is None
-    assert IDENTIFY.check(question, Choice(choice="apples")) == (
-        "'apples' is neither in the list nor 'none of these'"
-    )
-
-
 def params(**changes: object) -> LimitParams:
     result: LimitParams = load_recipe(
         "limit_small", {f"params.{k}": v for k, v in changes.items()}
@@ -105,22 +91,6 @@ def test_a_catalogue_grows_by_what_is_apart() -> None:
     )
     assert result.add("Dials of the Sun", "Instruments") is None  # its words are free again
     assert len(result) == 3
-
-
-def test_how_many_attributes_are_proposed() -> None:
-    # the paper has 1,850 for 1,000 queries and 45 attributes a document
-    assert catalogue_size(params(catalogue={"split": "all"})) == 1000 + 19 * 45
-    assert catalogue_size(params()) == 2 * (1000 + 19 * 45)
-    assert catalogue_size(params(catalogue={"size": 77})) == 77
-    conditions = params(form={"type": "conditions"}, docs=20_000, catalogue={"split": "all"})
-    assert catalogue_size(conditions) == 2000 + 19 * 45
-
-
-def test_every_agent_has_a_strict_schema_and_its_prompt_the_fields_of_its_question() -> None:
-    for agent in AGENTS:
-        assert agent.schema["additionalProperties"] is False
-        assert sorted(agent.schema["required"]) == sorted(agent.schema["properties"])
-        assert agent.prompt.render(dict.fromkeys(agent.question.model_fields, "x"))
 
 
 def test_more_queries_than_the_glossary_describes() -> None:

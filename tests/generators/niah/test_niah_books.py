@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 
 import pytest
@@ -84,19 +83,3 @@ def test_why_books_give_no_haystack(tmp_path: Path, texts: list[str], message: s
     with pytest.raises(RecipeError) as caught:
         plan("niah", told)
     assert message in str(caught.value)
-
-
-@pytest.mark.slow
-def test_a_plan_says_what_the_books_hold(tmp_path: Path) -> None:
-    books = write_books(tmp_path / "books", "map_room", "boatyard")
-    told = {"params.lengths": [128], "params.books": str(books)}
-    assert len(plan("niah", told).notes) == 1
-    with (books / "boatyard.txt").open("a") as file:
-        file.write("\n\nThe old man told Kofi and Luka that it was late.\n")
-    _, names = plan("niah", told).notes
-    assert names == (
-        "the books hold 2 of the 60 names, so no group has those; with other books, groups may have "
-        "other names: Kofi, Luka"
-    )
-    made = run("niah", overrides=told, out=tmp_path / "run")
-    assert json.loads((made.path / "manifest.json").read_text())["notes"]["names"] == names

@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import json
-import sys
 from pathlib import Path
-from types import ModuleType
 
 import pytest
 
@@ -124,18 +122,6 @@ def test_what_a_proof_covers_is_not_made() -> None:
     assert gone(query_rules) == {"near-duplicate-query", "duplicate-query"}
     graded = [one for one in query_rules(some) if one.name == "graded-qrels"]
     assert [vars(one)["compares"] for one in graded] == [False]
-
-
-def test_a_module_without_a_rule_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    package = ModuleType("rules_of_others")
-    package.__path__ = [str(tmp_path)]
-    monkeypatch.setitem(sys.modules, "rules_of_others", package)
-    # what it imports is not its own
-    (tmp_path / "nothing.py").write_text(
-        "from retgen.validators.rules.documents import EmptyText\n"
-    )
-    with pytest.raises(TypeError, match=r"^rules_of_others\.nothing must define a Rule$"):
-        classes("rules_of_others", [str(tmp_path)], Rule, "retgen.none")
 
 
 def test_an_installed_rule(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
