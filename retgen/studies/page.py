@@ -18,7 +18,6 @@ from retgen.studies import Study
 if TYPE_CHECKING:
     from retgen.evaluation.scoring.result import Evaluation
     from retgen.evaluation.training.result import Training
-    from retgen.evaluation.training.scored_set import ScoredSet
 
 _PANELS = 3
 
@@ -42,28 +41,27 @@ class Trainings:
         """The first training; every one has the same model and scored sets."""
         return next(iter(self.trained.values()))
 
-    @property
-    def swept(self) -> bool:
-        """Whether there are several dimensions."""
-        return len({dim for _, dim in self.trained}) > 1
-
-    def before(self, scored: ScoredSet) -> dict[str, float]:
-        """The scores without training."""
-        return scored.scores(self.first.trained, "before")
-
-    def after(self, at: int, measure: str) -> dict[tuple[str, int | None], dict[str, float]]:
-        """Scores of each training on the set at a place: the best training set first, its
-        dimensions together, the largest of them first.
+    def rows(self, at: int = 0) -> list[Measurement]:
+        """Scores of each training on the set at a place, the best training set first; below them
+        those without training, and of the first set those of the models `beside`.
         """
-        scores = {
-            key: one.scored_sets[at].scores(one.trained, "after")
-            for key, one in self.trained.items()
-        }
+        scored, first = self.first.scored_sets[at], self.first
+        before = (f"{first.model}, not trained", None, scored.scores(first.trained, "before"))
+        after = [
+            (on, dim, one.scored_sets[at].scores(one.trained, "after"))
+            for (on, dim), one in self.trained.items()
+        ]
         best: dict[str, float] = {}
-        for (on, _), of in scores.items():
-            best[on] = max(best.get(on, 0.0), of[measure])
-        order = sorted(scores, key=lambda key: (-best[key[0]], key[0], -(key[1] or 0)))
-        return {key: scores[key] for key in order}
+        for on, _, of in after:
+            best[on] = max(best.get(on, 0.0), of[scored.primary])
+        after.sort(key=lambda one: (-best[one[0]], one[0], -(one[1] or 0)))
+        beside = self.beside.datasets[0].scores if self.beside and not at else []
+        others = [(s.model, s.dim, s.metrics) for s in in_order(beside, scored.primary)]
+        return [
+            Measurement(name, measure, {"dim": str(dim or "")}, of[measure])
+            for name, dim, of in (*after, before, *others)
+            for measure in scored.measures.names
+        ]
 
     def to_json(self) -> dict[str, Any]:
         """What `gen eval STUDY --json` prints."""
@@ -77,22 +75,13 @@ class Trainings:
 
 
 def _scores(result: Trainings, at: int = 0) -> Panel:
-    """A row a training, below what was not trained, the best reachable, the baselines. `at`: the
-    place of the scored set; what stands `beside` is of the first.
-    """
+    """A row a training, below what was not trained, the best reachable, the baselines."""
     scored = result.first.scored_sets[at]
-    names, measure = scored.measures.names, scored.primary
-    systems = [(on, str(dim or ""), of) for (on, dim), of in result.after(at, measure).items()]
-    systems.append((f"{result.first.model}, not trained", "", result.before(scored)))
-    beside = result.beside.datasets[0].scores if result.beside and not at else []
-    systems += [(s.model, str(s.dim or ""), s.metrics) for s in in_order(beside, measure)]
-    rows = [
-        Measurement(on, name, {"dim": dim}, of[name]) for on, dim, of in systems for name in names
-    ]
+    names = scored.measures.names
     bounds = bound_rows(scored.ceiling, scored.baselines, names)
     return Panel(
         "",
-        [*rows, *bounds],
+        [*result.rows(at), *bounds],
         [Column(name, score_measure(name)) for name in names],
         ["system", "dim"],
         ["trained on", "dim"],
@@ -101,80 +90,73 @@ def _scores(result: Trainings, at: int = 0) -> Panel:
     )
 
 
-def summary_sentences(result: Trainings) -> list[str]:
-    """The summary of the page: each training set at its best dimension, against what else is."""
+def _summary(result: Trainings) -> list[str]:
+    """Each training set at its best dimension, against what else is."""
     scored = result.first.scored_sets[0]
-    measure = scored.primary
-    after = result.after(0, measure)
-    best: dict[str, tuple[float, int | None]] = {}
-    for (on, dim), of in after.items():
-        if on not in best or of[measure] > best[on][0]:
-            best[on] = of[measure], dim
-    lines = (
-        f"{value:.4f} on {on}" + f" ({dim} dimensions)" * bool(dim)
-        for on, (value, dim) in best.items()
-    )
-    top = max(value for value, _ in best.values())
+    measure, trained = scored.primary, {on for on, _ in result.trained}
+    rows = [one for one in result.rows() if one.measure == measure]
+    best: dict[str, float] = {}
+    for one in rows:
+        best[one.system] = max(best.get(one.system, 0.0), one.value or 0.0)
+    lines = [f"{value:.4f} on {on}" for on, value in best.items() if on in trained]
+    top = max(best[on] for on in trained)
     text = [
-        f"{measure} of {result.first.model} after training"
-        f"{', at the best dimension' * result.swept}: {', '.join(lines)}; "
-        f"{result.before(scored)[measure]:.4f} without training.",
+        f"{measure} of {result.first.model} after training, at the best dimension: "
+        f"{', '.join(lines)}; {best[f'{result.first.model}, not trained']:.4f} without training.",
         f"The best of them is {against(scored.baselines, scored.ceiling, measure, top)}.",
     ]
-    text += [
-        f"Trained on {on}, a model has seen pairs of the test set: its scores measure memory, not "
-        "retrieval."
-        for on in best
-        if any(one.shared for (o, _), one in result.trained.items() if o == on)
-    ]
-    if result.failures:
-        text.append(f"Not scored: {', '.join(result.failures)}.")
-    return text
+    return text + [f"Not scored: {', '.join(result.failures)}."] * bool(result.failures)
 
 
 def page_of(result: Trainings) -> Page:
     """All that is shown."""
     first, *others = result.first.scored_sets
-    of_set = {on: one for (on, _), one in reversed(result.trained.items())}  # the first of each
-    notes = [f"trained on {on}: {n}" for on in reversed(of_set) for n in of_set[on].notes()[:1]]
-    projected = " with a projection to each dimension," * result.swept
-    pictures = [_picture(result, name) for name in first.measures.names[:_PANELS]]
+    swept = len({dim for _, dim in result.trained}) > 1
+    notes = dict.fromkeys(
+        f"trained on {on}: {note}"
+        for (on, _), one in result.trained.items()
+        for note in one.notes()[:1]
+    )
     sections = [
         Section(
             "Scores by what was trained on",
             [
-                f"{result.first.model}{projected} fine-tuned and scored on "
-                f"{first.collection.name}: {first.collection.documents:,} documents, "
-                f"{len(first.collection.queries):,} queries."
+                f"{result.first.model} fine-tuned and scored on {first.collection.name}: "
+                f"{first.collection.documents:,} documents, {len(first.collection.queries):,} "
+                "queries. dim: of a projection."
             ],
             [_scores(result)],
-            pictures if result.swept else [],
-            notes,
+            [_picture(result, name) for name in first.measures.names[:_PANELS] if swept],
+            [*notes],
         ),
         *(
             Section(f"The same on {scored.collection.name}", tables=[_scores(result, at)])
             for at, scored in enumerate(others, start=1)
         ),
     ]
-    summary = summary_sentences(result)
-    return Page(result.study.study, "retgen study", result.about, summary, sections, result.command)
+    name, about = result.study.study, result.about
+    return Page(name, "retgen study", about, _summary(result), sections, result.command)
 
 
 def _picture(result: Trainings, measure: str) -> Lines:
     """A curve a training set over the dimensions, a level for what was not trained."""
-    scored, after = result.first.scored_sets[0], result.after(0, measure)
-    curves = []
-    for on in dict.fromkeys(on for on, _ in result.trained):
-        of = sorted((dim or 0, values[measure]) for (o, dim), values in after.items() if o == on)
-        curves.append(Line(f"trained on {on}", [float(x) for x, _ in of], [y for _, y in of]))
-    levels = [Level(f"{result.first.model}, not trained", result.before(scored)[measure])]
-    if result.beside:
-        levels += [Level(s.label, s.metrics[measure]) for s in result.beside.datasets[0].scores]
+    rows = [one for one in result.rows() if one.measure == measure]
+    trained = dict.fromkeys(on for on, _ in result.trained)
+    points = {
+        on: sorted((float(one.by["dim"] or 0), one) for one in rows if one.system == on)
+        for on in trained
+    }
+    levels = [
+        Level(" ".join(filter(None, [one.system, one.by["dim"]])), one.value or 0.0)
+        for one in rows
+        if one.system not in trained
+    ]
+    baselines = baseline_levels(result.first.scored_sets[0].baselines, measure)
     return Lines(
         file=measure.replace("@", "-at-"),
         title=f"{measure} by dimension and training set",
-        curves=curves,
-        levels=[*levels, *baseline_levels(scored.baselines, measure)],
+        curves=[Line.of(f"trained on {on}", of) for on, of in points.items()],
+        levels=[*levels, *baselines],
         x="dimensions of the projection",
         y=measure,
         log_x=True,

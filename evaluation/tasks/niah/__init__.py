@@ -104,7 +104,7 @@ def _arm(results: Results, variant: HaystackVariant, query: str) -> dict[str, An
             **{one.name: estimate_json(results.mean(one, query=query, **at)) for one in every},
         }
 
-    arm: dict[str, Any] = {"needle": variant.needle, **variant.around._asdict(), "query": query}
+    arm: dict[str, Any] = {**variant._asdict(), "query": query}
     arm["queries_truncated"] = results.value(CUT, query=query) or 0.0
     arm["by_length"] = {str(n): by_length(n) for n in lengths}
     if query != QUESTION:

@@ -36,7 +36,7 @@ from retgen.evaluation.tasks.niah.measures import (
 )
 from retgen.evaluation.tasks.task import Comparison, Scores, TaskData, TaskMeasures
 from retgen.results.rows import Cell, Results
-from retgen.search.base import CandidateSet, System, share_won
+from retgen.search.base import CandidateSet, System
 from retgen.search.collection import Collection
 from retgen.statistics import clustered
 
@@ -160,53 +160,42 @@ class _OfQuestion:
         self._paired = {kind: controls[group.controls[kind]] for kind in haystacks.kinds}
         places: dict[tuple[Any, int], list[int]] = {}
         for i, text in enumerate(haystacks.controls):
-            if text.needle == haystacks.kinds[0]:
+            if text.variant.needle == haystacks.kinds[0]:
                 places.setdefault((text.around, text.length), []).append(i)
         self._without = {key: controls[at] for key, at in places.items()}
 
     def values(self, query: str) -> Iterator[tuple[Cell, float]]:
         """All measures under this query; further breakdowns only as the question is asked."""
         for factors, rows in _rows_of(self._group):
-            factors = {"query": query, **factors}
-            for name, value in self._measures(rows):
-                yield {"measure": name, **factors}, value
+            texts = [self._group.haystacks[i] for i in rows]
+            at: Cell = {"query": query, **factors}
+            levels = {"": [""] * len(texts)}
             if query == QUESTION:
-                for name, more, value in self._parts(rows):
-                    yield {"measure": name, **factors, **more}, value
+                depths = np.array([text.depth for text in texts])
+                place = on_depth(depths, self._own[rows], self._noise)
+                for name, value in place._asdict().items():
+                    yield {"measure": name, **at}, value
+                levels["category"] = [self._group.category] * len(texts)
+                levels["order"] = [text.order for text in texts]
+                levels["place"] = [str(text.place) for text in texts]
+            for by, each in levels.items():
+                for level in dict.fromkeys(each):
+                    own = rows[[one == level for one in each]]
+                    for name, value in self._measures(own, by):
+                        yield {"measure": name, **at, **({by: level} if by else {})}, value
 
-    def _measures(self, rows: NDArray[np.int64], by: str = "") -> Iterator[tuple[str, float]]:
+    def _measures(self, rows: NDArray[np.int64], by: str) -> Iterator[tuple[str, float]]:
         """Every measure of some haystacks; `by`: those that are broken down by it."""
-        first = self._group.haystacks[rows[0]]
-        bare = self._bare.get((first.needle, ORDERS[0]), np.nan)
-        for kind in self._kinds:
-            main = kind == self._kinds[0]
-            controls = self._without[first.around, first.length]
-            of = QuestionScores(
-                self._own[rows], self._paired[kind][rows], controls, bare, self._noise
-            )
+        first, (main, *_) = self._group.haystacks[rows[0]], self._kinds
+        bare = self._bare.get((first.variant.needle, ORDERS[0]), np.nan)
+        controls = self._without[first.around, first.length]
+        for kind in [main] if by else self._kinds:
+            paired = self._paired[kind][rows]
+            of = QuestionScores(self._own[rows], paired, controls, bare, self._noise)
             for measure in MEASURES:
-                if (main or measure.of_control) and (not by or (main and by in measure.by)):
-                    name = measure.of_kind(kind, self._kinds[0]).name
+                if by in measure.by if by else kind == main or measure.of_control:
+                    name = measure.of_kind(kind, main).name
                     yield f"{name} by {by}" if by else name, measure.of(of)
-
-    def _parts(self, rows: NDArray[np.int64]) -> Iterator[tuple[str, dict[str, str], float]]:
-        texts = [self._group.haystacks[i] for i in rows]
-        for name, value in self._measures(rows, "category"):
-            yield name, {"category": self._group.category}, value
-        for order in dict.fromkeys(text.order for text in texts):
-            of = rows[[text.order == order for text in texts]]
-            for name, value in self._measures(of, "order"):
-                yield name, {"order": order}, value
-        depths, own = np.array([text.depth for text in texts]), self._own[rows]
-        for name, value in on_depth(depths, own, self._noise)._asdict().items():
-            yield name, {}, value
-        without = self._without[texts[0].around, texts[0].length]
-        share = share_won(own[:, None], without[None, :], self._noise).mean(axis=1)
-        places = np.array([text.place for text in texts])
-        for place in np.unique(places):
-            at = places == place
-            yield "auc by place", {"place": str(place)}, share[at].mean()
-            yield "similarity by place", {"place": str(place)}, own[at].mean()
 
 
 def _rows_of(group: QuestionTexts) -> Iterator[tuple[dict[str, Any], NDArray[np.int64]]]:
@@ -261,8 +250,7 @@ def _measures(
                     variant = cell["variant"]
                     assert isinstance(variant, HaystackVariant)
                     rest = {key: one for key, one in cell.items() if key != "variant"}
-                    words = {"needle": variant.needle, **variant.around._asdict()}
-                    values.append({**rest, **words, "value": value})
+                    values.append({**rest, **variant._asdict(), "value": value})
             yield {
                 "query-id": group.query_id,
                 "group": group.name,

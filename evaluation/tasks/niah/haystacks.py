@@ -21,19 +21,13 @@ QUESTION = "question"
 _EXPANSION = "expansion_"
 
 
-class Surroundings(NamedTuple):
-    """What the text around a needle is like."""
+class HaystackVariant(NamedTuple):
+    """Haystacks of one make: the needle, and what the text around it is like."""
 
+    needle: str
     filler: str
     filtered: bool
     distractors: int
-
-
-class HaystackVariant(NamedTuple):
-    """Haystacks of one make: the needle, and the text around it."""
-
-    needle: str
-    around: Surroundings
 
 
 class HaystackText(NamedTuple):
@@ -44,22 +38,22 @@ class HaystackText(NamedTuple):
 
     doc_id: str
     text: str
+    variant: HaystackVariant
     group: str
     length: int
-    needle: str
     order: str
     place: int
     depth: float
-    span: tuple[int, int]
-    around: Surroundings
     number: int
+    span: tuple[int, int]
 
     @property
-    def variant(self) -> HaystackVariant:
-        return HaystackVariant(self.needle, self.around)
+    def around(self) -> tuple[Any, ...]:
+        """What the text around the needle is like."""
+        return self.variant[1:]
 
     @property
-    def body(self) -> tuple[str, int, Surroundings, int]:
+    def body(self) -> tuple[Any, ...]:
         """Equal for all texts of one filler."""
         return self.group, self.length, self.around, self.number
 
@@ -114,7 +108,7 @@ def load_haystacks(collection: Collection) -> HaystackSets:
                 f"{path}: the metadata of document {doc_id} is not that of a haystack: "
                 f"{type(error).__name__} {error}; `gen validate` says what belongs there"
             ) from error
-        if text.needle in CONTROLS:
+        if text.variant.needle in CONTROLS:
             controls.append(text)
         elif text.doc_id in relevant.get(text.group, ()):
             groups[text.group].haystacks.append(text)
@@ -127,16 +121,16 @@ def load_haystacks(collection: Collection) -> HaystackSets:
         )
     lengths = {text.length for group in kept for text in group.haystacks}
     controls = [text for text in controls if text.length in lengths]
-    controls.sort(key=lambda t: (t.needle, t.around, t.length, t.group, t.number, t.place))
-    kinds = [kind for kind in CONTROLS if any(text.needle == kind for text in controls)]
+    controls.sort(key=lambda t: (t.variant, t.length, t.group, t.number, t.place))
+    kinds = [kind for kind in CONTROLS if any(text.variant.needle == kind for text in controls)]
     _pair(path, kept, controls, kinds)
     return HaystackSets(kept, controls, kinds)
 
 
 def _rank(text: HaystackText) -> tuple[bool, bool, int, bool]:
     """The plainest make first: one-hop needles, shuffled and filtered filler, no near-answers."""
-    filler, filtered, distractors = text.around
-    return text.needle != "one_hop", not filtered, distractors, filler != "shuffled"
+    needle, filler, filtered, distractors = text.variant
+    return needle != "one_hop", not filtered, distractors, filler != "shuffled"
 
 
 def _group(query_id: str, text: str, message: Mapping[str, Any]) -> QuestionTexts:
@@ -161,23 +155,16 @@ def terms(query: str) -> int:
 
 
 def _text(doc_id: str, text: str, message: Mapping[str, Any]) -> HaystackText:
-    start, stop = message["span"]
-    around = Surroundings(
-        str(message["filler"]), bool(message["filtered"]), int(message["distractors"])
-    )
-    return HaystackText(
-        doc_id,
-        text,
-        str(message["group"]),
-        int(message["length"]),
+    variant = HaystackVariant(
         str(message["needle"]),
-        str(message["order"]),
-        int(message["place"]),
-        float(message["depth"]),
-        (int(start), int(stop)),
-        around,
-        int(message["number"]),
+        str(message["filler"]),
+        bool(message["filtered"]),
+        int(message["distractors"]),
     )
+    kinds = {"group": str, "length": int, "order": str, "place": int, "depth": float, "number": int}
+    facts: dict[str, Any] = {name: kind(message[name]) for name, kind in kinds.items()}
+    start, stop = message["span"]
+    return HaystackText(doc_id, text, variant, **facts, span=(int(start), int(stop)))
 
 
 def _pair(
@@ -187,10 +174,7 @@ def _pair(
     kinds: Sequence[str],
 ) -> None:
     """Find each haystack's control: of the same filler, and with a neutral sentence, place."""
-    places = {
-        (text.needle, text.body, text.place if text.needle == "neutral" else -1): i
-        for i, text in enumerate(controls)
-    }
+    places = {(text.variant.needle, text.body, text.place): i for i, text in enumerate(controls)}
     for group in groups:
         for kind in kinds or CONTROLS[:1]:
             group.controls[kind] = []

@@ -113,7 +113,7 @@ MEASURES = (
         what="share of pairs (haystack, control of any question, same length and variant) whose "
         "haystack scores higher; a tie is half",
         source="the post, which pools",
-        by=_BOTH,
+        by=_BOTH | {"place"},
     ),
     HaystackMeasure(
         "ratio",
@@ -164,7 +164,7 @@ MEASURES = (
         of=lambda s: float(s.haystacks.mean()),
         what="mean score of question and haystack",
         source="the post",
-        by=frozenset({"order"}),
+        by=frozenset({"order", "place"}),
     ),
     HaystackMeasure(
         "normalised",

@@ -101,9 +101,9 @@ def _variant_words(results: Results, variant: HaystackVariant) -> dict[str, str]
 
 
 def _words(variant: HaystackVariant) -> dict[str, str]:
-    filler, filtered, number = variant.around
+    needle, filler, filtered, number = variant
     return {
-        "needle": variant.needle.replace("_", "-"),
+        "needle": needle.replace("_", "-"),
         "filler": filler,
         "lexical-leak filter": "filtered" if filtered else "unfiltered",
         "near-answers": f"{number} near-answer{'' if number == 1 else 's'}",

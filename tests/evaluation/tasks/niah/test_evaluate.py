@@ -80,7 +80,7 @@ def test_measures_are_those_of_the_scores(made: Path, scored: Any) -> None:
     of = measured(scored)["static:minilm"]["by_length"]["80"]
     values = []
     for group in haystacks.groups:
-        own = [t for t in group.haystacks if t.length == 80 and t.needle == "one_hop"]
+        own = [t for t in group.haystacks if t.length == 80 and t.variant.needle == "one_hop"]
         without = [t for t in haystacks.controls if t.length == 80]
         mine = next(t for t in without if t.group == group.name)
         asked = model.encode_query(group.queries["question"])

@@ -59,15 +59,15 @@ def test_questions_haystacks_and_controls(made: Path) -> None:
     for group in result.groups:
         assert len(group.haystacks) == 2 * 2 * len(ORDERS) * PLACES
         assert list(group.queries) == ["question", "expansion_100"]  # the empty one is none
-        assert group.haystacks[0].needle == "one_hop"  # the plainest make first
+        assert group.haystacks[0].variant.needle == "one_hop"  # the plainest make first
         assert set(group.needles) == {(n, o) for n in ("one_hop", "literal") for o in ORDERS}
         for kind, of in group.controls.items():
             for text, at in zip(group.haystacks, of, strict=True):
                 control = result.controls[at]
-                assert (control.needle, control.body) == (kind, text.body)
+                assert (control.variant.needle, control.body) == (kind, text.body)
                 assert control.place == (text.place if kind == "neutral" else -1)
         text = group.haystacks[0]
-        assert text.text[slice(*text.span)] == group.needles[text.needle, text.order]
+        assert text.text[slice(*text.span)] == group.needles[text.variant.needle, text.order]
 
 
 def test_a_haystack_without_its_control_is_named(made: Path, tmp_path: Path) -> None:

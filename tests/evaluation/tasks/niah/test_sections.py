@@ -9,13 +9,13 @@ import pytest
 
 from retgen.evaluation.tasks.niah import NeedlesInHaystacks
 from retgen.evaluation.tasks.niah.compare import too_few
-from retgen.evaluation.tasks.niah.haystacks import QUESTION, HaystackVariant, Surroundings
+from retgen.evaluation.tasks.niah.haystacks import QUESTION, HaystackVariant
 from retgen.evaluation.tasks.niah.sections import sentences
 from retgen.evaluation.tasks.task import SystemResult
 from retgen.results.rows import Results
 
-ARM = HaystackVariant("one_hop", Surroundings("shuffled", True, 0))
-OTHER = HaystackVariant("literal", Surroundings("shuffled", True, 1))
+ARM = HaystackVariant("one_hop", "shuffled", True, 0)
+OTHER = HaystackVariant("literal", "shuffled", True, 1)
 COUNT = 20
 DIFFERENCES = "Difference in AUC within the question"
 Values = dict[tuple[str, HaystackVariant, int], np.ndarray]
