@@ -13,7 +13,6 @@ from torch import Tensor
 from retgen.errors import UsageError
 from retgen.search.embedders.base import Kind, in_batches
 from retgen.search.embedders.loading import (
-    attention_of,
     choose_device,
     dtype_of,
     loading,
@@ -25,7 +24,6 @@ from retgen.search.vectors import VectorRetriever
 
 _OPTIONS = {  # what only a model that sentence-transformers runs can be told
     "dtype": "--dtype",
-    "attn_implementation": "--attn-implementation",
     "trust_remote_code": "--trust-remote-code",
     "max_length": "--max-length",
     "query_prompt": "--query-prompt",
@@ -70,16 +68,17 @@ class _Encoder:
         meta = model.mteb_model_meta
         # as MTEB compares: the registry is asked only where the model says nothing
         stated = getattr(inner, "similarity_fn_name", None) or meta.similarity_fn_name
-        self.similarity = similarity_of(name, stated)
+        self.similarity: str = similarity_of(name, stated)
         # a name and a revision fix the weights; without a revision nothing is kept
-        self.fingerprint = meta.revision and f"mteb-{meta.name.replace('/', '--')}-{meta.revision}"
-        self.dimension = self.encode(["?"], "query")[0].shape[1]
+        self.fingerprint: str | None = (
+            meta.revision and f"mteb-{meta.name.replace('/', '--')}-{meta.revision}"
+        )
+        self.dimension: int = self.encode(["?"], "query")[0].shape[1]
         self.details: dict[str, Any] = {
             "hub": meta.name,
             "revision": meta.revision,
             "device": device,
             "dtype": None if module is None else dtype_of(module),
-            "attention": None if module is None else attention_of(module),
             "similarity": self.similarity,
             "trained_for_truncation": None,
             "notes": self.notes,

@@ -1,4 +1,4 @@
-"""Test sets that others publish, by name or folder: tasks of MTEB, MultiConIR's files."""
+"""Tasks of MTEB as data sets: `mteb:NAME`."""
 
 from __future__ import annotations
 
@@ -9,7 +9,6 @@ from typing import Any, NamedTuple
 
 from retgen.errors import UsageError
 from retgen.messages import did_you_mean
-from retgen.search.multiconir_files import is_published, ladders_folder
 from retgen.write import cache_folder, dump_json, make_folder, write_file, write_rows
 
 DESCRIPTION = "task.json"  # beside a task of MTEB's registry that was brought to disk
@@ -26,10 +25,9 @@ class MtebTaskName(NamedTuple):
 
 
 def dataset_folder(path: str | Path) -> Path:
-    """The folder of `mteb:NAME` or of MultiConIR's published files; any other path as it is."""
-    if str(path).startswith("mteb:"):
-        return fetch(str(path).removeprefix("mteb:"))
-    return ladders_folder(Path(path)) if is_published(Path(path)) else Path(path)
+    """The folder of `mteb:NAME`; any other path as it is."""
+    name = str(path).removeprefix("mteb:")
+    return Path(path) if name == str(path) else fetch(name)
 
 
 def fetch(name: str) -> Path:
@@ -82,21 +80,15 @@ def write_task(task: Any, folder: Path) -> None:
     )
     write_file(folder / DESCRIPTION, dump_json(described._asdict()))
     data = subset["test" if "test" in subset else next(iter(subset))]
-    rows = (
-        {"_id": row["id"], "title": row.get("title") or "", "text": row["text"]}
-        for row in data["corpus"]
+    for name in ("corpus", "queries"):
+        rows = (
+            {"_id": row["id"], "title": row.get("title") or "", "text": row["text"]}
+            for row in data[name]
+        )
+        write_rows(folder / f"{name}.jsonl", rows)
+    qrels = (
+        {"query-id": query_id, "corpus-id": doc_id, "score": relevance}
+        for query_id, of in data["relevant_docs"].items()
+        for doc_id, relevance in of.items()
     )
-    write_rows(folder / "corpus.jsonl", rows)
-    write_rows(
-        folder / "queries.jsonl",
-        ({"_id": row["id"], "text": row["text"]} for row in data["queries"]),
-    )
-    judged: Mapping[str, Mapping[str, float]] = data["relevant_docs"]
-    write_rows(
-        folder / "qrels.jsonl",
-        (
-            {"query-id": query_id, "corpus-id": doc_id, "score": relevance}
-            for query_id, of in judged.items()
-            for doc_id, relevance in of.items()
-        ),
-    )
+    write_rows(folder / "qrels.jsonl", qrels)
