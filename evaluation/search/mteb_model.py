@@ -87,15 +87,19 @@ class _Encoder:
             self.notes.append("runs as MTEB runs it: its device and number format are not known")
 
     def encode(self, texts: Sequence[str], kind: Kind) -> tuple[Tensor, list[int]]:
+        import mteb
         from datasets import Dataset
         from mteb.types import PromptType
         from torch.utils.data import DataLoader
+
+        any_task = mteb.get_task("SciFact").metadata  # prompts are by name and type of a task
+        metadata = any_task.model_copy(update={"name": "retgen", "prompt": None})
 
         def run(part: Sequence[str]) -> Any:
             rows: Any = Dataset.from_dict({"text": list(part)})
             result = self._model.encode(
                 DataLoader(rows, batch_size=len(part)),
-                task_metadata=task_metadata("retgen", "."),
+                task_metadata=metadata,
                 hf_split="test",
                 hf_subset="default",
                 prompt_type=getattr(PromptType, kind),
@@ -113,28 +117,3 @@ def _silence() -> Iterator[None]:
     """Its progress bars, which cannot all be switched off."""
     with quiet(), open(os.devnull, "w") as nowhere, contextlib.redirect_stderr(nowhere):
         yield
-
-
-def task_metadata(name: str, path: str) -> Any:
-    """MTEB's description of a retrieval task over a local folder."""
-    from mteb.abstasks.task_metadata import TaskMetadata
-
-    return TaskMetadata(
-        name=name,
-        description=name,
-        dataset={"path": path, "revision": "local"},
-        type="Retrieval",
-        category="t2t",
-        modalities=["text"],
-        eval_splits=["test"],
-        eval_langs=["eng-Latn"],
-        main_score="ndcg_at_10",
-        date=None,
-        domains=[],
-        task_subtypes=[],
-        license=None,
-        annotations_creators="derived",
-        dialect=[],
-        sample_creation="created",
-        bibtex_citation="",
-    )

@@ -23,7 +23,6 @@ def test_mteb_reads_our_results_and_gives_the_same_scores(swept: Path, limit_run
     from mteb.abstasks.retrieval import AbsTaskRetrieval
     from sentence_transformers import SentenceTransformer
 
-    from retgen.evaluation.search.mteb_model import task_metadata
     from retgen.search.embedders.loading import load_model
 
     name = "sentence-transformers__all-MiniLM-L6-v2"
@@ -32,7 +31,12 @@ def test_mteb_reads_our_results_and_gives_the_same_scores(swept: Path, limit_run
 
     class Task(AbsTaskRetrieval):
         k_values = (1, 2, 10)
-        metadata = task_metadata("LimitLocal", str(limit_run / "dataset"))
+        metadata = mteb.get_task("SciFact").metadata.model_copy(
+            update={
+                "name": "LimitLocal",
+                "dataset": {"path": str(limit_run / "dataset"), "revision": "local"},
+            }
+        )
 
     model = load_model("minilm")
     assert isinstance(model, SentenceTransformer)
