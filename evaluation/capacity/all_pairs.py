@@ -9,7 +9,6 @@ Three things that are easily taken for one another, all kept in capacity.json an
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -71,9 +70,9 @@ class Capacity:
         fits |= {name: fit for name in self.critical if (fit := self.fit(name)) is not None}
         return {
             "protocols": {
-                name: [_as_json(of[d]) for d in sorted(of)] for name, of in self.critical.items()
+                name: [of[d]._asdict() for d in sorted(of)] for name, of in self.critical.items()
             },
-            "construct": [_as_json(one) for one in self.carried],
+            "construct": [one._asdict() for one in self.carried],
             "table_6": {str(d): n for d, n in TABLE_6.items()},
             "cubic_fit": {name: fit._asdict() for name, fit in fits.items()},
         }
@@ -135,17 +134,12 @@ def capacity(
     for d in carried if closed_form else ():
         for precision in PRECISIONS:
             if (d, precision) not in result.formats:
-                one = construct.largest(d, precision, progress=progress)
-                result.formats[d, precision] = one
+                found = construct.largest(d, precision, progress=progress)
+                result.formats[d, precision] = found
                 _keep(result)
     _keep(result)
     _page(result).write(folder, "capacity")
     return result
-
-
-def _as_json(row: Critical | FormatCapacity) -> dict[str, Any]:
-    # JSON has no infinity
-    return row._asdict() | {"margin": None if row.margin == math.inf else row.margin}
 
 
 def _keep(result: Capacity) -> None:
@@ -155,22 +149,18 @@ def _keep(result: Capacity) -> None:
 def _kept(folder: Path, command: str) -> Capacity:
     """What earlier calls measured."""
     path = folder / "capacity.json"
-    tree = {"protocols": {}, "construct": []}
-
-    def fields(row: dict[str, Any]) -> dict[str, Any]:
-        return row | {"margin": math.inf if row["margin"] is None else float(row["margin"])}
-
+    tree: dict[str, Any] = {"protocols": {}, "construct": []}
     try:
         if path.is_file():
             tree = orjson.loads(path.read_bytes())
         critical = {
             name: {
-                row["dimension"]: Critical(**fields(row) | {"by_seed": tuple(row["by_seed"])})
+                row["dimension"]: Critical(**row | {"by_seed": tuple(row["by_seed"])})
                 for row in tree["protocols"].get(name, ())
             }
             for name in _PROTOCOLS
         }
-        formats = [FormatCapacity(**fields(row)) for row in tree["construct"]]
+        formats = [FormatCapacity(**row) for row in tree["construct"]]
     except (ValueError, KeyError, TypeError, AttributeError) as error:
         raise OutputError(
             f"{path}: not written by gen capacity. Give another --out, or move the file away."

@@ -58,7 +58,7 @@ def critical(
         began = time.monotonic()
         until = began + (end - began) / (len(wanted) - place)
         by_seed: list[int] = []
-        margin = math.inf
+        margin = None
         complete = False
         for seed in range(seeds):
             if time.monotonic() >= until:

@@ -54,7 +54,7 @@ class FormatCapacity(NamedTuple):
     precision: str
     documents: int
     limit: int
-    margin: float
+    margin: float | None
 
 
 def documents(dimension: int, count: int) -> Tensor:
@@ -127,7 +127,7 @@ def largest(
     while count < limit and carries(dimension, count + 1, precision):
         progress(f"d={dimension} {precision}: documents", count, limit)
         count += 1
-    reached = margin(dimension, count) if count > 2 else math.inf
+    reached = margin(dimension, count) if count > 2 else None
     return FormatCapacity(dimension, precision, count, limit, reached)
 
 

@@ -80,7 +80,7 @@ class Critical(NamedTuple):
     by_seed: tuple[int, ...]
     complete: bool
     seconds: float
-    margin: float
+    margin: float | None
 
 
 class Fit(NamedTuple):
@@ -219,10 +219,10 @@ def _climb(
         n += 1
         alive = advance(n, alive)
     largest = max(reached.values())
-    widest = max((margin.get((largest, seed), -math.inf) for seed in everyone), default=math.inf)
+    widest = max((value for (n, _), value in margin.items() if n == largest), default=None)
     seconds, by_seed = time.monotonic() - began, tuple(reached[seed] for seed in everyone)
     complete = alive is not None
-    return Critical(dimension, largest, by_seed, complete, seconds, widest if margin else math.inf)
+    return Critical(dimension, largest, by_seed, complete, seconds, widest)
 
 
 def _attempt(
@@ -247,17 +247,17 @@ def _attempt(
     def relevant() -> Tensor:
         return scores.flatten(1).index_select(1, flat).view(-1, 2, rows)
 
-    def step(want_loss: bool = False) -> Tensor | None:
-        """One step of Adam and the projection; the losses before it (seeds,), if wanted."""
+    def step(want_loss: bool = False) -> Tensor:
+        """One step of Adam and the projection; the losses before it (seeds,), or nothing."""
         torch.baddbmm(shift, queries, vectors.mT, alpha=1 / TEMPERATURE, out=scores)
         scores.exp_()
         total = scores.sum(-1, keepdim=True)
-        loss = (total[:, :, 0].log() - relevant().log().mean(1)).mean(1) if want_loss else None
+        each = total[:, :, 0].log() - relevant().log().mean(1) if want_loss else total
         torch.addcdiv(target, scores, total.mul_(scale), out=scores)
         torch.bmm(scores, vectors, out=by_query)
         torch.bmm(scores.mT, queries, out=by_document)
         adam.step(LEARNING_RATE)
-        return loss
+        return each.mean(1) if want_loss else each
 
     result: dict[int, Attempt] = {}
     best, since, steps = torch.full((len(seeds),), math.inf, device=device), [0] * len(seeds), 0

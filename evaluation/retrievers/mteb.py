@@ -12,8 +12,8 @@ class Mteb(RetrieverType):
     prefix = "mteb"
     form = "mteb:NAME"
     about = (
-        "a model of MTEB's registry, with its loader and prompts; options that its loader cannot "
-        "take are refused by name"
+        "an embedder of MTEB's registry, with its loader and prompts; `--dims`, `--device` and "
+        "`--batch-size` apply"
     )
     needs = ("torch", "mteb")
 

@@ -98,8 +98,11 @@ class Rerank(RetrieverType):
 
         first, _, model = name.partition(":")[2].partition("+")
         kind = retrievers.type_of(model)
-        chat = isinstance(kind, Chat)
-        scorer = kind.load(model, options) if chat else CrossScorer(name, model, options)
+        scorer: Any = None
+        if isinstance(kind, Chat):
+            scorer = kind.load(model, options)
+        else:
+            scorer = CrossScorer(name, model, options)
         return RerankRetriever(name, retrievers.retriever(first, options), scorer, options)
 
 

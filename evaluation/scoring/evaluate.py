@@ -154,7 +154,6 @@ def _check_options(models: Sequence[str], runs: Sequence[str | Path], options: O
     """Raise `UsageError` for options that no system of this call takes."""
     given = {
         "--dims": options.dims,
-        "--attn-implementation": options.attn_implementation,
         **{f"--{name.replace('_', '-')}": value for name, value in options.settings().items()},
     }
     unused = [name for name, value in given.items() if value not in (None, ())]

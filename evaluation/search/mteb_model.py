@@ -13,7 +13,6 @@ from torch import Tensor
 from retgen.errors import UsageError
 from retgen.search.embedders.base import Kind, in_batches
 from retgen.search.embedders.loading import (
-    attention_of,
     choose_device,
     dtype_of,
     loading,
@@ -25,7 +24,6 @@ from retgen.search.vectors import VectorRetriever
 
 _OPTIONS = {  # what only a model that sentence-transformers runs can be told
     "dtype": "--dtype",
-    "attn_implementation": "--attn-implementation",
     "trust_remote_code": "--trust-remote-code",
     "max_length": "--max-length",
     "query_prompt": "--query-prompt",
@@ -70,16 +68,17 @@ class _Encoder:
         meta = model.mteb_model_meta
         # as MTEB compares: the registry is asked only where the model says nothing
         stated = getattr(inner, "similarity_fn_name", None) or meta.similarity_fn_name
-        self.similarity = similarity_of(name, stated)
+        self.similarity: str = similarity_of(name, stated)
         # a name and a revision fix the weights; without a revision nothing is kept
-        self.fingerprint = meta.revision and f"mteb-{meta.name.replace('/', '--')}-{meta.revision}"
-        self.dimension = self.encode(["?"], "query")[0].shape[1]
+        self.fingerprint: str | None = (
+            meta.revision and f"mteb-{meta.name.replace('/', '--')}-{meta.revision}"
+        )
+        self.dimension: int = self.encode(["?"], "query")[0].shape[1]
         self.details: dict[str, Any] = {
             "hub": meta.name,
             "revision": meta.revision,
             "device": device,
             "dtype": None if module is None else dtype_of(module),
-            "attention": None if module is None else attention_of(module),
             "similarity": self.similarity,
             "trained_for_truncation": None,
             "notes": self.notes,
@@ -88,15 +87,19 @@ class _Encoder:
             self.notes.append("runs as MTEB runs it: its device and number format are not known")
 
     def encode(self, texts: Sequence[str], kind: Kind) -> tuple[Tensor, list[int]]:
+        import mteb
         from datasets import Dataset
         from mteb.types import PromptType
         from torch.utils.data import DataLoader
+
+        any_task = mteb.get_task("SciFact").metadata  # prompts are by name and type of a task
+        metadata = any_task.model_copy(update={"name": "retgen", "prompt": None})
 
         def run(part: Sequence[str]) -> Any:
             rows: Any = Dataset.from_dict({"text": list(part)})
             result = self._model.encode(
                 DataLoader(rows, batch_size=len(part)),
-                task_metadata=task_metadata("retgen", "."),
+                task_metadata=metadata,
                 hf_split="test",
                 hf_subset="default",
                 prompt_type=getattr(PromptType, kind),
@@ -114,28 +117,3 @@ def _silence() -> Iterator[None]:
     """Its progress bars, which cannot all be switched off."""
     with quiet(), open(os.devnull, "w") as nowhere, contextlib.redirect_stderr(nowhere):
         yield
-
-
-def task_metadata(name: str, path: str) -> Any:
-    """MTEB's description of a retrieval task over a local folder."""
-    from mteb.abstasks.task_metadata import TaskMetadata
-
-    return TaskMetadata(
-        name=name,
-        description=name,
-        dataset={"path": path, "revision": "local"},
-        type="Retrieval",
-        category="t2t",
-        modalities=["text"],
-        eval_splits=["test"],
-        eval_langs=["eng-Latn"],
-        main_score="ndcg_at_10",
-        date=None,
-        domains=[],
-        task_subtypes=[],
-        license=None,
-        annotations_creators="derived",
-        dialect=[],
-        sample_creation="created",
-        bibtex_citation="",
-    )

@@ -49,8 +49,7 @@ class CrossScorer(RunningModel):
         super().__init__(name, loaded, options)
         self._cache: Cache | None = None
         if options.cache is not None:
-            settings = options.max_length, self._tf32, self.details["attention"]
-            self._cache = Cache(options.cache, fingerprint(loaded, *settings))
+            self._cache = Cache(options.cache, fingerprint(loaded, options.max_length))
         if options.query_prompt or options.document_prompt:
             self.notes.append(f"{model} reads pairs as they are: prompts are for embedders")
 

@@ -375,11 +375,10 @@ def _root(
 def check_datasets(*paths: str | Path | None) -> None:
     """Raise `DatasetError` for what is no data set before what scores one is imported."""
     from retgen.data import open_dataset
-    from retgen.search.multiconir_files import is_published
 
     for path in paths:
         later = path is None or str(path).startswith("mteb:")  # fetched then
-        if path is not None and not later and not is_published(Path(path)):
+        if path is not None and not later:
             open_dataset(path)
 
 

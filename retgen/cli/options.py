@@ -222,19 +222,17 @@ class Encoding:
     max_length: int | None = None
     query_prompt: str | None = None
     document_prompt: str | None = None
-    attn_implementation: str | None = None
     trust_remote_code: bool = False
     no_cache: bool = False
 
     PANEL: ClassVar[str] = "Models on this machine"
     OPTIONS: ClassVar[str] = """
         --device NAME           cpu, cuda, cuda:0, mps.
-        --dtype NAME            float32 (default), tf32, bf16, float16; auto: as it was saved.
+        --dtype NAME            float32 (default), bf16, float16; auto: as it was saved.
         --batch-size N          Texts encoded at a time.
         --max-length N          Tokens a model reads.
         --query-prompt TEXT     Put before every query.
         --document-prompt TEXT  Put before every document.
-        --attn-implementation NAME  Of transformers: sdpa, eager, flash_attention_2, ...
         --trust-remote-code     Run code shipped with a model.
         --no-cache              Keep no embeddings on disk.
         """

@@ -130,19 +130,10 @@ def _blocks_of_pairs(matrix: QrelMatrix) -> Iterator[tuple[NDArray[np.int64], ..
         other = by_column[np.repeat(starts, count) + inside]
         row = np.repeat(np.arange(low, high), before[low + 1 : high + 1] - before[low:high])
         later = other > row
-        pairs, common = _count((row[later] - low) * m + other[later], (high - low) * m)
+        codes = (row[later] - low) * m + other[later]
+        pairs, common = np.unique(codes, return_counts=True)
         yield pairs // m + low, pairs % m, common
         low = high
-
-
-def _count(codes: NDArray[np.int64], bound: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """(distinct codes, how often), by counting where that is no larger than sorting."""
-    if bound > max(8 * len(codes), 1 << 16):
-        values, counts = np.unique(codes, return_counts=True)
-        return values, counts
-    counts = np.bincount(codes, minlength=bound)
-    values = np.flatnonzero(counts)
-    return values, counts[values]
 
 
 def _products(matrix: QrelMatrix) -> Iterator[tuple[NDArray[np.int64], ...]]:

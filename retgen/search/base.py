@@ -85,7 +85,7 @@ class Scorer(Protocol):
 
 def noise_of(dtype: object) -> float:
     """What the digits of a number format leave open, and some more."""
-    return {"float32": 1e-6, "tf32": 1e-3}.get(str(dtype), 1e-2)
+    return 1e-6 if dtype == "float32" else 1e-2
 
 
 class System(NamedTuple):

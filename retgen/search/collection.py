@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Container, Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, field
 from functools import cached_property
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -134,7 +135,7 @@ class Collection:
     def places(self, ids: Iterable[str]) -> dict[str, int]:
         """The index of each of some documents; those that the corpus lacks are left out."""
         wanted = list(dict.fromkeys(ids))
-        names = np.array([doc.encode() for doc in wanted], dtype=np.bytes_)
+        names = _encoded(wanted)
         order = by_priority(self.priority)
         place = np.searchsorted(self.doc_ids, names, sorter=order)
         index = order[np.minimum(place, len(order) - 1)]
@@ -149,6 +150,10 @@ class Collection:
             for i in wanted.intersection(range(first, first + len(block))):
                 result[i] = block[i - first]
         return result
+
+
+def _encoded(ids: Iterable[str]) -> NDArray[np.bytes_]:
+    return np.array([doc.encode() for doc in ids], dtype=np.bytes_)
 
 
 def by_priority(priority: NDArray[np.int64]) -> NDArray[np.int64]:
@@ -182,10 +187,21 @@ def load(
         queries, rows = dataset.queries_and_qrels(path, split, unjudged=every_query)
     by_query = _by_query(path, rows)
     notes: list[str] = []
-    if every_query:
-        kept = _of_split(dataset, split, by_query, queries)
-    else:
-        kept = _with_positive(dataset, path, split, by_query, queries, notes)
+    kept = of_split = _of_split(dataset, split, by_query, queries)
+    if not every_query:
+        kept = [q for q in queries if any(r > 0 for r in by_query.get(q.query_id, {}).values())]
+        if not kept:
+            strangers = by_query.keys().isdisjoint(query.query_id for query in queries)
+            raise DatasetError(
+                f"{path}: no query has a relevant document in the qrels of split {split}, so "
+                "nothing can be scored"
+                + "; they name other queries than there are" * strangers
+                + (f"; splits: {', '.join(dataset.qrels)}" if len(dataset.qrels) > 1 else "")
+            )
+        if idle := len(of_split) - len(kept):
+            notes.append(
+                f"{idle:,} of {len(of_split):,} queries have no relevant document and are left out"
+            )
     ids = _ids(dataset, path, progress)
     order = np.argsort(ids, kind="stable")
     if len(ids) > 1 and bool((ids[order[1:]] == ids[order[:-1]]).any()):
@@ -194,8 +210,7 @@ def load(
     priority = np.empty(len(ids), np.int64)
     priority[order] = np.arange(len(ids))
     named = {doc for query in kept for doc in by_query.get(query.query_id, ())}
-    listed = np.array(sorted(doc.encode() for doc in named), dtype=np.bytes_)
-    missing = frozenset(doc.decode() for doc in listed[~np.isin(listed, ids)].tolist())
+    missing = named.difference(map(bytes.decode, ids[np.isin(ids, _encoded(named))].tolist()))
     notes += _dangling(by_query, queries, kept, missing)
     pages = None
     if not every_query and any(query.facts.get("labels") == PAGES for query in kept):
@@ -218,7 +233,7 @@ def load(
         {q.query_id: by_query.get(q.query_id, {}) for q in kept},
         bool(manifest.get("complete")),
         notes,
-        missing,
+        frozenset(missing),
         _grades(dataset, path, split, kept),
         tuple(manifest.get("breakdown", ())),
         str(manifest.get("main_measure", Collection.main_measure)),
@@ -251,35 +266,6 @@ def _of_pages(labels: Mapping[str, int], names: Mapping[bytes, bytes]) -> dict[s
         page = names.get(doc_id.encode(), doc_id.encode()).decode()
         result[page] = max(result.get(page, relevance), relevance)
     return result
-
-
-def _with_positive(
-    dataset: Dataset,
-    path: Path,
-    split: str,
-    by_query: dict[str, dict[str, int]],
-    queries: list[Query],
-    notes: list[str],
-) -> list[Query]:
-    """The queries that can be scored; what is left out is noted."""
-    positive = [q for q in queries if any(r > 0 for r in by_query.get(q.query_id, {}).values())]
-    if not positive:
-        strangers = by_query.keys().isdisjoint(query.query_id for query in queries)
-        raise DatasetError(
-            f"{path}: no query has a relevant document in the qrels of split {split}, so nothing "
-            "can be scored"
-            + "; they name other queries than there are" * strangers
-            + (f"; splits: {', '.join(dataset.qrels)}" if len(dataset.qrels) > 1 else "")
-        )
-    if len(positive) < len(queries):
-        known = {query.query_id for query in positive}
-        idle = _of_split(dataset, split, by_query, [q for q in queries if q.query_id not in known])
-        if idle:
-            notes.append(
-                f"{len(idle):,} of {len(positive) + len(idle):,} queries have no relevant document "
-                "and are left out"
-            )
-    return positive
 
 
 def _dangling(
@@ -370,17 +356,11 @@ def which_split(dataset: Dataset, path: Path, wanted: str | None) -> str:
 
 def _ids(dataset: Dataset, path: Path, progress: Progress) -> NDArray[np.bytes_]:
     parts: list[NDArray[np.bytes_]] = []
-    block: list[bytes] = []
-    seen = 0
-    for document in dataset.documents(strict=path):
-        block.append(document.doc_id.encode())
-        if len(block) == 100_000:
-            parts.append(np.array(block))
-            seen += len(block)
-            block = []
-            progress("ids", seen, seen)
-    if block:
-        parts.append(np.array(block))
+    documents = iter(dataset.documents(strict=path))
+    while block := [one.doc_id for one in islice(documents, 100_000)]:
+        parts.append(_encoded(block))
+        seen = 100_000 * (len(parts) - 1) + len(block)
+        progress("ids", seen, seen)
     if not parts:
         raise DatasetError(f"{path}: the corpus holds no document")
     return np.concatenate(parts)

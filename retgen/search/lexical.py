@@ -285,11 +285,11 @@ class TFIDFIndex:
             for query, of in zip(queries, cut, strict=True)
         ]
 
-    def scores(self, query: Mapping[int, float]) -> NDArray[np.float32]:
+    def scores(self, query: Mapping[int, float]) -> Array:
         """(texts,) the cosine of each with a query."""
-        vector = np.zeros(self.weights.shape[1], np.float32)
+        vector = np.zeros(self.weights.shape[1])
         vector[list(query)] = list(query.values())
-        result: NDArray[np.float32] = self.weights @ vector
+        result: Array = self.weights @ vector
         return result
 
 

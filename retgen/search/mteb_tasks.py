@@ -1,23 +1,20 @@
-"""Test sets that others publish, by name or folder: tasks of MTEB, MultiConIR's files."""
+"""Tasks of MTEB as data sets: `mteb:NAME`."""
 
 from __future__ import annotations
 
 import shutil
-from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 from retgen.errors import UsageError
 from retgen.messages import did_you_mean
-from retgen.search.multiconir_files import is_published, ladders_folder
 from retgen.write import cache_folder, make_folder, write_rows
 
 
 def dataset_folder(path: str | Path) -> Path:
-    """The folder of `mteb:NAME` or of MultiConIR's published files; any other path as it is."""
-    if str(path).startswith("mteb:"):
-        return fetch(str(path).removeprefix("mteb:"))
-    return ladders_folder(Path(path)) if is_published(Path(path)) else Path(path)
+    """The folder of `mteb:NAME`; any other path as it is."""
+    name = str(path).removeprefix("mteb:")
+    return Path(path) if name == str(path) else fetch(name)
 
 
 def fetch(name: str) -> Path:
@@ -61,21 +58,15 @@ def write_task(task: Any, folder: Path) -> None:
     make_folder(folder)
     subset = next(iter(task.dataset.values()))
     data = subset["test" if "test" in subset else next(iter(subset))]
-    rows = (
-        {"_id": row["id"], "title": row.get("title") or "", "text": row["text"]}
-        for row in data["corpus"]
+    for name in ("corpus", "queries"):
+        rows = (
+            {"_id": row["id"], "title": row.get("title") or "", "text": row["text"]}
+            for row in data[name]
+        )
+        write_rows(folder / f"{name}.jsonl", rows)
+    qrels = (
+        {"query-id": query_id, "corpus-id": doc_id, "score": relevance}
+        for query_id, of in data["relevant_docs"].items()
+        for doc_id, relevance in of.items()
     )
-    write_rows(folder / "corpus.jsonl", rows)
-    write_rows(
-        folder / "queries.jsonl",
-        ({"_id": row["id"], "text": row["text"]} for row in data["queries"]),
-    )
-    judged: Mapping[str, Mapping[str, float]] = data["relevant_docs"]
-    write_rows(
-        folder / "qrels.jsonl",
-        (
-            {"query-id": query_id, "corpus-id": doc_id, "score": relevance}
-            for query_id, of in judged.items()
-            for doc_id, relevance in of.items()
-        ),
-    )
+    write_rows(folder / "qrels.jsonl", qrels)

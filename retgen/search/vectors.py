@@ -134,7 +134,7 @@ class VectorRetriever:
 
     def encoded(
         self, texts: Sequence[str], kind: Kind, progress: Callable[[str, int, int], None]
-    ) -> Vectors:
+    ) -> Any:
         """The vectors of texts on the device, reported, and kept on disk, step by step."""
         stage = self.name if kind == "document" else f"{self.name}: queries"
         parts = []
@@ -144,13 +144,13 @@ class VectorRetriever:
             progress(stage, start + len(part), len(texts))
         return joined(parts)
 
-    def _embedded(self, texts: Sequence[str], kind: Kind) -> Vectors:
+    def _embedded(self, texts: Sequence[str], kind: Kind) -> Any:
         """Vectors on the device; those of a cosine are scaled to length 1 just once."""
         embedder, cache = self.embedder, self._cache
         known = cache.get(kind, texts) if cache else {}
         missing = [i for i in range(len(texts)) if i not in known]
         lengths = [tokens for _, tokens in known.values()]
-        vectors: Vectors = []
+        vectors: Any = []
         if missing:
             fresh = [texts[i] for i in missing]
             vectors, counts = embedder.encode(fresh, kind)
@@ -167,21 +167,9 @@ class VectorRetriever:
         if embedder.max_length is not None:
             plural = "queries" if kind == "query" else "documents"
             self._cut[plural] += sum(length > embedder.max_length for length in lengths)
-        if embedder.similarity == "cosine" and embedder.dimension is not None:
-            self._note_zeros(texts, vectors)
         return vectors
 
-    def _note_zeros(self, texts: Sequence[str], vectors: Any) -> None:
-        """Note the first text with a vector of length 0, which has no cosine."""
-        notes = self.embedder.details.setdefault("notes", [])
-        empty = (~vectors.any(dim=1)).nonzero().flatten().tolist()
-        if empty and not any("of length 0" in note for note in notes):
-            notes.append(
-                f"gives a vector of length 0 for the text that begins {texts[empty[0]][:60]!r}: "
-                "such a text scores 0 beside every other"
-            )
-
-    def of_sets(self, kind: Kind, texts: Sequence[str], progress: Progress) -> Vectors:
+    def of_sets(self, kind: Kind, texts: Sequence[str], progress: Progress) -> Any:
         """Vectors of texts of candidate sets, each of which is encoded once for all dimensions.
 
         On the processor and in float64, but for those of tokens: not all of these are held.
@@ -219,8 +207,11 @@ class _At(NamedTuple):
 
     def details(self) -> dict[str, Any]:
         """How the embedder runs, and how many of the texts it has cut."""
-        sets = {"documents": "document", "queries": "query"}
-        encoded = {name: len(self.of.sets[kind].places) for name, kind in sets.items()}
+        sets = self.of.sets
+        encoded = {
+            "documents": len(sets["document"].places),
+            "queries": len(sets["query"].places),
+        }
         counted = {"encoded": encoded} if self.of.embedder.max_length is not None else {}
         return self.of.details(self.dim) | counted
 
@@ -232,8 +223,9 @@ class _At(NamedTuple):
             places = {text: i for i, text in enumerate(texts)}
             documents = self.of.of_sets("document", texts, progress)
             for row, group in enumerate(part):
-                one = take(queries, [row]), take(documents, [places[text] for text in group.texts])
-                scores = compare(*(cut(v, self.dim) for v in one), self.of.embedder.similarity)
+                one = cut(take(queries, [row]), self.dim)
+                two = cut(take(documents, [places[text] for text in group.texts]), self.dim)
+                scores = compare(one, two, self.of.embedder.similarity)
                 result.append(scores[0].cpu().double().numpy())
         return result
 
@@ -279,7 +271,9 @@ def unit_length(vectors: Any) -> Tensor:
 
     Lengths are computed in float64: squares of 1e30 and of 1e-30 do not fit into float32.
     """
-    exact = vectors.to("cpu" if vectors.device.type == "mps" else vectors.device, torch.float64)
+    exact: Tensor = vectors.to(
+        "cpu" if vectors.device.type == "mps" else vectors.device, torch.float64
+    )
     lengths = torch.linalg.vector_norm(exact, dim=1, keepdim=True)
     return exact.div_(lengths.clamp_min_(torch.finfo(exact.dtype).tiny)).to(vectors)
 
@@ -291,10 +285,12 @@ def compare(queries: Any, documents: Any, similarity: str) -> Tensor:
     if isinstance(queries, list) or queries.is_sparse or similarity not in _PRODUCTS:
         scores: Tensor = SimilarityFunction.to_similarity_fn(similarity)(queries, documents)
         return scores
+    result: Tensor
     if similarity == "dot":
-        return queries @ documents.T
+        result = queries @ documents.T
+        return result
     # scores are divided by the documents' lengths: that is less work than to normalise documents
-    result: Tensor = normalize(queries, dim=1) @ documents.T
+    result = normalize(queries, dim=1) @ documents.T
     return result.mul_(documents.norm(dim=1).clamp_min_(_LEAST).reciprocal_())
 
 
@@ -319,7 +315,7 @@ def search(
         for dim, top in zip(dims, tops, strict=True):
             documents = cut(vectors, dim)
             # whole vectors of a cosine have length 1 already
-            whole = dim is not None and dim == documents.shape[1] == vectors.shape[1]
+            whole = isinstance(vectors, Tensor) and dim == vectors.shape[1]
             by = "dot" if whole and similarity == "cosine" else similarity
             for part, one in zip(parts, top, strict=True):
                 one.add(first, compare(cut(part, dim), documents, by))

@@ -8,7 +8,7 @@ from itertools import combinations
 import numpy as np
 import pytest
 
-from retgen.qrels import QrelMatrix, densities, density, patterns
+from retgen.qrels import QrelMatrix, densities, density
 from retgen.streams import Stream
 from tests.loops import for_each
 
@@ -76,26 +76,6 @@ def test_many_queries_on_few_documents() -> None:
     assert result.document_graph_density == len(pairs) / 1035
     expected = 2 * ((sharing - equal) / 3 + equal) / len(draw)
     assert result.average_query_strength == pytest.approx(expected, rel=1e-12)
-
-
-def test_many_different_queries() -> None:
-    matrix = patterns.dense(200_000, 2, Stream(1, "dense"))
-    result = densities(matrix)
-    assert (result.documents, result.queries) == (633, 200_000)
-    assert result.document_graph_density == 200_000 / math.comb(633, 2)
-    sharing = sum(math.comb(degree, 2) for degree in matrix.column_sums.tolist())
-    assert result.query_graph_density == sharing / math.comb(200_000, 2)
-    assert result.average_query_strength == pytest.approx(2 * sharing / 3 / 200_000, rel=1e-12)
-    assert result.left_out == {}
-
-
-def test_projective_and_disjoint() -> None:
-    result = densities(patterns.projective(43))
-    assert result.document_graph_density == result.query_graph_density == 1.0
-    assert result.average_query_strength == pytest.approx(1892 / 87)
-    result = densities(patterns.disjoint(200_000, 2))
-    assert (result.query_graph_density, result.average_query_strength) == (0.0, 0.0)
-    assert result.document_graph_density == 200_000 / math.comb(400_000, 2)
 
 
 def test_too_large_is_left_out_and_said(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from pathlib import Path
 
 from retgen.search.collection import load
 from tests.conftest import Write, read_jsonl
@@ -23,8 +22,3 @@ def test_queries_of_another_split_are_not_counted(dataset: Write) -> None:
     # q3 is judged, and has none; q4 and q5 belong elsewhere
     assert load(path, "test").notes == ["1 of 3 queries have no relevant document and are left out"]
     assert load(path, "dev").notes == []
-
-
-def test_completeness_is_that_of_the_manifest(limit_run: Path, dataset: Write) -> None:
-    assert load(limit_run).complete is True
-    assert load(dataset({"a": "x"}, {"q": "x"}, [("q", "a", 1)])).complete is False

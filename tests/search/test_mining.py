@@ -76,30 +76,10 @@ def test_what_the_caller_excludes_and_how_deep_it_looks() -> None:
     assert mine(CORPUS, [QUERY], [[0]], count=3, depth=3) == [[2, 3]]
 
 
-def test_other_scripts() -> None:
-    corpus = ["铜壶里的水开了", "铜壶放在桌子上", "今天火车晚点"]
-    assert mine(corpus, ["铜壶里的水"], [[0]]) == [[1]]
-
-
-def test_nothing_to_mine_from() -> None:
-    assert mine([], ["a"], [[]]) == [[]]
-    assert mine(CORPUS, [], []) == []
-
-
 @pytest.mark.parametrize("numbers", [{"count": 0}, {"count": 4, "depth": 3}, {"margin": 0.0}])
 def test_numbers_that_make_no_sense(numbers: dict[str, float]) -> None:
     with pytest.raises(UsageError, match="count must be at least 1, depth at least count, margin"):
         mine(CORPUS, [QUERY], [[0]], **numbers)  # type: ignore[arg-type]
-
-
-@pytest.mark.parametrize("name", ["bm52", "cross:a/b", "openai:text-embedding-3-small", "tfidf"])
-def test_what_it_does_not_mine_by(name: str) -> None:
-    with pytest.raises(UsageError) as error:
-        mine(CORPUS, [QUERY], [[0]], by=name)
-    assert str(error.value) == (
-        f"mining by {name!r}: there is no such way; known are bm25, minilm, static:minilm, a "
-        "folder, a Hub id"
-    )
 
 
 def generated(documents: int) -> tuple[list[str], list[str], list[list[int]]]:

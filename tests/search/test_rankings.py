@@ -57,20 +57,6 @@ def test_zero_and_minus_zero_tie(many: Collection) -> None:
     assert named(many, TopK.joined([top])) == [["d99", "d98", "d97", "d96", "d95"]]
 
 
-def test_fewer_documents_than_depth(many: Collection) -> None:
-    top = TopK(many.priority, 2, 5, "cpu")
-    top.add(10, torch.tensor([[1.0, 3.0], [2.0, -5.0]]))
-    result = TopK.joined([top])
-    assert result.documents.tolist() == [[11, 10, -1, -1, -1], [10, 11, -1, -1, -1]]
-    assert result.scores.tolist() == [[3, 1, 0, 0, 0], [2, -5, 0, 0, 0]]
-
-
-def test_best_agrees_with_brute_force(many: Collection) -> None:
-    scores = np.random.default_rng(0).integers(0, 4, 300).astype(np.float32)
-    documents, _ = best(np.arange(300), scores, many.priority, 12)
-    assert [many.doc_ids[i].decode() for i in documents] == brute_force(many, scores[None], 12)[0]
-
-
 def test_measures_agree_with_trec_eval_on_ties(many: Collection) -> None:
     """The same scores, with masses of ties, given to trec_eval itself."""
     scores = np.random.default_rng(3).integers(0, 3, (7, 300)).astype(np.float32)
@@ -111,14 +97,6 @@ def test_a_run_written_and_read_is_the_same(many: Collection, tmp_path: Path) ->
     assert notes == []
     np.testing.assert_array_equal(again.documents, rankings.documents)
     np.testing.assert_array_equal(again.scores, rankings.scores)
-
-
-def test_the_rank_column_of_a_run_is_ignored(many: Collection, tmp_path: Path) -> None:
-    path = tmp_path / "run"
-    path.write_text("q0 Q0 d5 1 0.5 x\nq0 Q0 d7 2 0.5 x\nq0 Q0 d6 3 0.9 x\n\n")
-    rankings, notes = read_run(path, many, 3)
-    assert named(many, Rankings(rankings.documents[:1], rankings.scores)) == [["d6", "d7", "d5"]]
-    assert notes == []
 
 
 def test_unknown_ids_of_a_run_are_counted(many: Collection, tmp_path: Path) -> None:

@@ -21,7 +21,6 @@ from torch import Tensor, nn
 from retgen.errors import UsageError
 from retgen.search.embedders.loading import (
     HUB,
-    attention_of,
     choose_device,
     dtype_of,
     kind_of,
@@ -31,7 +30,6 @@ from retgen.search.embedders.loading import (
     out_of_memory,
     prompts_of,
     similarity_of,
-    tensor_cores,
 )
 from retgen.search.embedders.options import Options
 from retgen.work import Engine
@@ -112,15 +110,13 @@ class RunningModel:
         self.name = name
         self.model = model.eval()
         self.device = str(model.device)
-        self._tf32 = options.dtype == "tf32"
         if options.max_length is not None:
             shorten(model, options.max_length, name)
         self._batch = options.batch_size or (32 if self.device == "cpu" else 256)
         self.notes: list[str] = []
         self.details: dict[str, Any] = {
             "device": self.device,
-            "dtype": "tf32" if self._tf32 else dtype_of(model),
-            "attention": attention_of(model),
+            "dtype": dtype_of(model),
             "max_length": length_limit(model),
             "notes": self.notes,
         }
@@ -129,7 +125,7 @@ class RunningModel:
         self, items: Sequence[Any], function: Callable[[Sequence[Any]], Iterable[Any]]
     ) -> list[Any]:
         """What a function gives for each item, see `in_batches`."""
-        with torch.inference_mode(), tensor_cores(self._tf32):
+        with torch.inference_mode():
             rows, self._batch = in_batches(items, self._batch, function, self.name, self.notes)
         return rows
 
@@ -159,8 +155,7 @@ class SentenceEmbedder(RunningModel):
         }
         if self.dimension is not None:
             settings = self._prompts, self.details["dtype"], model.prompts
-            attention = self.details["attention"]
-            self.fingerprint = fingerprint(model, self.max_length, *settings, attention)
+            self.fingerprint = fingerprint(model, self.max_length, *settings)
             self.details["trained_for_truncation"] = _trained_for_truncation(model)
         elif options.dims:
             self.notes.append("has no vector of a text that --dims could cut")
@@ -191,7 +186,7 @@ class SentenceEmbedder(RunningModel):
         lengths: dict[str, int] = {}
         with self._counting(lengths):
             if self._options.engine is not None and self.dimension is not None:
-                result = self._by_engine(self._options.engine, texts, kind, lengths)
+                result: Vectors = self._by_engine(self._options.engine, texts, kind, lengths)
             else:
                 result = self._joined(self.run(texts, partial(self._encode, kind=kind)))
         self._check_finite(texts, result)

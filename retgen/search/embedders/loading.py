@@ -40,7 +40,7 @@ def load_model(
 ) -> SentenceTransformer:
     """A single-vector model: `minilm`, `static:minilm`, a folder, a Hub id.
 
-    `dtype`: float32 (default), tf32, bf16, float16, or auto for the checkpoint's; `options`: as
+    `dtype`: float32 (default), bf16, float16, or auto for the checkpoint's; `options`: as
     `load` takes them. Raises `UsageError` where there is no such model, or none that can be loaded
     so.
     """
@@ -49,8 +49,6 @@ def load_model(
 
         if name == "static:minilm":
             model = _static(load_model("minilm", device, dtype))
-            if (attention := options.get("attn_implementation")) is not None:
-                raise UsageError(_no_attention(name, attention))
         else:
             stated = _file(name, "config_sentence_transformers.json", dict)
             similarity_of(name, stated.get("similarity_fn_name"))
@@ -66,7 +64,6 @@ def load(
     device: str | None,
     dtype: str | None,
     *,
-    attn_implementation: str | None = None,
     trust_remote_code: bool = False,
     converted: bool = False,
     **more: Any,
@@ -77,21 +74,20 @@ def load(
     """
     place = choose_device(device)
     number = choose_dtype(dtype, place)
-    wanted: dict[str, Any] = {"dtype": number}
-    if attn_implementation is not None:
-        wanted["attn_implementation"] = attn_implementation
     if not converted:
         refuse_other_kind(name, kind.__name__)
-    options = {"device": place, "model_kwargs": wanted, "trust_remote_code": trust_remote_code}
-    with loading(name, attn_implementation):
+    options = {
+        "device": place,
+        "model_kwargs": {"dtype": number},
+        "trust_remote_code": trust_remote_code,
+    }
+    with loading(name):
         folder = _minilm() if name == "minilm" else name
         model = _local_or_hub(partial(kind, folder, **options, **more), folder)
         if number != "auto" and any(
             p.dtype != number for p in model.parameters() if p.is_floating_point()
         ):
             model = model.to(number)  # modules that are no transformers load as they were saved
-    if attn_implementation is not None and attention_of(model) is None:
-        raise UsageError(_no_attention(name, attn_implementation))
     _check_tokenizer(name, model)
     return model
 
@@ -230,19 +226,8 @@ def dtype_of(model: nn.Module) -> str:
     return ", ".join(sorted(str(one).removeprefix("torch.") for one in result)) or "none"
 
 
-def attention_of(model: nn.Module) -> str | None:
-    """The implementation of attention that a transformer runs; None where there is none."""
-    transformer = getattr(model, "transformers_model", None)
-    result = getattr(getattr(transformer, "config", None), "_attn_implementation", None)
-    return str(result) if result else None
-
-
-def _no_attention(name: str, asked: str) -> str:
-    return f"--attn-implementation {asked}: {name} has no attention that could be replaced"
-
-
 @contextlib.contextmanager
-def loading(name: str, attention: str | None = None) -> Iterator[None]:
+def loading(name: str) -> Iterator[None]:
     """Turn what goes wrong while a model is loaded into a `UsageError`."""
     try:
         with quiet():
@@ -260,10 +245,6 @@ def loading(name: str, attention: str | None = None) -> Iterator[None]:
             raise UsageError(
                 f"--model {name}: does not fit into the memory of the device ({text}). --dtype "
                 "bf16 takes half of float32; or choose another --device"
-            ) from error
-        if attention is not None and ("attn" in text.lower() or "attention" in text.lower()):
-            raise UsageError(
-                f"--attn-implementation {attention}: {name} cannot run with it ({text})"
             ) from error
         if "trust_remote_code" in str(error):
             raise UsageError(
@@ -393,22 +374,9 @@ def choose_device(device: str | None) -> str:
 
 _DTYPES = {
     "float32": torch.float32,
-    "tf32": torch.float32,  # products of float32 on tensor cores, with 10 bits of mantissa
     "bf16": torch.bfloat16,
     "float16": torch.float16,
 }
-
-
-@contextlib.contextmanager
-def tensor_cores(wanted: bool) -> Iterator[None]:
-    """Products of float32 in TF32, where that is wanted."""
-    before = torch.get_float32_matmul_precision()
-    if wanted:
-        torch.set_float32_matmul_precision("high")
-    try:
-        yield
-    finally:
-        torch.set_float32_matmul_precision(before)
 
 
 def choose_dtype(dtype: str | None, device: str) -> torch.dtype | Literal["auto"]:
@@ -424,6 +392,4 @@ def choose_dtype(dtype: str | None, device: str) -> torch.dtype | Literal["auto"
         raise UsageError(f"--dtype {dtype}: is none of {', '.join(_DTYPES)}, auto")
     if device == "cpu" and dtype == "float16":
         raise UsageError("--dtype float16: needs a GPU; on a processor say bf16 or float32")
-    if dtype == "tf32" and not device.startswith("cuda"):
-        raise UsageError(f"--dtype tf32: needs a GPU that computes in it, and {device} is none")
     return _DTYPES[dtype]

@@ -30,9 +30,9 @@ class Options:
 
     `dims`: dimensions to cut embeddings to. `max_length`: tokens. `batch_size`: texts at a time.
     `query_prompt`, `document_prompt`: put before the text. `cache`: folder of embeddings. `rerank`:
-    documents a query that a re-ranker sees. `attn_implementation`: of transformers, for example
-    flash_attention_2. `trust_remote_code`: run code that a model brings along. `calls`: how models
-    behind an API are asked. `engine`: whose workers run sentence-transformers' embedders.
+    documents a query that a re-ranker sees. `trust_remote_code`: run code that a model brings
+    along. `calls`: how models behind an API are asked. `engine`: whose workers run
+    sentence-transformers' embedders.
     """
 
     dims: tuple[int, ...] = ()
@@ -44,14 +44,13 @@ class Options:
     document_prompt: str | None = None
     cache: Path | None = None
     rerank: int = 100
-    attn_implementation: str | None = None
     trust_remote_code: bool = False
     calls: ModelCalls | None = None
     engine: Engine | None = None
 
     def loading(self) -> dict[str, Any]:
         """What models are loaded with."""
-        names = "device", "dtype", "attn_implementation", "trust_remote_code"
+        names = "device", "dtype", "trust_remote_code"
         return {name: getattr(self, name) for name in names}
 
     def prompts(self, own: Mapping[str, str]) -> dict[str, str]:

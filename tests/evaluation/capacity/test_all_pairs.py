@@ -103,24 +103,6 @@ def test_no_time_is_said_and_takes_nothing_back(tmp_path: Path) -> None:
     assert result.fit("paper") is None
 
 
-def test_a_fit_leaves_out_what_was_cut_short(tmp_path: Path) -> None:
-    out = tmp_path / "out"
-    cubic = [row(d, d**3 + 2 * d) for d in range(4, 12)]
-    write(out, [*cubic, row(12, 11, complete=False)])
-    result = retgen.capacity(protocols=["paper"], dims=[4], seeds=1, out=out)
-    fit = result.fit("paper")
-    assert fit is not None
-    assert fit.coefficients == pytest.approx((0, 2, 0, 1), abs=1e-6)
-    assert "cubic through the paper&#39;s protocol here" in (out / "capacity.html").read_text()
-
-
-@pytest.mark.slow
-def test_what_else_is_asked_for_changes_nothing(tmp_path: Path) -> None:
-    alone = retgen.capacity(protocols=["paper"], dims=[4], seeds=2, out=tmp_path / "alone")
-    among = retgen.capacity(protocols=["paper"], dims=[2, 3, 4], seeds=2, out=tmp_path / "among")
-    assert alone.critical["paper"][4].by_seed == among.critical["paper"][4].by_seed
-
-
 @pytest.mark.parametrize(
     "text",
     [
@@ -169,19 +151,10 @@ def test_bad_arguments(tmp_path: Path, options: dict[str, object], message: str)
         (["--split", "dev"], "gen: --split: about a data set: give its PATH\n"),
         (["x", "--dims", "4"], "gen: --dims: about all pairs: leave PATH out\n"),
         (
-            ["x", "--protocol", "paper"],
-            "gen: --protocol: about all pairs: leave PATH out\n",
-        ),
-        (
             ["--construct", "--dims", "4-x"],
             "gen: --dims 4-x: write numbers, for example 32,64,128\n",
         ),
-        (
-            ["--construct", "--dims", "4-100000000000"],
-            "gen: --dims 4-100000000000: the range is too long\n",
-        ),
         (["--construct", "--dims", "5000"], "gen: --dims: at most 4,096 dimensions\n"),
-        (["--construct", "--dims", "8-4"], "gen: --dims 8-4: holds no number\n"),
         (["nowhere"], "gen: nowhere does not exist. Give the folder of a run or of a data set.\n"),
     ],
 )

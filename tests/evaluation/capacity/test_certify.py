@@ -11,7 +11,6 @@ import numpy as np
 import pytest
 
 import retgen
-from retgen.errors import DatasetError, UsageError
 from retgen.evaluation.capacity.certify import text as text_of
 from tests.conftest import read_jsonl
 
@@ -105,14 +104,6 @@ def test_a_run_gets_its_certificate_in_its_own_folder(limit_run: Path, gen) -> N
     assert retgen.validate(limit_run).ok
 
 
-def test_one_dimension(dataset, tmp_path: Path) -> None:  # type: ignore[no-untyped-def]
-    path = dataset({"a": "one", "b": "two", "c": "x"}, {"q": "who"}, [("q", "a", 1.0)])
-    result = retgen.certify(path, seeds=1, minutes=20, out=tmp_path / "out")
-    assert result.witness is not None
-    assert result.witness.dimension == 1
-    assert result.ceiling == 2.0
-
-
 @pytest.mark.slow
 def test_documents_that_the_corpus_lacks_are_asked_for(dataset, tmp_path: Path) -> None:  # type: ignore[no-untyped-def]
     path = dataset({"a": "one"}, {f"q{i}": "who" for i in range(10)}, PAIRS)
@@ -126,14 +117,6 @@ def test_documents_that_the_corpus_lacks_are_asked_for(dataset, tmp_path: Path) 
     checked = retgen.validate(path)
     assert not checked.ok
     assert checked.certificate["documents"] == 5
-
-
-def test_nothing_to_tell_apart(dataset, tmp_path: Path) -> None:  # type: ignore[no-untyped-def]
-    path = dataset({"a": "one", "b": "two"}, {"q": "who"}, [("q", "a", 1.0), ("q", "b", 1.0)])
-    result = retgen.certify(path, out=tmp_path / "out")
-    assert result.witness is None
-    assert "nothing is to be told apart" in text_of(result)
-    assert (tmp_path / "out" / "certificate.html").is_file()
 
 
 @pytest.mark.slow
@@ -151,22 +134,3 @@ def test_too_many_to_optimise(dataset, tmp_path: Path) -> None:  # type: ignore[
     )
     assert reasons["free embedding"] == why
     assert not (tmp_path / "out" / "embedding.npz").exists()
-
-
-@pytest.mark.parametrize(
-    ("options", "message"),
-    [
-        ({"minutes": -1}, "--minutes: give a positive number"),
-        ({"seeds": 0}, "--seeds: at least 1"),
-    ],
-)
-def test_bad_arguments(tmp_path: Path, options: dict[str, object], message: str) -> None:
-    with pytest.raises(UsageError) as error:
-        retgen.certify(tmp_path, **options)  # type: ignore[arg-type]
-    assert str(error.value) == message
-
-
-def test_a_data_set_without_positives(dataset, tmp_path: Path) -> None:  # type: ignore[no-untyped-def]
-    path = dataset({"a": "one"}, {"q": "who"}, [("q", "a", 0.0)])
-    with pytest.raises(DatasetError, match="no query has a relevant document"):
-        retgen.certify(path, out=tmp_path / "out")

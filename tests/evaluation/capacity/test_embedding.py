@@ -55,22 +55,6 @@ def test_the_smallest_gap_is_that_of_unbounded_integers(seed: int) -> None:
     assert result == min(gaps(matrix, queries, documents))
 
 
-def test_queries_that_tell_nothing_apart_are_passed_over() -> None:
-    matrix = QrelMatrix.from_rows([[], [0, 1], [1]], 2)
-    queries, documents = np.array([[5], [-7], [3]]), np.array([[1], [2]])
-    assert embedding.smallest_gap(matrix, queries, documents) == 3
-    assert embedding.smallest_gap(matrix.take_rows(np.array([0, 1])), queries[:2], documents) == 0
-
-
-def test_shapes_and_sizes_are_checked() -> None:
-    matrix = QrelMatrix.from_rows([[0]], 2)
-    with pytest.raises(ValueError, match=r"\(2, 1\) and \(2, 1\) do not embed 1 x 2"):
-        embedding.smallest_gap(matrix, np.ones((2, 1), np.int64), np.ones((2, 1), np.int64))
-    least = np.full((1, 1), -(2**63), np.int64)
-    with pytest.raises(ValueError, match="may leave 64 bits"):
-        embedding.smallest_gap(matrix, least, np.ones((2, 1), np.int64))
-
-
 @pytest.mark.parametrize("d", [1, 2, 3, 7, 64, 4096])
 def test_whole_numbers_keep_every_score_within_64_bits(d: int) -> None:
     vectors = np.random.default_rng(d).standard_normal((5, d))

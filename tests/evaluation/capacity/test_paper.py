@@ -47,15 +47,6 @@ def test_margins_are_the_brute_force_ones():
 
 
 @pytest.mark.slow
-def test_nothing_solves_four_documents_on_a_circle():
-    # On a circle a query's scores fall off to both sides of it, so its top 2 stand next to each
-    # other: four documents have 4 such pairs, and 6 are asked for.
-    assert [attempt.solved for attempt in paper.solve(2, 4, [0, 1])] == [False, False]
-    assert [attempt.solved for attempt in paper.solve(2, 6, [0])] == [False]
-    assert [len(one.documents) for one in best.lineage(2, 0, "cpu", math.inf)] == [3]
-
-
-@pytest.mark.slow
 def test_critical_n_of_the_papers_protocol():
     results = list(paper.critical([1, 2, 4], seeds=3))
     assert [(one.dimension, one.complete) for one in results] == [(1, True), (2, True), (4, True)]

@@ -98,17 +98,6 @@ def test_late_interaction_takes_prompts_and_lengths(
         assert (ranking.rankings.documents >= 0).all()
 
 
-@pytest.mark.slow
-def test_late_interaction_counts_what_it_cuts(
-    collection: Collection, models: dict[str, Path]
-) -> None:
-    one = ranked("late:minilm", collection, depth=3, max_length=3)[0]
-    count = {"documents": collection.documents, "queries": len(collection.queries)}
-    assert one.details["truncated"] == count
-    whole = ranked("late:minilm", collection, depth=3)[0]
-    assert whole.details["truncated"] == {"documents": 0, "queries": 0}
-
-
 def test_a_model_of_mteb_takes_no_options_of_sentence_transformers() -> None:
     with pytest.raises(UsageError) as caught:
         retriever("mteb:mteb/baseline-random-encoder", Options(max_length=64))

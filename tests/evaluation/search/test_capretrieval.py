@@ -8,16 +8,13 @@ import sys
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pytest
 from rank_bm25 import BM25Okapi
 
 from retgen.evaluation.retrievers import Options, retriever
-from retgen.evaluation.search.capretrieval import capretrieval_bm25, protocol
+from retgen.evaluation.search.capretrieval import protocol
 from retgen.progress import no_progress
-from retgen.search.base import CandidateSet
 from retgen.search.collection import Collection, load
-from retgen.search.lexical import OkapiIndex
 
 CHINESE = {
     "c1": "图片中显示了一只猫在沙发上睡觉。",
@@ -78,14 +75,6 @@ def test_chinese_is_cut_by_jieba_as_published(chinese: Collection) -> None:
     }
 
 
-def test_characters_are_lower_cased_and_keep_their_spaces(chinese: Collection) -> None:
-    documents = [list(" ".join(text.lower().split())) for text in CHINESE.values()]
-    queries = [list(text) for text in ("一只猫", "wechat 功能更新", "公园里的自行车")]
-    result = only("bm25-capretrieval-characters", chinese)
-    assert rows(result) == by_hand(documents, queries, 5)
-    assert result.details["tokenizer"] == "characters"
-
-
 def test_equal_scores_stand_in_the_order_of_the_corpus(dataset) -> None:  # type: ignore[no-untyped-def]
     corpus = {
         "z": "白色的猫",
@@ -126,11 +115,6 @@ def test_english_is_cut_by_nltk_and_stemmed_by_porter() -> None:
     assert cut.query("  Flights to\tShenzhen ") == ["flight", "to", "shenzhen"]
 
 
-def test_most_queries_decide_the_language() -> None:
-    for queries, language in ((["猫", "cat"], "English"), (["猫", "猫 cat", "cat"], "Chinese")):
-        assert protocol("bm25-capretrieval", queries).described["language"] == language
-
-
 @pytest.mark.slow
 def test_jieba_is_silent_leaves_no_file_and_is_loaded_for_chinese_only(tmp_path: Path) -> None:
     code = (
@@ -150,25 +134,3 @@ def test_jieba_is_silent_leaves_no_file_and_is_loaded_for_chinese_only(tmp_path:
     )
     assert (done.stdout, done.stderr) == ("False\n['微信', '功能', '更新']\n", "")
     assert list(tmp_path.iterdir()) == []
-
-
-def test_what_is_found_has_a_score_of_a_thousandth() -> None:
-    """A word in nearly half of the documents weighs a thousandth; in long ones it counts less."""
-    texts = ["cat"] * 500 + ["cat a b c d e f g h i"] * 500 + ["dog"] * 1001
-    every, found = (OkapiIndex([texts], str.split, str.split, least) for least in (-1, 1e-3))
-    assert ((every.scores(["cat"]) > 0) == ([True] * 1000 + [False] * 1001)).all()
-    assert ((found.scores(["cat"]) > 0) == ([True] * 500 + [False] * 1501)).all()
-
-
-def test_candidate_sets_are_scored_alike(chinese: Collection) -> None:
-    texts = tuple(text for _, block in chinese.blocks(10) for text in block)
-    groups = [CandidateSet(query.text, texts) for query in chinese.queries]
-    for name in ("bm25-capretrieval", "bm25-capretrieval-characters"):
-        ranked = only(name, chinese).rankings
-        scores = capretrieval_bm25(name).score(groups, no_progress)
-        for row, result in enumerate(scores):
-            there = ranked.documents[row] >= 0
-            expected = np.zeros(len(texts), np.float32)
-            expected[ranked.documents[row][there]] = ranked.scores[row][there]
-            assert result.astype(np.float32).tolist() == expected.tolist()
-        assert [int((result > 0).sum()) for result in scores] == [2, 1, 2]

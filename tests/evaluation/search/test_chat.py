@@ -46,17 +46,8 @@ def test_the_score_is_minus_the_rank() -> None:
     [
         ([2, 1, 3], None),
         ([1, 2, 2], "ranking holds 1, 2, 2; it names each of 1 to 3 exactly once"),
-        ([1, 2], "ranking holds 1, 2; it names each of 1 to 3 exactly once"),
-        ([0, 1, 2], "ranking holds 0, 1, 2; it names each of 1 to 3 exactly once"),
         ([], "ranking holds nothing; it names each of 1 to 3 exactly once"),
     ],
 )
 def test_an_answer_is_a_permutation(ranking: list[int], reason: str | None) -> None:
     assert RANK.check(question_of(GROUP), Order(ranking=ranking)) == reason
-
-
-def test_the_baseline_counts_shared_words() -> None:
-    asked = question_of(GROUP)
-    result = RANK.offline(asked)
-    assert RANK.check(asked, result) is None
-    assert [asked.documents[n - 1] for n in result.ranking] == list(GROUP.texts)

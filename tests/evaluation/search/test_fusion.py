@@ -41,11 +41,6 @@ def test_scores_are_sums_of_gains(
         assert result.scores[row].tolist() == pytest.approx(list(wanted.values()))
 
 
-def test_equal_scores_are_all_the_most() -> None:
-    assert scaled(np.array([0.4, 0.4], np.float32), True).tolist() == [1.0, 1.0]
-    assert scaled(np.array([0.4, 0.2], np.float32), False).tolist() == pytest.approx([1.0, 0.5])
-
-
 def test_what_ranks_all_but_the_query_itself_ranks_all(dataset: Write) -> None:
     """The least of its scores is not taken for that of documents without a word of the query."""
     collection = load(dataset({"a": "x", "q1": "y", "c": "z"}, {"q1": "y"}, [("q1", "a", 1)]))

@@ -49,28 +49,14 @@ def refusal(name: str) -> str:
         ),
         ("{}", "late", "is a late-interaction model, not an embedder; write late:{}"),
         ("sparse:{}", "dense", "is an embedder, not a sparse encoder; write {}"),
-        (
-            "sparse:{}",
-            "cross",
-            "is a cross-encoder, not a sparse encoder; write rerank:bm25+{}, or cross:{} for candidate sets",
-        ),
-        ("sparse:{}", "late", "is a late-interaction model, not a sparse encoder; write late:{}"),
         ("late:{}", "sparse", "is a sparse encoder, not an embedder; write sparse:{}"),
-        (
-            "late:{}",
-            "cross",
-            "is a cross-encoder, not an embedder; write rerank:bm25+{}, or cross:{} for candidate sets",
-        ),
         ("rerank:bm25+{}", "dense", "is an embedder, not a cross-encoder; write {}"),
-        ("cross:{}", "dense", "is an embedder, not a cross-encoder; write {}"),
         ("cross:{}", "sparse", "is a sparse encoder, not a cross-encoder; write sparse:{}"),
-        ("cross:{}", "late", "is a late-interaction model, not a cross-encoder; write late:{}"),
         (
             "cross:{}",
             "bare-sparse",
             "is a masked language model, not a cross-encoder; write {}, or sparse:{}",
         ),
-        ("hybrid:bm25+{}", "sparse", "is a sparse encoder, not an embedder; write sparse:{}"),
     ],
 )
 def test_a_model_of_another_kind_is_refused(

@@ -11,7 +11,6 @@ from typing import Any
 import pytest
 
 import retgen
-from retgen.errors import UsageError
 from retgen.evaluation.retrievers import Options
 from retgen.evaluation.scoring.evaluate import evaluate
 from tests.agents.server import Server, serving
@@ -76,11 +75,3 @@ def test_an_order_that_failed_is_the_first_stages_and_counted(
     assert score.values[1:].min() == 1.0
     (first,) = evaluate(small_set, models=["tfidf"], metrics=["recall@2"]).datasets[0].scores
     assert score.values[0, 0] == first.values[0, 0]
-
-
-def test_a_name_without_a_model_is_refused(small_set: Path) -> None:
-    with pytest.raises(UsageError) as error:
-        evaluate(small_set, models=["rerank:tfidf+llm:openai"])
-    assert str(error.value) == (
-        "--model llm:openai: name a chat model after llm:, for example llm:openai:gpt-5-mini"
-    )

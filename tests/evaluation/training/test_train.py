@@ -304,13 +304,12 @@ def test_a_task_that_cannot_be_reached(gen_process: Gen, tmp_path: Path) -> None
 def test_a_loaded_task_is_written_and_read_again(
     limit_run: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    import mteb
     from datasets import Dataset
     from mteb.abstasks.retrieval import AbsTaskRetrieval
 
-    from retgen.evaluation.search.mteb_model import task_metadata
-
     class Task(AbsTaskRetrieval):
-        metadata = task_metadata("Local", str(limit_run))
+        metadata = mteb.get_task("SciFact").metadata.model_copy(update={"name": "Local"})
 
         def load_data(self, *args: object, **kwargs: object) -> None:
             folder = limit_run / "dataset"

@@ -11,8 +11,8 @@ import pytest
 import retgen
 from retgen.agents.ledger import Ledger
 from retgen.agents.models import ModelOptions
-from retgen.errors import BudgetReached, EndpointFailed, UsageError
-from retgen.evaluation.retrievers import Options, asked_models, check_name
+from retgen.errors import BudgetReached, EndpointFailed
+from retgen.evaluation.retrievers import Options
 from retgen.evaluation.scoring.evaluate import evaluate
 from retgen.search.embedders.loading import load_model
 from tests.agents.loopback import running
@@ -227,62 +227,3 @@ def test_the_price_is_said_before_anything_is_sent(
     assert sizes(server) == SIZES["openai"]  # all was in the ledger
     scored(run, "openai:ok", tmp_path / "other" / "out", **kept)
     assert capsys.readouterr().err == ""  # another ledger, but the vectors are on disk
-
-
-def test_a_cap_needs_a_price(run: Path, server: EmbeddingServer, tmp_path: Path) -> None:
-    with pytest.raises(UsageError) as caught:
-        scored(run, "openai:ok", tmp_path / "out", prices=(), max_usd=1)
-    assert str(caught.value) == (
-        "the price of openai:ok is not known, so --max-usd cannot be kept: add --price "
-        "openai:ok=IN,OUT, the dollars per million tokens"
-    )
-    assert server.questions == []
-
-
-@pytest.mark.slow
-def test_a_server_that_states_no_usage_is_charged_at_the_most(
-    run: Path, server: EmbeddingServer, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    scored(run, "google_genai:silent", tmp_path / "out")
-    assert (
-        "gen: 2 answers do not state, or not credibly, how many tokens" in capsys.readouterr().err
-    )
-    texts = sum(len(text.encode()) for text in server.texts())
-    assert charged(tmp_path)[0] > texts * 1000
-
-
-def test_names() -> None:
-    def names(model: str) -> list[str]:
-        return [f"{type(one).__name__} {one.full_name}" for one in asked_models(model)]
-
-    assert names("openai:text-embedding-3-small") == [
-        "EmbedderSettings openai:text-embedding-3-small"
-    ]
-    assert names("hybrid:bm25+openai:embed-v4.0") == ["EmbedderSettings openai:embed-v4.0"]
-    assert names("llm:cohere:command-a") == ["ModelSettings cohere:command-a"]
-    assert names("late:minilm") == names("minilm") == names("bm25") == []
-    with pytest.raises(UsageError) as caught:
-        check_name("openai:")
-    assert str(caught.value) == "--model openai:: name a model after openai:"
-    with pytest.raises(UsageError) as caught:
-        check_name("openia:text-embedding-3-small")
-    assert "did you mean openai?" in str(caught.value)
-
-
-@pytest.mark.parametrize(
-    ("model", "keys"),
-    [
-        ("openai:text-embedding-3-small", "OPENAI_API_KEY"),
-        ("google_genai:gemini-embedding-001", "GOOGLE_API_KEY or GEMINI_API_KEY"),
-    ],
-)
-def test_without_a_key(
-    model: str, keys: str, run: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> None:
-    for name in (*keys.split(" or "), *(variable for variable, _ in ADDRESSES.values())):
-        monkeypatch.delenv(name, raising=False)
-    with pytest.raises(UsageError) as caught:
-        scored(run, model, tmp_path / "out")
-    assert str(caught.value) == (
-        f"{model} needs a key: set {keys} in the environment or in a .env file in this folder"
-    )

@@ -10,11 +10,8 @@ import torch
 
 from retgen.errors import UsageError
 from retgen.evaluation.retrievers import Options, retriever
-from retgen.progress import no_progress
-from retgen.search.collection import load
 from retgen.search.embedders.base import SentenceEmbedder
 from retgen.search.embedders.loading import load_model
-from retgen.search.vectors import VectorRetriever
 
 
 @pytest.mark.slow
@@ -66,17 +63,3 @@ def test_a_vector_that_is_not_finite_is_named_with_its_text() -> None:
         "--model m: gives a vector that is not finite for the text that begins 'a cat'; try "
         "--dtype float32"
     )
-
-
-def test_a_vector_of_length_0_is_noted_once(tmp_path: Path, dataset: Any) -> None:
-    with_word("cat", 0.0).save_pretrained(str(tmp_path / "m"))
-    texts = {"d0": "dog", "d1": "cat", "d2": "cat cat"}
-    collection = load(dataset(texts, {"q0": "dog", "q1": "cat"}, [("q0", "d0", 1)]))
-    model = retriever(str(tmp_path / "m"), Options())
-    assert isinstance(model, VectorRetriever)
-    (ranked,) = model.rank(collection, 3, no_progress)
-    assert model.embedder.details["notes"] == [
-        "gives a vector of length 0 for the text that begins 'cat': such a text scores 0 beside "
-        "every other"
-    ]
-    assert ranked.rankings.scores[0].tolist() == pytest.approx([1.0, 0.0, 0.0])

@@ -58,16 +58,6 @@ def test_changed_bytes_are_never_taken_for_an_embedding(kept: Path, tmp_path: Pa
     assert lost > 100  # what was changed were not places that nobody reads
 
 
-def test_a_row_that_was_changed_is_replaced(kept: Path, tmp_path: Path) -> None:
-    data = kept.read_bytes()
-    place = data.index(ROWS[7].tobytes())
-    cache = opened(data[: place + 2] + b"\xff" + data[place + 3 :], tmp_path / "changed")
-    known = cache.get("document", TEXTS)
-    assert sorted(set(range(60)) - set(known)) == [7]
-    cache.put("document", [TEXTS[7]], ROWS[7:8], [7])
-    assert len(cache.get("document", TEXTS)) == 60
-
-
 def test_a_file_that_is_cut_is_made_anew(kept: Path, tmp_path: Path) -> None:
     data = kept.read_bytes()
     cache = opened(data[: len(data) * 2 // 3], tmp_path / "cut")

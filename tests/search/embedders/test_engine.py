@@ -42,10 +42,3 @@ def test_scores_by_a_cluster_are_those_of_one_process(dataset: Write, gen_proces
         scores.append(result["metrics"])
     assert scores[0] == pytest.approx(scores[1], abs=0.01)
     assert scores[0]["nDCG@10"] > 0.1
-
-
-def test_an_engine_that_is_none(gen: Gen, dataset: Write) -> None:
-    path = dataset({"d": "an owl"}, {"q": "owl"}, [("q", "d", 1)])
-    done = gen("eval", path, "--engine", "clusters")
-    assert done.returncode == 2
-    assert "--engine clusters: there is none of this name; use local, ray, auto" in done.stderr

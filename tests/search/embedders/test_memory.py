@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import errno
 from typing import Any
 
 import pytest
@@ -12,15 +11,12 @@ from sentence_transformers import SentenceTransformer
 from retgen.errors import UsageError
 from retgen.evaluation.retrievers import Options
 from retgen.search.embedders.base import SentenceEmbedder
-from retgen.search.embedders.loading import loading
 
 MEMORY = [
     torch.OutOfMemoryError("CUDA out of memory. Tried to allocate 30.5 GiB"),
     MemoryError(),
     RuntimeError("[enforce fail] DefaultCPUAllocator: can't allocate memory"),
-    RuntimeError(
-        "CUDA error: out of memory\nCUDA kernel errors might be reported at some other call"
-    ),
+    RuntimeError("CUDA error: out of memory\nCUDA kernel errors might be reported later"),
     RuntimeError("CUDA error: CUBLAS_STATUS_ALLOC_FAILED when calling `cublasCreate(handle)`"),
     RuntimeError("cuDNN error: CUDNN_STATUS_ALLOC_FAILED"),
     RuntimeError("HIP out of memory. Tried to allocate 2.00 GiB"),
@@ -54,17 +50,6 @@ class Device(torch.nn.Module):
 
     def get_embedding_dimension(self) -> int:
         return 2
-
-
-@pytest.mark.parametrize(
-    "error", [*MEMORY, OSError(errno.ENOMEM, "Cannot allocate memory")], ids=str
-)
-def test_memory_that_runs_out_while_loading_is_said(error: Exception) -> None:
-    with (
-        pytest.raises(UsageError, match=r"^--model owner/m: does not fit into the memory of the "),
-        loading("owner/m"),
-    ):
-        raise error
 
 
 @pytest.mark.parametrize("error", MEMORY, ids=str)

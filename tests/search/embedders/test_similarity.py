@@ -16,7 +16,6 @@ from retgen.progress import no_progress
 from retgen.search.base import CandidateSet
 from retgen.search.collection import Collection, load
 from retgen.search.embedders.loading import Similarity, load_model, similarity_of
-from retgen.search.mining import mine
 from retgen.search.vectors import VectorRetriever, unit_length
 
 pytestmark = pytest.mark.usefixtures("one_torch_thread")
@@ -74,20 +73,6 @@ def test_search_and_candidate_sets(
         wanted = expected(model, system.dim)
         for i, scores in enumerate(system.scorer.score(groups, no_progress)):
             np.testing.assert_allclose(scores, wanted[i, i : i + 5], rtol=1e-4, atol=1e-5)
-
-
-def test_mining(model: SentenceTransformer, tmp_path: Path) -> None:
-    """(`mine_hard_negatives` normalises all vectors first, whatever the similarity.)"""
-    scores = expected(model, 384)
-    positives = [[int(row.argmax())] for row in scores]
-    wanted = []
-    for (positive,), row in zip(positives, scores, strict=True):
-        ranked = [i for i in np.argsort(-row).tolist() if i != positive][:20]
-        bar = row[positive] - abs(row[positive]) * 0.05
-        wanted.append([i for i in ranked if row[i] <= bar][:3])
-    name = str(tmp_path / "model")
-    assert list(mine(DOCUMENTS, QUERIES, positives, by=name, count=3, depth=20)) == wanted
-    assert sum(map(len, wanted)) == 27
 
 
 def test_vectors_of_any_length_become_one() -> None:
