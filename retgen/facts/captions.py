@@ -84,6 +84,15 @@ class CaptionDomain(NamedTuple):
         """SHA-256 of the file."""
         return hashlib.sha256(self.domain.path.read_bytes()).hexdigest()
 
+    def spoken(self, value: str, language: str) -> list[str]:
+        """The names of a value, first its first one; of English things their plurals too."""
+        if value not in self.concepts:
+            return [self.colours.get(value, [value, value])[language == "zh"]]
+        concept = self.concepts[value]
+        names = concept.names[language]
+        plurals = language == "en" and concept.part in ("things", "landmarks")
+        return [one for name in names for one in name[: 2 if plurals and len(name) == 2 else 1]]
+
 
 @cache
 def load_captions() -> CaptionDomain:
@@ -136,10 +145,6 @@ def _concepts(
             for language, side in zip(("en", "zh"), sides, strict=True)
         }
         value = Value(names["en"][0][0], (), above)
-        if part == "landmarks" or value.name == "outdoors":
-            own["@"] = "out"
-        elif value.name == "indoors":
-            own["@"] = "in"
         leaf = not below or "self" in flags
         yield Concept(value, part, names, own, leaf, "unasked" not in flags, rules)
         yield from _concepts(below, part, rules, value.above, own)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 import orjson
@@ -14,9 +14,14 @@ from retgen.facts.domain import ordinal
 
 
 def view(
-    query: Mapping[str, Any], document: Mapping[str, Any], context: Mapping[str, Any]
+    query: Mapping[str, Any],
+    document: Mapping[str, Any],
+    context: Mapping[str, Any],
+    spoken: Callable[[str], list[str]] | None = None,
 ) -> dict[str, Any]:
     """The conditions of the query, the document's facts in the same slots, and these marked.
+
+    `spoken`: how texts may spell a value.
 
     On a blind page there are no metadata, and so nothing beside the texts.
     """
@@ -33,7 +38,7 @@ def view(
     spans = [
         span
         for slot in dict.fromkeys(slot for slot, _ in asked)
-        for span in _places(document["text"], facts.get(slot, ""))
+        for span in _places(document["text"], (spoken or _spoken)(facts.get(slot, "")))
     ]
     return {
         "asked": [(slot, said, facts.get(slot, "")) for slot, said in asked],
@@ -98,14 +103,19 @@ def _led(word: str, rows: Iterator[tuple[str, str]]) -> Iterator[tuple[str, str]
         word = "and"
 
 
-def _places(text: str, value: str) -> list[highlights.Span]:
-    """Where a value stands in the text, as texts spell it."""
-    spoken = value
+def _spoken(value: str) -> list[str]:
+    """A value as the texts of a world spell it."""
     if re.fullmatch(r"\d{4}-\d\d-\d\d", value):
-        spoken = said_of("date", ("", ""), ordinal(value))[1][1]
-    elif value.isdigit() and len(value) > 4:
-        spoken = f"{int(value):,}"
-    if not spoken:
+        return [said_of("date", ("", ""), ordinal(value))[1][1]]
+    return [f"{int(value):,}" if value.isdigit() and len(value) > 4 else value]
+
+
+def _places(text: str, spoken: list[str]) -> list[highlights.Span]:
+    """Where one of some spellings stands in a text, as a word if it is of letters with spaces."""
+    known = sorted(filter(None, spoken), key=len, reverse=True)
+    if not known:
         return []
-    found = re.finditer(rf"(?<![\w,]){re.escape(spoken)}(?!\w)", text, re.IGNORECASE)
-    return [(one.start(), one.end(), "found") for one in found]
+    pattern = "|".join(map(re.escape, known))
+    if pattern.isascii():
+        pattern = rf"(?<![\w,])(?:{pattern})(?!\w)"
+    return [(one.start(), one.end(), "found") for one in re.finditer(pattern, text, re.IGNORECASE)]

@@ -60,13 +60,13 @@ class CaptionTable:
             for slot, known in self._values.items()
         }
 
-    def grades(self, asked: Asked) -> tuple[dict[str, int], set[str]]:
+    def grades(self, asked: Asked, among: Sequence[str] = ()) -> tuple[dict[str, int], set[str]]:
         """The captions that have all that is asked for, 2 in its terms and 1 else; and those that
-        do not, and likely do.
+        do not, and likely do. `among`: of some alone.
         """
-        certain = self._having(asked, _SALIENT, kinds=False)
-        there = self._having(asked, _THERE)
-        likely = self._having(asked, _THERE, likely=True) - there
+        certain = self._having(asked, _SALIENT, among, kinds=False)
+        there = self._having(asked, _THERE, among)
+        likely = self._having(asked, _THERE, among, likely=True) - there
         return {one: 2 if one in certain else 1 for one in there}, likely
 
     def near(self, asked: Asked) -> set[str]:
@@ -75,7 +75,13 @@ class CaptionTable:
         return set().union(*(self._having(one, _THERE) for one in parts if one))
 
     def _having(
-        self, asked: Asked, slots: Sequence[str], *, kinds: bool = True, likely: bool = False
+        self,
+        asked: Asked,
+        slots: Sequence[str],
+        among: Sequence[str] = (),
+        *,
+        kinds: bool = True,
+        likely: bool = False,
     ) -> set[str]:
         """The captions that meet every part. `slots`: where a thing may be; `kinds`: as one too."""
         conditions = []
@@ -99,7 +105,7 @@ class CaptionTable:
             if not ways:
                 return set()
             conditions.append(["or", *ways])
-        return self._facts.answers(["and", *conditions])
+        return self._facts.answers(["and", *conditions], among)
 
     def _of(self, slot: str, part: str, value: str) -> Expression | None:
         """The number or the colour of what a slot holds: [] where it is known, None for none."""
@@ -327,10 +333,10 @@ class AlbumTrainingPairs(TablesProof):
             table.index(())
             captions = CaptionTable(proof.definition, table)
             for number, asked in pairs:
-                grades, likely = captions.grades(asked)
-                if f"positive/{number}" not in grades:
+                positive, negative = f"positive/{number}", f"negative_1/{number}"
+                grades, likely = captions.grades(asked, (positive, negative))
+                if positive not in grades:
                     faults.add("positive", number, "its positive has the grade 0")
-                negative = f"negative_1/{number}"
                 if negative in grades or negative in likely:
                     grade = grades.get(negative, "of what is likely")
                     faults.add("negative", number, f"its negative has the grade {grade}")

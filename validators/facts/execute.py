@@ -84,10 +84,13 @@ class FactTable:
 
     # --- expressions ------------------------------------------------------------------------
 
-    def answers(self, expression: Sequence[Any]) -> set[str]:
-        """The documents that meet an expression. Raises `Impossible`."""
+    def answers(self, expression: Sequence[Any], among: Sequence[str] = ()) -> set[str]:
+        """The documents that meet an expression, of some if any are named. Raises `Impossible`."""
         where = self._where(expression, "f")
-        return set(self._json(f"SELECT json_group_array(id) FROM facts f WHERE {where}"))
+        if among:
+            where = f"id IN (SELECT value FROM json_each(:ids)) AND {where}"
+        sql = f"SELECT json_group_array(id) FROM facts f WHERE {where}"
+        return set(self._json(sql, ids=orjson.dumps(list(among)).decode()))
 
     def grades(self, expression: Sequence[Any], ids: Sequence[str]) -> dict[str, int]:
         """How many conditions of an expression each of some documents meets."""

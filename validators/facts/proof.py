@@ -150,7 +150,7 @@ class FactsProof(CorpusRule):
             facts = FactTable(Path(folder) / "facts.sqlite", self.values)
             try:
                 facts.add(self.rows())
-                facts.index(set().union(*map(slots_of, asked.values())))
+                facts.index(set().union(*map(slots_of, asked.values())) or self.values)
                 yield from self._names(facts)
                 yield from self._labels(facts, asked)
             finally:

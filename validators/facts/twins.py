@@ -7,7 +7,7 @@ and twin state the same but one fact in the same words, base and control the sam
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import NamedTuple
@@ -71,7 +71,7 @@ class TwinsProof(WorldProof):
             named = (str(note.get(key)) for key in ("triple", "role", "changed"))
             self.state.documents_of.append(_Document(doc_id, title, text, facts, *named))
 
-    def findings(self) -> Iterable[Finding]:
+    def findings(self) -> Iterator[Finding]:
         yield from super().findings()
         triples: dict[str, dict[str, _Document]] = {}
         of_name: dict[str, set[str]] = {}
@@ -102,7 +102,7 @@ class TwinsProof(WorldProof):
         whole = {name: of for name, of in triples.items() if set(of) == set(_ROLES)}
         judged = {(q.query_id, q.doc_id): q.relevance for q in self.judgements.qrels}
         for query in self.judgements.queries:
-            yield from self._of_query(query, whole, judged)
+            yield from self._about_triple(query, whole, judged)
 
     def _names(self, facts: FactTable) -> Iterator[Finding]:
         """Three documents have a name each, and what a relation names is in no document."""
@@ -119,7 +119,7 @@ class TwinsProof(WorldProof):
             if one in said and self.reader.document(base.title, one).facts:
                 yield _of(control, f"has a sentence of its base: {one.rstrip('.')!r}")
 
-    def _of_query(
+    def _about_triple(
         self,
         query: Query,
         triples: Mapping[str, Mapping[str, _Document]],
