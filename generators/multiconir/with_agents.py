@@ -1,7 +1,6 @@
 """The ladders of a job, drawn or written by models, and what a plan says of the calls.
 
-For plans, stand-ins of the source's first documents are rendered: their own sentences, conditions
-as long, rewrites as long as their sentences.
+Plans go by the length of the source's first documents: conditions are as long as their sentences.
 """
 
 from __future__ import annotations
@@ -23,29 +22,15 @@ from retgen.generators.multiconir.agents import (
     REWRITE,
     VERIFY,
     AskVerdicts,
-    Extracted,
-    Found,
     Judged,
-    Query,
-    Rewrite,
-    Rewrites,
     Verdicts,
-    Written,
 )
 from retgen.generators.multiconir.calibration import sheets
 from retgen.generators.multiconir.checks import CONDITIONS, split, usable
 from retgen.generators.multiconir.facts import LadderSampler, is_drawn
 from retgen.generators.multiconir.ladders import DOCUMENTS, LADDERS, Ladder, places
 from retgen.generators.multiconir.params import MultiConIRParams, documents_of, on_the_hub
-from retgen.generators.multiconir.writing import (
-    Candidate,
-    ask_queries,
-    ask_rewrites,
-    ask_sentences,
-    ask_verdicts,
-    shown_to_judge,
-    write_ladder,
-)
+from retgen.generators.multiconir.writing import CANDIDATES, write_ladder
 from retgen.generators.params import Job
 from retgen.generators.tables import iterate_rows
 from retgen.sources import RefusedRow, SourceDocument
@@ -55,6 +40,7 @@ if TYPE_CHECKING:
     from retgen.agents.context import Context
 
 _SAMPLE = 20  # documents that a plan looks at
+_PART, _BYTES = 40, 4  # bytes of JSON around a part of an answer; of a token
 _LONGER = {"modify": 1.0, "reassign": 1.8}  # a rewrite, by its sentence
 # calls of a ladder, from few to many: answers that have too few good parts come again
 _CALLS: dict[Agent[Any, Any], tuple[float, float]] = {
@@ -144,37 +130,34 @@ def call_estimates(job: Job[MultiConIRParams], records: int) -> dict[str, CallEs
     params = job.params
     if on_the_hub(params):  # of which nothing is known, so bundled documents stand in
         params = params.model_copy(update={"source": None, "domain": "people"})
-    documents = (one for one in documents_of(params) if isinstance(one, SourceDocument))
-    sizes = [_sizes(job, one) for one in islice(documents, _SAMPLE)]
+    documents = (one.text for one in documents_of(params) if isinstance(one, SourceDocument))
+    texts = [*islice(documents, _SAMPLE)]
+    whole = sum(map(len, texts)) / len(texts)
+    chosen = sum(len("".join(_candidates(text))) for text in texts) / len(texts)
+    longer = _LONGER[job.params.rewriting()]
+    # texts in the prompt, and in the answer, beside what is there of any document
+    sizes: dict[Agent[Any, Any], tuple[float, float]] = {
+        EXTRACT: (whole, 2 * chosen),
+        REWRITE: (2 * chosen, longer * chosen),
+        VERIFY: (2 * chosen, chosen),
+        QUERY: (0.7 * chosen, 0.7 * chosen * (CONDITIONS + 1) / 2),
+    }
     estimates = {
-        agent.name: estimate_calls(records, calls, [one[agent.name] for one in sizes])
-        for agent, calls in _CALLS.items()
+        agent.name: CallEstimate(
+            records,
+            _CALLS[agent],
+            round(len(f"{agent.prompt.system}{agent.prompt.user}{agent.schema}") + prompt),
+            round((answer + _PART * CANDIDATES) / _BYTES),
+        )
+        for agent, (prompt, answer) in sizes.items()
     }
     every = [call_size(CALIBRATE, one.question, _stand_in(one.question)) for one in sheets()]
     return estimates | {CALIBRATE.name: estimate_calls(len(every), (1.0, 1.0), every)}
 
 
-def _sizes(job: Job[MultiConIRParams], document: SourceDocument) -> dict[str, tuple[float, float]]:
-    """The sizes of each agent's first question on a document, whose sentences stand in."""
-    extract = ask_sentences(job, document)
-    texts = [*dict.fromkeys(one for one in split(document.text) if usable(one))][: extract.count]
-    longer = _LONGER[job.params.rewriting()]
-    candidates = [
-        Candidate(one, one.rstrip("."), f"{one:{round(longer * len(one))}}") for one in texts
-    ]
-    found = [Found(sentence=one.sentence, condition=one.condition) for one in candidates]
-    rewrites = [
-        Rewrite(condition=c, rewrite=one.rewrite) for c, one in enumerate(candidates, start=1)
-    ]
-    verify = ask_verdicts(candidates, *next(shown_to_judge(0, "", len(candidates))))
-    conditions = [one.condition for one in candidates][:CONDITIONS]
-    queries = [Query(number=n, text=" and ".join(conditions[:n])) for n in range(1, CONDITIONS + 1)]
-    return {
-        EXTRACT.name: call_size(EXTRACT, extract, Extracted(found=found)),
-        REWRITE.name: call_size(REWRITE, ask_rewrites(job, found), Rewrites(rewrites=rewrites)),
-        VERIFY.name: call_size(VERIFY, verify, _stand_in(verify)),
-        QUERY.name: call_size(QUERY, ask_queries(job, conditions), Written(queries=queries)),
-    }
+def _candidates(text: str) -> list[str]:
+    """Sentences that a model may choose of a document."""
+    return [one for one in split(text) if usable(one)][:CANDIDATES]
 
 
 def _stand_in(question: AskVerdicts) -> Verdicts:

@@ -38,7 +38,7 @@ from retgen.sources import SourceDocument
 if TYPE_CHECKING:
     from retgen.agents.context import Context
 
-_CANDIDATES = CONDITIONS + 4  # sentences of a document that are falsified and judged
+CANDIDATES = CONDITIONS + 4  # sentences of a document that are falsified and judged
 _IS = {"satisfied": "satisfies", "violated": "contradicts", "cannot_tell": "leaves open"}
 
 
@@ -154,7 +154,7 @@ def ask_sentences(job: Job[MultiConIRParams], document: SourceDocument) -> AskCo
         noun=domain.noun,
         features=domain.features,
         examples=domain.examples.instruction,
-        count=min(_CANDIDATES, len(there)),
+        count=min(CANDIDATES, len(there)),
         document=document.text,
     )
 

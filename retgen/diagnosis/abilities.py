@@ -89,16 +89,14 @@ TWINS = (
 class Ability:
     """One factor. `test`, `control`: what is asked, each to be read after "where".
 
-    `verdicts`: what to say of a system that cannot, partly can, and can. `data`: names of `DATA`,
-    in the order of `read`'s arguments. `train`: a recipe whose data
-    trains this, with what is changed of it; "" for none.
+    `data`: names of `DATA`, in the order of `read`'s arguments. `train`: a recipe whose data train
+    this, with what is changed of it; "" for none.
     """
 
     name: str
     title: str
     test: str
     control: str
-    verdicts: tuple[str, str, str]
     data: tuple[str, ...]
     read: Reader
     train: str = ""
@@ -110,7 +108,6 @@ ABILITIES = (
         "Exclusion",
         'a value is excluded ("... but not one that was released in 1952")',
         'the same value is asked for ("... and that was released in 1952")',
-        ('ignores "but not"', 'heeds "but not" now and then', 'heeds "but not"'),
         ("facts",),
         choices.exclusions,
     ),
@@ -119,11 +116,6 @@ ABILITIES = (
         "Changed name",
         "the wrong document has the same words and one other name",
         "the wrong document is about something else",
-        (
-            "does not see that one name differs",
-            "often misses that one name differs",
-            "sees that one name differs",
-        ),
         ("facts",),
         choices.changed_names,
         TWINS,
@@ -133,11 +125,6 @@ ABILITIES = (
         "Changed number",
         "the wrong document has the same words and one other number, year or day",
         "the wrong document is about something else",
-        (
-            "does not see that one number differs",
-            "often misses that one number differs",
-            "sees that one number differs",
-        ),
         ("numbers",),
         choices.changed_numbers,
         TWINS,
@@ -147,7 +134,6 @@ ABILITIES = (
         "Ranges",
         'a range is asked for ("after 1970", "more than 100 minutes")',
         "the number itself is asked for",
-        ("does not compare numbers", "compares numbers now and then", "compares numbers"),
         ("numbers",),
         choices.ranges,
     ),
@@ -156,7 +142,6 @@ ABILITIES = (
         "Superlatives",
         'an extreme is asked for ("the 2 with the latest release")',
         "the number itself is asked for",
-        ("does not find extremes", "finds some extremes", "finds extremes"),
         ("numbers",),
         choices.superlatives,
     ),
@@ -165,11 +150,6 @@ ABILITIES = (
         "Many conditions",
         "a query has ten conditions, of which the wrong document misses one",
         "that one condition is the whole query",
-        (
-            "loses a condition among ten",
-            "loses some conditions among ten",
-            "keeps each of ten conditions",
-        ),
         ("conditions",),
         choices.conditions,
         "multiconir_movies",
@@ -179,11 +159,6 @@ ABILITIES = (
         "Instructions",
         "conditions are a numbered list after an instruction",
         "the same conditions are one sentence",
-        (
-            "does not read lists of conditions",
-            "reads lists of conditions worse than sentences",
-            "reads lists of conditions as well as sentences",
-        ),
         ("conditions",),
         choices.styles,
         "multiconir_movies",
@@ -193,11 +168,6 @@ ABILITIES = (
         "Rephrased queries",
         "a query is rephrased, except for the value or its synonym",
         "the query has the document's words",
-        (
-            "needs the document's words",
-            "does better with the document's words",
-            "understands rephrased queries",
-        ),
         ("facts",),
         choices.other_words,
         TWINS,
@@ -207,7 +177,6 @@ ABILITIES = (
         "Broader terms",
         "a query has a broader term (a country for a city, a decade for a year)",
         "the query names the document's value",
-        ("does not know broader terms", "knows some broader terms", "knows broader terms"),
         ("facts",),
         choices.one_step_up,
         TWINS,
@@ -217,11 +186,6 @@ ABILITIES = (
         "Combinations",
         "every pair of 46 documents is the answer to some query",
         "no document answers two queries",
-        (
-            "finds no combinations of documents",
-            "finds some combinations of documents",
-            "finds combinations of documents",
-        ),
         ("all_pairs", "no_pairs"),
         choices.combinations,
         "limit_train",
@@ -231,7 +195,6 @@ ABILITIES = (
         "Details, English",
         'what is asked for is mentioned in passing ("with a red bicycle in the background")',
         "it is what the caption is about",
-        ("misses details", "misses some details", "finds details"),
         ("album",),
         choices.details,
         "capretrieval_album",
@@ -241,7 +204,6 @@ ABILITIES = (
         "Details, Chinese",
         "what is asked for is mentioned in passing",
         "it is what the caption is about",
-        ("misses details in Chinese", "misses some details in Chinese", "finds details in Chinese"),
         ("album_zh",),
         choices.details,
         "capretrieval_album_zh",
@@ -251,11 +213,6 @@ ABILITIES = (
         "Long texts",
         f"the answer is a sentence in a text of {LONG:,} tokens",
         f"the text has {SHORT} tokens",
-        (
-            "does not find a sentence in a long text",
-            "misses sentences in a long text",
-            "finds a sentence in a long text",
-        ),
         ("needles",),
         choices.lengths,
         "niah_train",
@@ -265,11 +222,6 @@ ABILITIES = (
         "Place in the text",
         f"the answer stands in the last third of a text of {MIDDLE} tokens",
         "it stands in the first third",
-        (
-            "does not see the end of a short text",
-            "sees the beginning of a short text better",
-            "sees the end of a short text as well as its beginning",
-        ),
         ("needles",),
         choices.places,
         "niah_train",
@@ -279,11 +231,6 @@ ABILITIES = (
         "Typos and the like",
         "a query has typos, capitals or other endings",
         "the query is as it was",
-        (
-            "does not stand typos, capitals or other endings",
-            "suffers from typos, capitals or other endings",
-            "does not mind typos, capitals and other endings",
-        ),
         ("facts",),
         choices.noise,
     ),

@@ -21,13 +21,12 @@ from retgen.diagnosis.abilities import ABILITIES, DATA, Ability
 from retgen.diagnosis.choices import Choice
 from retgen.diagnosis.page import write_page
 from retgen.diagnosis.result import Diagnosis
-from retgen.diagnosis.scores import AbilityScores, Array, score, seconds_for
+from retgen.diagnosis.scores import AbilityScores, Array, score
 from retgen.errors import OutputError, RetgenError, RunDirectoryError, UsageError
 from retgen.evaluation.retrievers import check_name, ranks_a_corpus, systems
 from retgen.evaluation.scoring.evaluate import model_calls
 from retgen.messages import did_you_mean
 from retgen.progress import Progress, no_progress
-from retgen.results.numbers import duration
 from retgen.run import run
 from retgen.search.base import System, slug
 from retgen.search.collection import Collection, load
@@ -185,53 +184,36 @@ def _scored(
 ) -> Iterator[tuple[Ability, Array]]:
     """Shares won on each ability: from disk where they are there.
 
-    Abilities of the same data sets are scored together, so no text is encoded twice. How long it
-    will take is said before the first.
+    Abilities of the same data sets are scored together, so no text is encoded twice.
     """
     place = folder / "systems" / slug(name)
     system: System | None = None
     if not all((place / f"{ability.name}.json").is_file() for ability in abilities):
         system = _system(name, options)  # what cannot be loaded is said before data is made
-    kept = {
-        one.name: _kept(place, one, _settings(name, read.of(one), options)) for one in abilities
-    }
-    missing: dict[tuple[str, ...], list[Ability]] = {}
+    by_data: dict[tuple[str, ...], list[Ability]] = {}
     for one in abilities:
-        if kept[one.name] is None:
-            missing.setdefault(one.data, []).append(one)
-    asked = {data: [c for one in some for c in read.of(one)] for data, some in missing.items()}
-    note = ""
-    if missing:
-        system = system or _system(name, options)
-        try:
-            seconds = sum(seconds_for(system, choices) for choices in asked.values())
-        except RetgenError:  # told where it happens, so that what comes before it is kept
-            seconds = 0.0
-        note = f"about {duration(seconds)} in all" if seconds >= 1 else ""
+        by_data.setdefault(one.data, []).append(one)
     done = 0
-    for data in dict.fromkeys(ability.data for ability in abilities):
-        progress(f"{name}: abilities", done, len(abilities), note)
-        if together := missing.get(data, []):
-            assert system is not None  # it was loaded above
-            won = score(system, asked[data], progress)
+    for some in by_data.values():
+        progress(f"{name}: abilities", done, len(abilities))
+        kept = {one: _kept(place, one, _settings(name, read.of(one), options)) for one in some}
+        if missing := [one for one, found in kept.items() if found is None]:
+            system = system or _system(name, options)
+            asked = [read.of(one) for one in missing]
+            won = score(system, [choice for listed in asked for choice in listed], progress)
             make_folder(place)
-            for one in together:
-                mine, won = np.split(won, [len(read.of(one))])
-                settings = _settings(name, read.of(one), options)
-                value = {
-                    "settings": settings,
-                    "details": _plain(system.details()),
-                    "won": mine.tolist(),
-                }
+            ends = np.cumsum([len(listed) for listed in asked])
+            for one, listed, mine in zip(missing, asked, np.split(won, ends[:-1]), strict=True):
+                details = _plain(system.details())
+                value = {"settings": _settings(name, listed, options), "details": details}
+                value["won"] = mine.tolist()
                 write_file(place / f"{one.name}.json", dump_json(value))
-                kept[one.name] = mine, value["details"]
-        for one in abilities:
-            if one.data == data:
-                found = kept[one.name]
-                assert found is not None  # it was scored
-                result.details[name] = found[1]
-                yield one, found[0]
-                done += 1
+                kept[one] = mine, details
+        for one, found in kept.items():
+            assert found is not None  # it was scored
+            result.details[name] = found[1]
+            yield one, found[0]
+        done += len(some)
 
 
 def _settings(name: str, choices: Sequence[Choice], options: Options) -> dict[str, Any]:

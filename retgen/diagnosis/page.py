@@ -85,14 +85,12 @@ def page_of(result: Diagnosis) -> Page:
 def _statements(result: Diagnosis, verdict: Verdict) -> Iterator[tuple[str, str]]:
     """Title and sentence of the abilities of a verdict."""
     of = result.scores.get(result.systems[0], {})
-    at = [one[0] for one in _BOXES].index(verdict)
     for ability in result.abilities:
         one = of.get(ability.name)
         if one is not None and one.verdict == verdict:
             text = (
-                f"It {ability.verdicts[at]}: where {ability.test}, the right document ranks higher "
-                f"in {_of_100(one.test)} of 100 choices; where {ability.control}, in "
-                f"{_of_100(one.control)}."
+                f"Where {ability.test}, the right document ranks higher in {_of_100(one.test)} of "
+                f"100 choices; where {ability.control}, in {_of_100(one.control)}."
             )
             yield f"{ability.title}.", text + _reason(result, ability, one)
 

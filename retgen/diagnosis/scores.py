@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -13,7 +12,7 @@ from numpy.typing import NDArray
 
 from retgen.diagnosis.choices import CONTROL, Choice
 from retgen.errors import DatasetError
-from retgen.progress import Progress, no_progress
+from retgen.progress import Progress
 from retgen.results.measurements import Measure
 from retgen.results.rows import Results
 from retgen.search.base import CandidateSet, System, share_won
@@ -25,7 +24,6 @@ Verdict = Literal["no", "partly", "yes"]
 CHANCE = 0.5
 _WON = Measure("won")
 SMALL = 0.05  # a loss against the control that nobody needs to mind
-SAMPLE = 16  # choices by which the time for a data set is estimated
 GOOD = 0.8  # share of choices from which on one may say that a system can do it
 
 
@@ -102,23 +100,6 @@ class AbilityScores:
             if won < CHANCE and choice.level != CONTROL:
                 lost.setdefault(choice.unit, choice)
         return list(lost.values())[:count]
-
-
-def seconds_for(system: System, choices: Sequence[Choice]) -> float:
-    """How long `score` will take, by a sample that has short and long texts in proportion."""
-    by_length = sorted(choices, key=lambda one: _characters([one]))
-    step = max(1, len(by_length) // SAMPLE)
-    sample = by_length[step // 2 :: step]
-    score(system, sample[:1], no_progress)  # what is done once, as to start threads
-    began = time.perf_counter()
-    score(system, sample, no_progress)
-    took = time.perf_counter() - began
-    return took * _characters(choices) / max(1, _characters(sample))
-
-
-def _characters(choices: Sequence[Choice]) -> int:
-    """Of all their texts, each counted once."""
-    return sum(map(len, {text for one in choices for text in (one.query, one.right, *one.wrong)}))
 
 
 def score(system: System, choices: Sequence[Choice], progress: Progress) -> Array:

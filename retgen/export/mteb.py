@@ -14,6 +14,7 @@ from retgen.data import Dataset, open_dataset, read_manifest
 from retgen.errors import UsageError
 from retgen.evaluation.scoring.measures import measure_of_mteb, mteb_score
 from retgen.export.facts import NO_LANGUAGE, DatasetFacts
+from retgen.messages import did_you_mean
 from retgen.recipe import load_recipe
 from retgen.reporting import evidence
 from retgen.write import make_folder, write_file
@@ -117,17 +118,20 @@ def _user_fields(path: Path) -> dict[str, Any]:
     """
     stated = (read_yaml(path, error=UsageError) if path.exists() else None) or {}
     possible = (*_YOURS, *_ALSO)
-    if not isinstance(stated, dict) or (wrong := [*(set(stated) - set(possible))]):
-        what = f"{wrong[0]!r} is" if isinstance(stated, dict) else "it holds"
+    if not isinstance(stated, dict):
+        raise UsageError(f"{path} holds no fields: write for example `domains: [Medical]`")
+    for key in set(stated) - set(possible):
         raise UsageError(
-            f"{path}: {what} no field to state. Write for example `domains: [Medical]`; possible: "
-            f"{', '.join(possible)}"
+            f"{path}: {key!r} is no field to state{did_you_mean(str(key), possible) or '.'} "
+            f"Possible: {', '.join(possible)}"
         )
     if not measure_of_mteb(score := str(stated.get("main_score") or "ndcg_at_10")):
         raise UsageError(
             f"{path}: main_score has to be a measure of MTEB, as ndcg_at_10 or recall_at_2, not "
             f"{score!r}"
         )
+    if isinstance(stated.get("date"), list):
+        stated["date"] = tuple(map(str, stated["date"]))
     return {key: value for key, value in stated.items() if value is not None}
 
 
@@ -223,15 +227,6 @@ class {name}(AbsTaskRetrieval):
 {fields}
     )
 {own}    k_values = tuple(sorted({{*AbsTaskRetrieval.k_values, {depth}}}))
-
-    def load_data(self, *args, **kwargs):
-        super().load_data(*args, **kwargs)
-        for splits in self.dataset.values():
-            for split in splits.values():
-                for table in ("corpus", "queries"):
-                    # a batch of lists of several lengths cannot be stacked, and no model reads them
-                    if "metadata" in split[table].column_names:
-                        split[table] = split[table].remove_columns("metadata")
 
 
 if __name__ == "__main__":

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from itertools import groupby
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +17,6 @@ from retgen.plan import NOT_STATED
 from retgen.publishing.published_run import PublishedRun, refusal_note
 from retgen.reporting.card import content_id
 from retgen.review.report import findings
-from retgen.validators.languages import code_of
 from retgen.write import file_info
 
 SCORES = "scores.md"
@@ -114,16 +112,8 @@ def _rows(folder: Path, header: Mapping[str, Any]) -> list[list[str]]:
     for config in header["configs"]:
         for one in config["data_files"]:
             names = config.get("columns") or pq.read_schema(folder / one["path"]).names
-            # three or more that are numbered, by the first and the last
-            groups = [
-                [*group] for _, group in groupby(names, lambda name: name.rstrip("0123456789"))
-            ]
-            shown = (
-                f"{group[0]} to {group[-1]}" if len(group) > 2 else ", ".join(group)
-                for group in groups
-            )
             count = pq.read_metadata(folder / one["path"]).num_rows
-            result.append([config["config_name"], one["split"], ", ".join(shown), f"{count:,}"])
+            result.append([config["config_name"], one["split"], ", ".join(names), f"{count:,}"])
     return result
 
 
@@ -168,20 +158,19 @@ def bibtex(manifest: Mapping[str, Any]) -> str:
 def _header(run: PublishedRun, folder: Path, tables: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
     """What the Hub reads. `tables`: configurations beside those of the layout."""
     of_run, header = card_header(run.path / "dataset"), card_header(folder)
-    result: dict[str, Any] = {"pretty_name": run.manifest["name"]}
-    if header.get("language"):
-        result["language"] = [code_of(one) or one for one in header["language"]]
-    result |= licence_header(run.licences)
-    result["task_categories"] = ["text-retrieval"]
-    result["tags"] = of_run.get("tags", header["tags"])
     configs = [*header["configs"], *_run_configs(of_run, header, folder), *tables]
-    result["configs"] = configs
     files = [*folder.rglob("*.parquet")]
     state = content_id({p.relative_to(folder).as_posix(): file_info(p).sha256 for p in files})
-    result["dataset_info"] = [
-        {"config_name": one["config_name"], "description": state} for one in configs
-    ]
-    return result
+    return {
+        **header,
+        "pretty_name": run.manifest["name"],
+        **licence_header(run.licences),
+        "tags": of_run.get("tags", header["tags"]),
+        "configs": configs,
+        "dataset_info": [
+            {"config_name": one["config_name"], "description": state} for one in configs
+        ],
+    }
 
 
 def _run_configs(

@@ -1,14 +1,14 @@
 """A trained model that is published: the folder of `gen train`, its scores, its card.
 
 model.safetensors, ...    the files of TRAINED/model, as they are
-README.md                 the card: what the training changed, what it lost; then what gen train and
+README.md                 the card: what the training changed; then what gen train and
                           sentence-transformers say of the model
 published.json            the listing
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -139,9 +139,7 @@ def _sections(model: PublishedModel) -> Iterator[str]:
         role = "Test set" if scored is facts["test"] else "Outside"
         yield f"{role} {escape_markdown(Path(scored['dataset']).name)}:"
         yield from ("", _scores(scored))
-    yield from ("## What it lost", "")
-    yield from (f"- {escape_markdown(text)}" for text in _lost(facts))
-    yield from ("", "## What to know", "")
+    yield from ("## What to know", "")
     yield from (
         f"- {escape_markdown(text[0].upper() + text[1:].rstrip('.'))}."
         for text in (*facts["warnings"], *facts["findings"], *facts["notes"])
@@ -163,31 +161,8 @@ def _scores(scored: Mapping[str, Any]) -> str:
     return markdown_table(["measure", *(_NAMED[when] for when in whens), "change"], rows)
 
 
-def _difference(scored: Mapping[str, Any], measure: str) -> tuple[float, float, float] | None:
+def _change(scored: Mapping[str, Any], measure: str) -> str:
     for one in scored["comparisons"]:
         if (one["first"], one["second"], one["measure"]) == ("after", "before", measure):
-            return one["difference"], one["low"], one["high"]
-    return None
-
-
-def _change(scored: Mapping[str, Any], measure: str) -> str:
-    change = _difference(scored, measure)
-    if change is None:
-        return f"{scored['after'][measure] - scored['before'][measure]:+.4f}"
-    return change_text(change)
-
-
-def _lost(facts: Mapping[str, Any]) -> Sequence[str]:
-    """On which data sets and measures it is worse than before."""
-    if not facts["outside"]:
-        return ["not measured: no data set outside its own was scored (gen train --outside)"]
-    result = []
-    for place, scored in facts["outside"].items():
-        for measure in scored["after"]:
-            less = scored["after"][measure] - scored["before"][measure]
-            if less >= 0:
-                continue
-            change = _difference(scored, measure)
-            sure = "" if change is not None and change[2] < 0 else ", which is not sure"
-            result.append(f"{measure} on {place}: {_change(scored, measure)}{sure}")
-    return result or ["nothing: no measure is lower than before on the data sets outside"]
+            return change_text((one["difference"], one["low"], one["high"]))
+    return f"{scored['after'][measure] - scored['before'][measure]:+.4f}"

@@ -78,21 +78,17 @@ def _make_again(stated: Reveal, home: Path, workers: int | None, progress: Progr
             made = run(scratch / "recipe.yaml", out=home, workers=workers, progress=progress)
         except (RecipeError, ChecksFailed, RecursionError) as error:
             raise SealBroken("sealed/recipe", f"no set follows from the reveal: {error}") from error
-    changed = f"{home} was changed since it was made; remove it, and run the same command again"
-    what = changed if made.repeated else "made again, the set is another"
-    here = made.manifest["word_lists"]
+    what, here = "made again, the set is another", made.manifest["word_lists"]
     if words := [name for name, sha in stated.word_lists.items() if here.get(name) != sha]:
         what += f" (other word lists: {', '.join(words)})"
     _compare(stated.files, table_digests(made.manifest), "sealed/bytes", what)
-    _compare(stated.files, _found(home, stated.files), "sealed/bytes", changed)
     return home
 
 
-def _found(folder: Path, names: Mapping[str, FileDigest] | None = None) -> dict[str, FileDigest]:
-    """Digests of the files of a folder that are there: of all, or of some names."""
-    paths = sorted(folder.rglob("*")) if names is None else [folder / name for name in names]
-    there = [path for path in paths if path.exists() and not path.is_dir()]
-    return {path.relative_to(folder).as_posix(): digest_of(path) for path in there}
+def _found(folder: Path) -> dict[str, FileDigest]:
+    """Digests of all files of a folder."""
+    paths = [path for path in sorted(folder.rglob("*")) if not path.is_dir()]
+    return {path.relative_to(folder).as_posix(): digest_of(path) for path in paths}
 
 
 def _compare(

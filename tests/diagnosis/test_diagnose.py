@@ -31,8 +31,6 @@ def test_every_data_set_has_a_smaller_one(name: str) -> None:
 def test_every_ability_has_its_data_and_words() -> None:
     assert {name for one in ABILITIES for name in one.data} == set(DATA)
     assert len({one.name for one in ABILITIES}) == len(ABILITIES)
-    for one in ABILITIES:
-        assert len(set(one.verdicts)) == 3
 
 
 @pytest.mark.slow
@@ -40,9 +38,9 @@ def test_what_is_printed_and_written(gen: Gen, tmp_path: Path) -> None:
     done = gen("diagnose", "bm25", *QUICK, "--seed", "7")
     assert (done.returncode, done.stderr) == (0, "")
     assert done.stdout.startswith(
-        "What it can do\n  Combinations. It finds combinations of documents: where every pair of 46 "
-        "documents is the answer to some query, the right document ranks higher in 100 of 100 "
-        "choices; where no document answers two queries, in 100.\n"
+        "What it can do\n  Combinations. Where every pair of 46 documents is the answer to some "
+        "query, the right document ranks higher in 100 of 100 choices; where no document answers "
+        "two queries, in 100.\n"
     )
     assert done.stdout.endswith("page: outputs/diagnose_bm25/diagnosis.html\n")
     folder = tmp_path / "outputs" / "diagnose_bm25"

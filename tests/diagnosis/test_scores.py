@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from retgen.diagnosis.choices import CONTROL, Choice
-from retgen.diagnosis.scores import AbilityScores, as_json, score, seconds_for
+from retgen.diagnosis.scores import AbilityScores, as_json, score
 from retgen.errors import DatasetError
 from retgen.progress import Progress, no_progress
 from retgen.search.base import CandidateSet, System
@@ -102,25 +102,6 @@ def test_a_tie_is_half() -> None:
     rows = [Choice("x", "u", "q", "a", ("b", "c", "d"))]
     won = score(System(None, Fixed(a=1.0, b=2.0, c=1.0, d=0.5)), rows, no_progress)
     assert won.tolist() == [0.5]
-
-
-def test_time_is_estimated_by_a_sample() -> None:
-    """Of short and long choices, few are scored."""
-    asked: list[int] = []
-
-    class Counted(Fixed):
-        def score(
-            self, groups: Sequence[CandidateSet], progress: Progress
-        ) -> list[np.ndarray[tuple[int], np.dtype[np.float64]]]:
-            asked.extend(len(group.texts[0]) for group in groups)
-            return super().score(groups, progress)
-
-    texts = ["a" * (1 + i % 100) for i in range(1600)]
-    rows = [Choice("x", str(i), "q", text, ("b",)) for i, text in enumerate(texts)]
-    scorer = Counted(**dict.fromkeys(texts, 1.0), b=0.0)
-    assert seconds_for(System(None, scorer), rows) > 0
-    assert asked[0] == asked[1]  # the first one twice
-    assert asked[1:] == [4, 10, 16, 22, 29, 35, 41, 47, 54, 60, 66, 72, 79, 85, 91, 97]
 
 
 def test_what_is_no_number() -> None:

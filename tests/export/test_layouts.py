@@ -9,7 +9,7 @@ from typing import Any
 import ir_measures
 import pyarrow.parquet as pq
 import pytest
-from ir_datasets.formats import TrecQrels, TrecQuery, TrecXmlQueries, TsvQueries
+from ir_datasets.formats import TrecQrels, TsvQueries
 from ir_datasets.util import LocalDownload
 
 from retgen import export
@@ -27,7 +27,7 @@ NAMES = (
     "tevatron",
     "trec",
 )
-APART = "1 queries have no positive: they are in "
+LEFT_OUT = "1 queries have no positive: they are left out, so that no score counts them; --to parquet has them"
 
 
 def files(folder: Path) -> list[str]:
@@ -50,18 +50,13 @@ def test_beir_s_own_loader(judged: Path, tmp_path: Path) -> None:
     from beir.datasets.data_loader import GenericDataLoader
 
     folder, notes = write_export(judged, "beir", tmp_path / "beir")
-    assert notes == [
-        APART + "queries_without_positives.jsonl, what was judged of them in "
-        "qrels_without_positives, so that no score counts them"
-    ]
+    assert notes == [LEFT_OUT]
     assert files(folder) == [
         "README.md",
         "corpus.jsonl",
         "qrels/test.tsv",
         "qrels/train.tsv",
-        "qrels_without_positives/test.tsv",
         "queries.jsonl",
-        "queries_without_positives.jsonl",
     ]
     corpus, queries, qrels = GenericDataLoader(str(folder)).load("test")
     assert list(corpus) == ["d1", "d2", "d3", "d4"]
@@ -69,8 +64,6 @@ def test_beir_s_own_loader(judged: Path, tmp_path: Path) -> None:
     assert queries == {"q1": "which\tone?", "q2": "two & <b>?"}
     assert qrels == {"q1": {"d1": 1, "d3": 0}, "q2": {"d2": 2, "d1": 1}}
     assert GenericDataLoader(str(folder)).load("train")[2] == {"q3": {"d3": 1, "d1": 0, "d2": 0}}
-    apart = read_jsonl(folder / "queries_without_positives.jsonl")
-    assert [row["_id"] for row in apart] == ["q0"]
 
 
 def test_trec_is_read_by_ir_measures_and_ir_datasets(judged: Path, tmp_path: Path) -> None:
@@ -80,13 +73,8 @@ def test_trec_is_read_by_ir_measures_and_ir_datasets(judged: Path, tmp_path: Pat
         "corpus.jsonl",
         "qrels.test.txt",
         "qrels.train.txt",
-        "qrels_without_positives.test.txt",
         "topics.test.tsv",
-        "topics.test.xml",
         "topics.train.tsv",
-        "topics.train.xml",
-        "topics.without_positives.tsv",
-        "topics.without_positives.xml",
     ]
     qrels = list(ir_measures.read_trec_qrels(str(folder / "qrels.test.txt")))
     assert [tuple(q[:3]) for q in qrels] == [
@@ -108,8 +96,6 @@ def test_trec_is_read_by_ir_measures_and_ir_datasets(judged: Path, tmp_path: Pat
         ("q3", "d1", 0),
         ("q3", "d2", 0),
     ]
-    topics = TrecXmlQueries(local("topics.test.xml"), TrecQuery).queries_iter()
-    assert [(t.query_id, t.title) for t in topics] == [("q1", "which\tone?"), ("q2", "two & <b>?")]
     lines = TsvQueries(local("topics.test.tsv")).queries_iter()
     assert [(t.query_id, t.text) for t in lines] == [("q1", "which one?"), ("q2", "two & <b>?")]
     assert read_jsonl(folder / "corpus.jsonl")[1] == {
@@ -181,26 +167,14 @@ def test_mteb_keeps_queries_without_positives_apart(judged: Path, tmp_path: Path
     assert "main_score='ndcg_at_10'" in (folder / "task.py").read_text()
 
 
-@pytest.mark.parametrize(
-    ("to", "file"),
-    [
-        ("parquet", "qrels_without_positives/dev.parquet"),
-        ("beir", "qrels_without_positives/dev.tsv"),
-        ("mteb", "qrels_without_positives/dev.parquet"),
-        ("trec", "qrels_without_positives.dev.txt"),
-    ],
-)
-def test_what_was_judged_in_a_split_without_a_positive_stays(
-    judged: Path, tmp_path: Path, to: str, file: str
-) -> None:
+def test_what_was_judged_in_a_split_without_a_positive_stays(judged: Path, tmp_path: Path) -> None:
     row = '{"query-id": "q0", "corpus-id": "d1", "score": 0}\n'
     (judged / "qrels.dev.jsonl").write_text(row)
-    folder = export(judged, to, tmp_path / to)
-    assert file in files(folder)
+    folder = export(judged, "parquet", tmp_path / "parquet")
+    file = "qrels_without_positives/dev.parquet"
+    assert pq.read_table(folder / file).to_pylist() == [json.loads(row)]
     assert not [path for path in files(folder) if path.startswith(("qrels/dev", "qrels.dev"))]
-    if file.endswith(".parquet"):
-        assert pq.read_table(folder / file).to_pylist() == [json.loads(row)]
-    assert file not in files(export(judged, to, tmp_path / "one", splits=["test"]))
+    assert file not in files(export(judged, "parquet", tmp_path / "one", splits=["test"]))
 
 
 def test_one_split(judged: Path, tmp_path: Path, gen: Gen) -> None:
@@ -210,9 +184,6 @@ def test_one_split(judged: Path, tmp_path: Path, gen: Gen) -> None:
         "corpus.jsonl",
         "qrels.train.txt",
         "topics.train.tsv",
-        "topics.train.xml",
-        "topics.without_positives.tsv",
-        "topics.without_positives.xml",
     ]
     with pytest.raises(UsageError) as error:
         export(judged, "trec", tmp_path / "no", splits=["trian"])
@@ -224,10 +195,7 @@ def test_one_split(judged: Path, tmp_path: Path, gen: Gen) -> None:
 def test_notes_go_to_stderr(judged: Path, gen: Gen) -> None:
     done = gen("export", judged, "--to", "trec", "--out", "there")
     assert (done.returncode, done.stdout) == (0, "there\n")
-    assert done.stderr == (
-        APART + "topics.without_positives.tsv, what was judged of them in "
-        "qrels_without_positives.SPLIT.txt, so that no score counts them.\n"
-    )
+    assert done.stderr == f"{LEFT_OUT}.\n"
 
 
 def refused(path: Path, to: str, out: Path, **options: Any) -> str:

@@ -131,29 +131,15 @@ def test_what_is_no_field_is_refused(limit_run: Path, tmp_path: Path) -> None:
     assert not (tmp_path / "out").exists()
 
 
-@pytest.mark.parametrize(
-    ("stated", "wanted"),
-    [
-        (
-            "main_score: MRR",
-            "main_score has to be a measure of MTEB up to 1000, as ndcg_at_10 or "
-            "recall_at_2, not 'MRR'",
-        ),
-        (
-            "main_score: ndcg_at_1447",
-            "main_score has to be a measure of MTEB up to 1000, as "
-            "ndcg_at_10 or recall_at_2, not 'ndcg_at_1447'",
-        ),
-    ],
-)
-def test_a_measure_that_mteb_has_not_is_refused(
-    limit_run: Path, tmp_path: Path, stated: str, wanted: str
-) -> None:
+def test_a_measure_that_mteb_has_not_is_refused(limit_run: Path, tmp_path: Path) -> None:
     path = Path(shutil.copytree(limit_run, tmp_path / "kb"))
-    (path / "mteb.yaml").write_text(f"{stated}\n")
+    (path / "mteb.yaml").write_text("main_score: MRR\n")
     with pytest.raises(UsageError) as error:
         export(path, "mteb", tmp_path / "out")
-    assert str(error.value) == f"{path / 'mteb.yaml'}: {wanted}"
+    assert str(error.value) == (
+        f"{path / 'mteb.yaml'}: main_score has to be a measure of MTEB, as ndcg_at_10 or "
+        "recall_at_2, not 'MRR'"
+    )
 
 
 def test_what_is_left_empty_is_not_stated(limit_run: Path, tmp_path: Path) -> None:

@@ -14,7 +14,7 @@ from retgen import export
 from retgen.export import write_export
 from tests.conftest import read_jsonl
 
-APART = "1 queries have no positive: they are in queries_without_positives.jsonl, so that no score counts them"
+APART = "1 queries have no positive: they are left out, so that no score counts them; --to parquet has them"
 ALONE = (
     "split test: 1 queries have no judged negative, and none were made up: they are in "
     "train/test.without_negatives.jsonl"
@@ -59,10 +59,7 @@ def with_tables(path: Path) -> Path:
 @pytest.mark.filterwarnings("ignore")  # what other libraries deprecate is theirs
 def test_sentence_transformers(judged: Path, tmp_path: Path) -> None:
     folder, notes = write_export(judged, "sentence-transformers", tmp_path / "st")
-    assert notes == [
-        "1 queries have no positive: they are in no file of this layout, for there is no pair of "
-        "them, so that no score counts them"
-    ]
+    assert notes == [APART]
     pairs = load(folder, "pairs", tmp_path)
     assert pairs["test"][:] == {
         "anchor": ["which\tone?", "two & <b>?", "two & <b>?"],
