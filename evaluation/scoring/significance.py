@@ -64,7 +64,13 @@ def change_text(change: tuple[float, float, float]) -> str:
 
 
 def units_of(collection: Collection) -> Units:
-    """What the queries of a collection vary by."""
+    """What the queries of a collection vary by.
+
+    Questions that people asked are drawn one by one, and the pages are all there are.
+    """
+    if collection.pages is not None:
+        count = len(collection.queries)
+        return Units(np.arange(count), np.arange(count), f"{count:,} questions")
     matrix = relevance_matrix(collection)
     _, group = np.unique(components(matrix)[0], return_inverse=True)
     name = f"{int(group.max()) + 1:,} groups of queries that share relevant documents"
