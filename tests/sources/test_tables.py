@@ -7,7 +7,6 @@ import csv
 import gzip
 import json
 import lzma
-from collections import Counter
 from pathlib import Path
 from typing import Any
 
@@ -339,30 +338,6 @@ def test_white_space_stays_and_tells_no_texts_apart(tmp_path: Path) -> None:
         SourceDocument("row-3", "", texts[2]),
         RefusedRow("a.jsonl:4", "source/empty", "the column 'text' is empty", "row-4"),
     ]
-
-
-def test_a_thousand_copies_and_one_long_text(tmp_path: Path) -> None:
-    path = tmp_path / "a.jsonl"
-    rows = [{"text": "One text."}] * 1000 + [{"text": "x" * 1_000_001}, {"text": "Another."}]
-    path.write_text("".join(json.dumps(row) + "\n" for row in rows))
-    read = list(read_sources(path, Columns()))
-    rules = Counter(one.rule for one in read if isinstance(one, RefusedRow))
-    assert rules == {"source/duplicate-text": 999}
-    assert read[1000:1002] == [
-        SourceDocument("row-1001", "", "x" * 1_000_000),
-        SourceDocument("row-1001#part-2", "", "x"),
-    ]
-    assert len(read) == 1003
-    assert (
-        len(
-            [
-                one
-                for one in read_sources(path, Columns(), longest=None)
-                if isinstance(one, SourceDocument)
-            ]
-        )
-        == 3
-    )
 
 
 def test_a_text_that_was_refused_is_no_copy_of_another(tmp_path: Path) -> None:

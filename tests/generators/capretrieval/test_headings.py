@@ -86,7 +86,7 @@ def test_words_are_cut_from_lines_that_stay_apart(tmp_path: Path) -> None:
     }
     assert shown == {
         "Copper pans": f"{COPPER}\n\n## Salt and sour\n\n{COPPER}",
-        "Copper pans Salt and sour": f"{COPPER}\n{COPPER}",
+        "Copper pans Salt and sour": f"{COPPER}\n\n\n{COPPER}",
         "Bees": f"Bees keep house here. {BEES}",
         "Bees keep house": f"here. {BEES}",
     }

@@ -17,7 +17,6 @@ from retgen.generators.capretrieval.passages import (
     cut_passages,
     document_splits,
     lasting_name,
-    parts_together,
     spans,
     word_begins,
 )
@@ -285,8 +284,3 @@ def test_something_is_left_to_train_on() -> None:
         "test": 2,
     }
     assert splits_of(3, np.zeros(9, np.int64), SplitShares()) == 9 * ["train"]
-
-
-def test_the_parts_of_a_document_stand_on_one_side() -> None:
-    names = ["a", "b", "b#part-2", "c", "b#part-3"]
-    assert parts_together(names, np.array([0, 1, 2, 2, 4])).tolist() == [0, 1, 1, 1, 1]
