@@ -25,7 +25,6 @@ from retgen.generators.params import Params, resolved_path
 from retgen.sources import (
     FORMATS,
     HUB,
-    LONGEST,
     Columns,
     RefusedRow,
     SourceDocument,
@@ -33,7 +32,6 @@ from retgen.sources import (
     TableColumns,
     read_sources,
     refusals,
-    whole_id,
 )
 from retgen.sources.read import kinds
 from retgen.tokenizer import length
@@ -89,7 +87,7 @@ class DocumentSource(Params):
     follow_links: bool = Field(False, description="links of the folder that lead out of it too")
 
     def rows(
-        self, limit: int | None = None, longest: int | None = LONGEST, structure: bool = False
+        self, limit: int | None = None, structure: bool = False
     ) -> Iterator[SourceDocument | RefusedRow]:
         """The documents in their order, and what is none; at most `limit` of its rows. Of a source
         of one text file, its chapters.
@@ -100,7 +98,6 @@ class DocumentSource(Params):
             self.path,
             Columns(**self.columns.model_dump()),
             split=self.split,
-            longest=longest,
             limit=min((n for n in (limit, self.limit) if n is not None), default=None),
             follow_links=self.follow_links,
             structure=structure,
@@ -269,7 +266,7 @@ def describe_source(source: Path | str, folder: Path) -> SourceDescription:
             refused.append(one)
             continue
         counts.append(length(one.text))
-        of_document[whole_id(one.id)] += counts[-1]
+        of_document[one.id] += counts[-1]
         if len(sample) < _LOOKED_AT:
             sample.append(one.text[: 4 * _PIECE])
         elif (slot := draw.randrange(len(counts))) < _LOOKED_AT:

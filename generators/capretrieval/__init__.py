@@ -62,7 +62,7 @@ from retgen.generators.family import Evidence, Family, Plan
 from retgen.generators.params import Job
 from retgen.generators.records import Records
 from retgen.generators.source import SourceDescription
-from retgen.sources import HUB, RefusedRow, refusals, whole_id
+from retgen.sources import HUB, RefusedRow, refusals
 from retgen.validators import capretrieval as proof
 from retgen.validators.capretrieval.wording import ALIKE
 from retgen.validators.rule import CorpusRule, Judgements
@@ -114,7 +114,7 @@ class CapRetrieval(Family[CapRetrievalParams]):
                 f"{source.path} is not looked up for a plan: how many documents it has is not known"
             )
             count = min(limits, default=0)
-            queries = estimated_queries(job, [1] * count)
+            queries = estimated_queries(job, count)
             return Plan(count, queries, queries, 0, notes=(note,), unknown=not limits)
         refused, first = list[RefusedRow](), list[str]()
         lengths, passages_of = array("q"), Counter[str]()
@@ -126,7 +126,7 @@ class CapRetrieval(Family[CapRetrievalParams]):
                 first.append(one.text)
             for start, stop in spans(one.text, params.passages):
                 lengths.append(len(one.text[start:stop].encode()))
-                passages_of[whole_id(one.id)] += 1
+                passages_of[one.id] += 1
         if not first:
             where = "the bundled captions" if source is None else str(source.path)
             message = f"params.source: {where} holds no document that can be used."
@@ -135,7 +135,7 @@ class CapRetrieval(Family[CapRetrievalParams]):
         if params.asked is not None:
             return plan_asked(job, lengths, list(passages_of), first)
         passages, size = len(lengths), sum(lengths)
-        queries = estimated_queries(job, passages_of.values())
+        queries = estimated_queries(job, len(lengths))
         return Plan(
             documents=passages,
             queries=queries,
@@ -216,7 +216,7 @@ class CapRetrieval(Family[CapRetrievalParams]):
                 },
                 **{f"training/{one}": {"negatives-id": ["string"]} for one in sets},
             },
-            card=card.paragraphs(tables, mined, judged),
+            card=card.paragraphs(job, tables, mined, judged),
             notes=card.notes(job, tables, mined, judged),
             facts=card.facts(tables),
             example=card.example(tables),

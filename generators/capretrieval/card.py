@@ -6,61 +6,67 @@ Of some things both say the same: the card has it in sentences, the terminal in 
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from itertools import filterfalse
 from typing import Any
 
 from retgen.data import lookup_caution
-from retgen.generators.capretrieval.agents import WRITE_QUERIES
 from retgen.generators.capretrieval.language import has_baseline, language_name
 from retgen.generators.capretrieval.params import CapRetrievalParams
 from retgen.generators.capretrieval.passages import FOUND, LICENCE, TWO
+from retgen.generators.capretrieval.queries import FEW
 from retgen.generators.capretrieval.tables import SPLITS, QueryTables
-from retgen.generators.capretrieval.two_documents import TWO_DOCUMENT_AGENTS, judge_of_questions
+from retgen.generators.capretrieval.two_documents import judge_of_questions
 from retgen.generators.params import Job
 from retgen.generators.records import MODEL_TERMS, Example
 from retgen.generators.source import LargestDocument
-from retgen.sources import whole_id
 from retgen.tokenizer import length
 from retgen.validators.capretrieval.wording import ALIKE
 from retgen.validators.languages import script_of, three_letters
 
-_WRITERS = tuple(one.name for one in (WRITE_QUERIES, *TWO_DOCUMENT_AGENTS) if one.role == "write")
 CORPUS_CARD = (
     "The corpus is made of the source's documents as they are; what is not used stands in "
     "`rejected.jsonl`."
 )
 _LOOKED_AT = 100  # passages of a language, for their script
-# ISO 15924, where it is not the first four letters of the name
-_SCRIPTS = {
-    "Latin": "Latn",
-    "Han": "Hans",
-    "Japanese": "Jpan",
-    "Hangul": "Kore",
-    "Cyrillic": "Cyrl",
-    "Greek": "Grek",
-    "Armenian": "Armn",
-    "Gujarati": "Gujr",
-    "Gurmukhi": "Guru",
-    "Kannada": "Knda",
-    "Khmer": "Khmr",
-    "Lao": "Laoo",
-    "Malayalam": "Mlym",
-    "Myanmar": "Mymr",
-    "Oriya": "Orya",
-    "Tamil": "Taml",
+_SCRIPTS = dict(  # ISO 15924, where it is not the first four letters of the name
+    pair.split(":")
+    for pair in (
+        "Latin:Latn Han:Hans Japanese:Jpan Hangul:Kore Cyrillic:Cyrl Greek:Grek Armenian:Armn "
+        "Gujarati:Gujr Gurmukhi:Guru Kannada:Knda Khmer:Khmr Lao:Laoo Malayalam:Mlym Myanmar:Mymr "
+        "Oriya:Orya Tamil:Taml"
+    ).split()
+)
+_DROPPED = {
+    "query/ambiguous": "that other documents answer",
+    "query/quality": "of low quality",
+    "query/common": "of too many passages",
+    "query/split": "that another split has",
+    "query/document": "beyond a document's share",
+    "query/fault": "that fail a check",
 }
+_ON_THE_CARD = ("caution", "warning", "found")  # lines that both say
 
 
 def paragraphs(
-    tables: QueryTables, mined: Mapping[str, Any], judged: Mapping[str, Any]
+    job: Job[CapRetrievalParams],
+    tables: QueryTables,
+    mined: Mapping[str, Any],
+    judged: Mapping[str, Any],
 ) -> list[str]:
     """The card's paragraphs. `mined`, `judged`: what is known of negatives, and of questions that
     need two documents.
     """
-    lines = {**_caution_line(tables), **_large_line(tables), **_found_line(tables)}
-    told = [f"{text[0].upper()}{text[1:]}." for text in lines.values()]
-    return [*_pairs_card(mined), *told, *_two_documents_card(judged)]
+    lines = notes(job, tables, mined, judged)
+    result = _pairs_card(mined)
+    result += [f"{lines[key][0].upper()}{lines[key][1:]}." for key in _ON_THE_CARD if key in lines]
+    if judged:
+        result.append(
+            f"Set two_documents: {lines['two docs']}. The judge found each of them answerable from "
+            "both documents and from neither alone; both are relevant, each by its evidence "
+            "(`source` and `span`, `other_source` and `other_span`)."
+        )
+    return result
 
 
 def notes(
@@ -70,21 +76,25 @@ def notes(
     judged: Mapping[str, Any],
 ) -> dict[str, str]:
     """The lines that `gen run` prints, by what they begin with."""
-    return {
-        **_caution_line(tables),
-        **_large_line(tables),
-        **_found_line(tables),
-        **_written_line(job, tables),
-        **_few_line(job, tables, mined),
-        **_lacking_line(job, tables, mined),
-        **_two_documents_line(judged),
-        **_mined_lines(mined),
+    pairs = zip(tables.facts, tables.passage_of, strict=True)
+    tested = [tables.passages[i].source for one, i in pairs if one.split == "test"]
+    every = {
+        "caution": _caution(tables),
+        "warning": _large(passages_of(tables), tested),
+        "found": _found(tables),
+        "few": _few(job, tables, mined, tested),
+        "lacking": _lacking(job, tables),
+        "two docs": _two_documents(judged),
+        "splits": _shared(mined) if mined["alike"] > ALIKE else "",
+        "refused": mined.get("refused", "").removeprefix("Refused are "),
+        "negatives": _negatives(mined),
     }
+    return {key: text for key, text in every.items() if text}
 
 
 def passages_of(tables: QueryTables) -> Counter[str]:
     """How many passages each document is cut into."""
-    return Counter(whole_id(one.source) for one in tables.passages)
+    return Counter(one.source for one in tables.passages)
 
 
 def cut_from(counts: Counter[str]) -> int | None:
@@ -101,30 +111,22 @@ def large_document(counts: Counter[str]) -> list[str]:
     return [note] if (note := large.note("passages", len(counts))) else []
 
 
-def _caution_line(tables: QueryTables) -> dict[str, str]:
-    """What `gen run` prints of a test set whose queries repeat words of their documents."""
+def _caution(tables: QueryTables) -> str:
+    """Of a test set whose queries repeat words of their documents."""
     text = lookup_caution([one._asdict() for one in tables.facts if one.split == "test"])
-    return {"caution": f"test: {text}"} if text else {}
+    return f"test: {text}" if text else ""
 
 
-def _large_line(tables: QueryTables) -> dict[str, str]:
-    """What `gen run` prints where one document is much of the corpus; its share of the queries."""
-    counts = passages_of(tables)
+def _large(counts: Counter[str], tested: Sequence[str]) -> str:
+    """Where one document is much of the corpus: its share of the queries."""
     found = large_document(counts)
     if not found:
-        return {}
+        return ""
     largest = counts.most_common(1)[0][0]
-    test = [whole_id(tables.passages[i].source) == largest for i in _tested(tables)]
-    return {
-        "warning": f"{found[0]}; it has {sum(test):,} of {len(test):,} test queries "
-        "(a document gives a tenth of a split's queries at most)"
-    }
-
-
-def _tested(tables: QueryTables) -> list[int]:
-    """The passages that test queries were written for, by number."""
-    pairs = zip(tables.facts, tables.passage_of, strict=True)
-    return [passage for one, passage in pairs if one.split == "test"]
+    return (
+        f"{found[0]}; it has {tested.count(largest):,} of {len(tested):,} test queries (a document "
+        "gives a tenth of a split's queries at most)"
+    )
 
 
 def licences(job: Job[CapRetrievalParams]) -> dict[str, str]:
@@ -184,133 +186,73 @@ def _shared(mined: Mapping[str, Any]) -> str:
     )
 
 
-def _mined_lines(mined: Mapping[str, Any]) -> dict[str, str]:
-    """What `gen run` prints: what splits share, what is not used, and the negatives."""
-    lines = {"splits": _shared(mined)} if mined["alike"] > ALIKE else {}
-    if refused := mined.get("refused"):
-        lines["refused"] = refused.removeprefix("Refused are ")
+def _negatives(mined: Mapping[str, Any]) -> str:
     if not mined["queries"]:
-        return lines
-    text = "none: too few training documents are safe negatives; train with in-batch negatives"
-    if mined["negatives"]:
-        text = (
-            f"{mined['negatives']:,}, mined from the training documents by {mined['by']}; "
-            f"{mined['left_out']:,} possible answers left out"
-        )
-    return lines | {"negatives": text}
+        return ""
+    if not mined["negatives"]:
+        return "none: too few training documents are safe negatives; train with in-batch negatives"
+    return (
+        f"{mined['negatives']:,}, mined from the training documents by {mined['by']}; "
+        f"{mined['left_out']:,} possible answers left out"
+    )
 
 
-def _found_line(tables: QueryTables) -> dict[str, str]:
-    """What `gen run` prints of the queries: who wrote them, and which the test set has."""
+def _found(tables: QueryTables) -> str:
+    """Who wrote the queries, and which of them the test set has."""
     if not tables.facts:
-        return {}
+        return ""
     kinds = Counter(one.kind for one in tables.facts if one.evidence == FOUND)
-    test = [one for one in tables.facts if one.split == "test"]
-    found = sum(one.evidence == FOUND for one in test)
+    test = [one.evidence for one in tables.facts if one.split == "test"]
     named = ", ".join(f"{kind} {count:,}" for kind, count in kinds.most_common())
-    return {
-        "found": (
-            f"{kinds.total():,} of {len(tables.facts):,} queries are people's words"
-            f"{f' ({named})' if named else ''}; in test {found:,} of {len(test):,}"
-        )
-    }
+    return (
+        f"{kinds.total():,} of {len(tables.facts):,} queries are people's words"
+        f"{f' ({named})' if named else ''}; in test {test.count(FOUND):,} of {len(test):,}"
+    )
 
 
-def _written_line(job: Job[CapRetrievalParams], tables: QueryTables) -> dict[str, str]:
-    """What `gen run` prints of a model's queries: for which share of the passages there are any."""
-    if not any(name in job.live for name in _WRITERS):
-        return {}
-    pairs = zip(tables.facts, tables.passage_of, strict=True)
-    written = [passage for one, passage in pairs if one.evidence == "model"]
-    served, every = len(set(written)), max(1, len(tables.passages))
-    return {
-        "written": (
-            f"{len(written):,} queries by a model, for {served:,} of {len(tables.passages):,} "
-            f"passages ({served / every:.0%})"
-        )
-    }
-
-
-def _few_line(
-    job: Job[CapRetrievalParams], tables: QueryTables, mined: Mapping[str, Any]
-) -> dict[str, str]:
-    """What `gen run` prints where test queries are few: for how many documents, and why."""
+def _few(
+    job: Job[CapRetrievalParams], tables: QueryTables, mined: Mapping[str, Any], tested: list[str]
+) -> str:
+    """Where test queries are few: for how many documents, and why."""
     if "dropped" not in mined:
-        return {}
-    held_out = {
-        whole_id(one.source)
-        for one, split in zip(tables.passages, tables.split, strict=True)
-        if split == "test"
-    }
-    tested = _tested(tables)
-    asked = {whole_id(tables.passages[i].source) for i in tested}
-    why = _dropped(mined["dropped"])
-    return {
-        "few": (
-            f"{len(tested):,} test queries, for {len(asked):,} of {len(held_out):,} held-out "
-            "documents: intervals of scores will be wide"
-            + (f"; dropped there: {why}" if why else "")
-            + ". More come of more documents, a larger params.splits.test"
-            + ("" if job.live else ", or a model that writes (--model)")
-        )
-    }
+        return ""
+    both = zip(tables.passages, tables.split, strict=True)
+    held_out = {one.source for one, split in both if split == "test"}
+    ordered = sorted(mined["dropped"].items(), key=lambda one: -one[1])
+    why = ", ".join(f"{count:,} {_DROPPED.get(rule, rule)}" for rule, count in ordered)
+    return (
+        f"{len(tested):,} test queries, for {len({*tested}):,} of {len(held_out):,} held-out "
+        "documents: intervals of scores will be wide"
+        + (f"; dropped there: {why}" if why else "")
+        + ". More come of more documents, a larger params.splits.test"
+        + ("" if job.live else ", or a model that writes (--model)")
+    )
 
 
-def _lacking_line(
-    job: Job[CapRetrievalParams], tables: QueryTables, mined: Mapping[str, Any]
-) -> dict[str, str]:
-    """What `gen run` prints where a set has hardly any query: why."""
-    if "lacking" not in mined:
-        return {}
-    held = Counter(one.set for one in tables.facts)
-    languages = {one.language for one in tables.passages}
-    silent = [] if job.live else sorted(filterfalse(has_baseline, languages))
+def _lacking(job: Job[CapRetrievalParams], tables: QueryTables) -> str:
+    """Where a set has hardly any query: which languages have no rules."""
+    held, wanted = Counter(one.set for one in tables.facts), job.params.queries
+    least = max(1, len(tables.documents) // FEW)
+    sets = {"KW": wanted.keywords, "SM": wanted.summaries}
     parts = [
-        f"{held[name]:,} queries of set {name} "
-        + (f"(dropped: {_dropped(rules)})" if rules else "(none was written)")
-        for name, rules in mined["lacking"].items()
+        f"{held[one]:,} queries of set {one}" for one in sets if sets[one] and held[one] < least
     ]
+    if not parts:
+        return ""
+    languages = {one.language for one in tables.passages}
+    silent = () if job.live else sorted(filterfalse(has_baseline, languages))
     parts += [f"{language_name(code)} has no rules: name a model (--model)" for code in silent]
-    return {"lacking": "; ".join(parts)}
+    return "; ".join(parts)
 
 
-def _dropped(rules: Mapping[str, int]) -> str:
-    """How many queries each rule dropped, most first."""
-    ordered = sorted(rules.items(), key=lambda one: -one[1])
-    return ", ".join(f"{count:,} {_DROPPED.get(rule, rule)}" for rule, count in ordered)
-
-
-_DROPPED = {
-    "query/ambiguous": "that other documents answer",
-    "query/quality": "of low quality",
-    "query/common": "of too many passages",
-    "query/split": "that another split has",
-    "query/document": "beyond a document's share",
-    "query/fault": "that fail a check",
-    "query/passage": "repeated or beyond a passage's share",
-}
-
-
-def _two_documents_line(judged: Mapping[str, Any]) -> dict[str, str]:
-    """What `gen run` prints of the questions that need two documents."""
+def _two_documents(judged: Mapping[str, Any]) -> str:
     if not judged:
-        return {}
-    return {
-        "two docs": (
-            f"{judged['kept']:,} of {judged['wanted']:,} questions that need two documents, from "
-            f"{judged['pairs']:,} pairs; judge {judged['model']}: "
-            f"{judge_of_questions(judged)['measured']}"
-        )
-    }
-
-
-def _two_documents_card(judged: Mapping[str, Any]) -> list[str]:
-    return [
-        f"Set two_documents: {text}. The judge found each of them answerable from both documents "
-        "and from neither alone; both are relevant, each by its evidence (`source` and `span`, "
-        "`other_source` and `other_span`)."
-        for text in _two_documents_line(judged).values()
-    ]
+        return ""
+    return (
+        f"{judged['kept']:,} of {judged['wanted']:,} questions that need two documents, from "
+        f"{judged['pairs']:,} pairs; judge {judged['model']}: "
+        f"{judge_of_questions(judged)['measured']}"
+    )
 
 
 def facts(tables: QueryTables) -> dict[str, str]:

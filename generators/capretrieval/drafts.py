@@ -30,7 +30,6 @@ from retgen.generators.capretrieval.language import stems_of, words_of
 from retgen.generators.capretrieval.offline import rule_queries
 from retgen.generators.capretrieval.params import CapRetrievalParams
 from retgen.generators.capretrieval.passages import (
-    HEADINGS,
     Codes,
     Corpus,
     Passage,
@@ -49,16 +48,9 @@ if TYPE_CHECKING:
 _FEW = 8  # words of a paragraph that may be no sentence, as of a synopsis
 _ENDS = tuple(f".!?:;)\"'”’。！？{FULL_STOPS}")
 _TARGETS = 2  # documents that the words of a link may point to
-_EVEN = 0.06  # worth of a query that is as likely good as not, a score of 0.5
+_EVEN = 0.12  # worth of a query that is as likely good as not, a score of 0.5
 _BY_THE_WAY = 0.05  # worth of content words of a sentence, which nobody types, beside a phrase
 _LINKS = 100  # to a document, that are read
-
-
-class DraftSettings(NamedTuple):
-    """`most`: keywords and summaries that a passage gets by rules, none where a model writes."""
-
-    counts: CorpusCounts
-    most: tuple[int, int]
 
 
 class DraftTask(NamedTuple):
@@ -77,7 +69,6 @@ class Drafts(NamedTuple):
     queries: list[PassageQuery]
     words: list[Codes]
     stems: list[Codes]
-    lists: list[bool]
 
 
 def survey(documents: Sequence[SourceDocument]) -> CorpusCounts:
@@ -91,49 +82,35 @@ def survey(documents: Sequence[SourceDocument]) -> CorpusCounts:
     return CorpusCounts(len(documents), words, occurrences, forms)
 
 
-def draft(settings: DraftSettings, tasks: Sequence[DraftTask]) -> list[Drafts]:
-    """The queries of some documents."""
-    return [_of_document(settings, *task) for task in tasks]
-
-
-def _of_document(
-    settings: DraftSettings,
-    document: SourceDocument,
-    passages: Sequence[Passage],
-    incoming: Sequence[Incoming],
-) -> Drafts:
-    language, counts = passages[0].language, settings.counts
-    blocks = document.blocks or (Block("paragraph", 0, len(document.text)),)
+def draft(task: DraftTask, counts: CorpusCounts, most: tuple[int, int]) -> Drafts:
+    """The queries of a document. `most`: keywords and summaries that a passage gets by rules, none
+    where a model writes.
+    """
+    document, language = task.document, task.passages[0].language
     prose = [
         one
-        for one in blocks
+        for one in document.blocks or (Block("paragraph", 0, len(document.text)),)
         if one.kind == "item"
         or (one.kind == "paragraph" and _is_told(document.text[one.start : one.stop]))
     ]
-    said = [one for one in blocks if one.kind not in ("boilerplate", *HEADINGS)]
-    queries = found_queries(document, language, counts, incoming)
-    for number, passage in enumerate(passages):
-        begin = passage.start
+    queries = found_queries(document, language, counts, task.incoming)
+    for number, (_, _, begin, end, _, text, _) in enumerate(task.passages):
         held = [
-            (max(one.start, begin) - begin, min(one.stop, passage.stop) - begin)
-            for one in _within(prose, passage)
+            (max(one.start, begin) - begin, min(one.stop, end) - begin)
+            for one in prose
+            if one.start < end and begin < one.stop
         ]
-        for query in rule_queries(passage.text, language, settings.most, counts, held):
+        for query in rule_queries(text, language, most, counts, held):
             worth = query.score * (_BY_THE_WAY if query.kind == "summary" else 1)
             query.score = round(worth / (worth + _EVEN), 4)
             query.passage, query.span = number, (begin + query.span[0], begin + query.span[1])
             queries.append(query)
-    texts = [shown_text(one) for one in passages]
+    texts = [shown_text(one) for one in task.passages]
     return Drafts(
         queries,
         [term_codes(words_of(text)) for text in texts],
         [np.unique(term_codes(stems_of(text, language) + sequence(text))) for text in texts],
-        [not any(_within(said, passage)) for passage in passages],
     )
-
-
-def _within(blocks: Iterable[Block], passage: Passage) -> Iterator[Block]:
-    return (one for one in blocks if one.start < passage.stop and passage.start < one.stop)
 
 
 def _is_told(paragraph: str) -> bool:
@@ -206,7 +183,6 @@ async def draft_in_processes(
     counts = counts.without_rare_words()
     wanted = params.queries
     both = (wanted.keywords, wanted.summaries) if context.offline(WRITE_QUERIES) else (0, 0)
-    settings = DraftSettings(counts, both)
     first = np.searchsorted(document_of, np.arange(len(documents) + 1)).tolist()
     incoming = incoming_links(documents)
 
@@ -216,18 +192,17 @@ async def draft_in_processes(
             for i, one in enumerate(documents[part], part.start)
         ]
 
-    queries, lists = DiskList[PassageQuery](), list[bool]()
-    words, stems = disk_arrays(), disk_arrays()
-    drafted = context.engine.map(_draft, settings, ((str(one.start), task(one)) for one in batches))
+    queries, words, stems = DiskList[PassageQuery](), disk_arrays(), disk_arrays()
+    tasks = ((str(one.start), task(one)) for one in batches)
+    drafted = context.engine.map(_draft, (counts, both), tasks)
     async for drafts in _steps(drafted, "documents", batches, context):
         for one in drafts:
             for query in one.queries:
-                query.passage += len(lists)
+                query.passage += len(words)
                 queries.append(query)
             words.extend(one.words)
             stems.extend(one.stems)
-            lists.extend(one.lists)
-    held = words, mapped_arrays(stems), lists, wording, counts
+    held = words, mapped_arrays(stems), wording, counts
     return queries, Corpus(passages, document_of, splits, *held)
 
 
@@ -235,8 +210,8 @@ def _survey(_: None, documents: Sequence[SourceDocument]) -> bytes:
     return pickle.dumps(survey(documents), protocol=5)
 
 
-def _draft(settings: DraftSettings, tasks: Sequence[DraftTask]) -> bytes:
-    return pickle.dumps(draft(settings, tasks), protocol=5)
+def _draft(settings: tuple[CorpusCounts, tuple[int, int]], tasks: Sequence[DraftTask]) -> bytes:
+    return pickle.dumps([draft(one, *settings) for one in tasks], protocol=5)
 
 
 async def _steps(

@@ -10,7 +10,6 @@ import unicodedata
 from collections import Counter
 from collections.abc import Sequence
 from functools import cache
-from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -91,28 +90,23 @@ def language_of(texts: Sequence[str], stated: str | None) -> list[str]:
     """
     if stated is not None:
         return [stated] * len(texts)
-    guesses, scripts = list[tuple[str, float]](), list[str]()
+    guesses = list[tuple[str, str]]()  # script and language, "" where they cannot be told
+    together = dict[str, str]()  # texts of a script
     for text in texts:
         letters = letters_of(text[:_READ])
-        guesses.append(tell(letters))
-        scripts.append(script_of(text[:_READ])[0] if _has_letters(letters) else "")
-    sure: dict[str, Counter[str]] = {script: Counter() for script in scripts if script}
-    for (code, share), script in zip(guesses, scripts, strict=True):
-        if script and code and share >= _SURE:
-            sure[script][code] += 1
-    for script, counts in sure.items():
-        if not counts:
-            own = (text for text, its in zip(texts, scripts, strict=True) if its == script)
-            together = " ".join(letters_of(text[:_READ]) for text in islice(own, _READ))
-            counts[tell(together[:_READ])[0] or UNKNOWN] += 1
-    every = sum(sure.values(), Counter[str]())
-    result = []
-    for (code, share), script in zip(guesses, scripts, strict=True):
-        if not script or not code or share < _SURE:
-            others = sure[script] if script else every
-            code = max(others, key=lambda one: (others[one], one), default=UNKNOWN)
-        result.append(code)
-    return result
+        script = script_of(text[:_READ])[0] if _has_letters(letters) else ""
+        code, share = tell(letters)
+        guesses.append((script, code if script and share >= _SURE else ""))
+        if script and len(together.setdefault(script, "")) < _READ:
+            together[script] += f" {letters}"
+    sure = Counter((script, code) for script, code in guesses if code)
+    usual = dict[str, str]()  # of a script; under "" of all
+    for script, text in together.items():
+        told = {code: n for (its, code), n in sure.items() if its == script}
+        usual[script] = max(told, key=lambda one: (told[one], one), default=tell(text)[0])
+    counts = Counter(code or usual.get(script) for script, code in guesses if script)
+    usual[""] = counts.most_common(1)[0][0] or UNKNOWN if counts else UNKNOWN
+    return [code or usual[script] or UNKNOWN for script, code in guesses]
 
 
 def _has_letters(text: str) -> bool:

@@ -33,7 +33,6 @@ from retgen.sources import (
     SourceDocument,
     is_row_id,
     read_sources,
-    whole_id,
 )
 from retgen.tokenizer import FULL_STOPS, is_unspaced
 from retgen.validators.capretrieval.wording import Wording
@@ -263,8 +262,7 @@ class PassageQuery:
 
 class Corpus(NamedTuple):
     """The passages of a run, and by their numbers: the document (a number, ascending), the split,
-    the words, the same and their stems (sorted), and whether it is links or boilerplate alone, as
-    of an index. `wording`, `counts`: what the documents share.
+    the words, the same and their stems (sorted). `wording`, `counts`: what the documents share.
     """
 
     passages: Sequence[Passage]
@@ -272,7 +270,6 @@ class Corpus(NamedTuple):
     splits: Sequence[str]
     words: Sequence[Codes]
     stems: Sequence[Codes]
-    lists: Sequence[bool]
     wording: Wording
     counts: CorpusCounts
 
@@ -289,23 +286,11 @@ def numbered_sources(passages: Iterable[Passage]) -> Sequence[int]:
     return result
 
 
-def parts_together(documents: Iterable[str], repeats: NDArray[np.int64]) -> NDArray[np.int64]:
-    """The numbers of `document_splits`, shared by the parts of a long document too. `documents`:
-    ids.
-    """
-    result, first = repeats.copy(), dict[str, int]()
-    for number, one in enumerate(documents):
-        begin = first.setdefault(whole_id(one), number)
-        if begin != number:
-            result[result == result[number]] = result[begin]
-    return result
-
-
 def lasting_name(document: SourceDocument) -> str:
     """What a document is held out by: its id, and where that is the number of its row, which others
     may take, its text.
     """
-    return document.text if is_row_id(whole_id(document.id)) else document.id
+    return document.text if is_row_id(document.id) else document.id
 
 
 def document_splits(

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 
 from retgen.errors import RecipeError
 from retgen.generators.capretrieval.agents import WRITE_QUERIES
 from retgen.generators.capretrieval.asked import foreign_scripts, given_queries, known_answers
 from retgen.generators.capretrieval.language import has_baseline, language_name, language_of
 from retgen.generators.capretrieval.params import CapRetrievalParams
-from retgen.generators.capretrieval.queries import FROM_ONE, PER_DOCUMENT
 from retgen.generators.capretrieval.two_documents import (
     CALIBRATE_TWO_DOCUMENTS,
     JUDGE_TWO_DOCUMENTS,
@@ -56,23 +55,16 @@ def call_estimates(
     return result
 
 
-def estimated_queries(job: Job[CapRetrievalParams], passages_of: Iterable[int]) -> int:
-    """About how many queries will pass at most, of documents with so many passages each: some give
-    none, and one document gives no more than its share.
-    """
-    counts, sizes = job.params.queries, list(passages_of)
+def estimated_queries(job: Job[CapRetrievalParams], passages: int) -> int:
+    """About how many queries will pass at most."""
+    counts = job.params.queries
     asked = counts.keywords + counts.summaries
+    if WRITE_QUERIES.name in job.live:
+        return passages * min(_OF_A_MODEL, asked) + min(counts.two_documents, passages)
     share, most = _BY_RULES
     out = job.params.splits.test + job.params.splits.dev
     good = out * (_GOOD if counts.quality else 1) + 1 - out
-    each = min(share * asked, most) * good
-    if WRITE_QUERIES.name in job.live:
-        each = min(_OF_A_MODEL, asked)
-    made = [each * size for size in sizes]
-    part = max(PER_DOCUMENT, 2 / max(1, len(sizes)))
-    made = [min(one, max(FROM_ONE, part * sum(made))) for one in made]
-    more = min(counts.two_documents, sum(sizes)) if WRITE_QUERIES.name in job.live else 0
-    return round(sum(made)) + more
+    return round(passages * min(share * asked, most) * good)
 
 
 LOOKED_AT = 500  # documents, for their languages

@@ -27,7 +27,6 @@ from retgen.generators.capretrieval.passages import (
     term_codes,
 )
 from retgen.on_disk import DiskList, MappedList
-from retgen.sources import whole_id
 from retgen.tokenizer import STOPWORDS, sequence
 from retgen.validators.similar import matches
 from retgen.validators.wordsets import query_sets
@@ -112,14 +111,17 @@ def _ambiguous(queries: Sequence[PassageQuery], corpus: Corpus, most: int) -> di
     owners, passages = np.array(corpus.document_of), corpus.passages
     languages = [passages[one.passage].language for one in queries]
     words = [content_codes(one.text, its) for one, its in zip(queries, languages, strict=True)]
-    index, lists = WordIndex(corpus.stems, words), np.array(corpus.lists, bool)
-    faults, by_text = dict[int, str](), dict[str, list[int]]()
+    index, faults, by_text = (
+        WordIndex(corpus.stems, words),
+        dict[int, str](),
+        dict[str, list[int]](),
+    )
     for number, one in enumerate(queries):
         by_text.setdefault(fold_text(one.text, languages[number]), []).append(number)
         if one.evidence == "model":
             continue
-        holding = index.holding(words[number])
-        others = set(owners[holding[~lists[holding]]].tolist()) - {int(owners[one.passage])}
+        holding = owners[index.holding(words[number])].tolist()
+        others = {*holding} - {int(owners[one.passage])}
         if len(others) > (most if one.evidence == FOUND else 0):
             what = "another document" if len(others) == 1 else f"{len(others):,} other documents"
             faults[number] = f"its words stand in {what}"
@@ -152,8 +154,8 @@ def select_queries(
     taken = {name: array("q", bytes(8 * len(passages))) for name in room}  # of passages
 
     def has_room(one: PassageQuery) -> bool:
-        """What people wrote takes the place of others."""
-        found = 0 if one.set == FOUND else taken[FOUND][one.passage]
+        """What people wrote takes the place of keywords."""
+        found = taken[FOUND][one.passage] if one.set == "KW" else 0
         return taken[one.set][one.passage] + found < room[one.set]
 
     for same in _by_text(queries, corpus):
@@ -206,7 +208,7 @@ def crowded(kept: Sequence[PassageQuery], corpus: Corpus) -> Faults:
     splits = np.array([one.split for one in kept], np.str_)
     rank = np.array([order.index(one.evidence) for one in kept])
     score = np.array([one.score for one in kept])
-    documents = term_codes(whole_id(corpus.passages[one.passage].source) for one in kept)
+    documents = term_codes(corpus.passages[one.passage].source for one in kept)
     faults = Faults()
     for split in sorted(set(splits.tolist())):
         own = np.flatnonzero(splits == split)

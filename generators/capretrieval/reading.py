@@ -20,7 +20,7 @@ from retgen.generators.capretrieval.queries import Faults
 from retgen.generators.params import Job
 from retgen.on_disk import DiskList, MappedList
 from retgen.progress import Progress, no_progress
-from retgen.sources import RefusedRow, SourceDocument, refusals, whole_id
+from retgen.sources import RefusedRow, SourceDocument, refusals
 from retgen.sources.read import kinds
 from retgen.validators.decontamination import Drop, HeldOut, drop_overlapping, read_test_set
 from retgen.work import Engine
@@ -58,10 +58,9 @@ def nothing_held_out(
             f"hold all of them; the first: {next(iter(clean)).reason}. They are listed in "
             "rejected.jsonl."
         )
-    parts = f", cut into {len(documents):,} as it is long" if len(documents) > 1 else ""
     same = (
-        f"is one document{parts}"
-        if len({whole_id(one.id) for one in documents}) == 1
+        "is one document"
+        if len(documents) == 1
         else (
             f"are {len(documents):,} documents that share their wording (near-duplicates, or "
             "filled-in templates), which have to stay on one side"

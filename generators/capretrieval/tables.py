@@ -148,17 +148,18 @@ class QueryTables:
         """The positives, by split; a split without any is left out, but for test."""
         result = {}
         for split in ("test", "dev", "train"):
-            pairs = _Pairs()
+            pairs = array("q")  # queries and passages in turn
             for number in self._order:
                 if self.facts[number].split == split:
-                    pairs.add(number, self.queries[number].positives)
-            if len(pairs) or split == "test":
-                result[split] = rows_of(self._qrel(pairs), len(pairs))
+                    for passage in self.queries[number].positives:
+                        pairs.extend((number, passage))
+            if pairs or split == "test":
+                result[split] = rows_of(self._qrel(pairs), len(pairs) // 2)
         return result
 
-    def _qrel(self, pairs: _Pairs) -> Callable[[int], Mapping[str, Any]]:
+    def _qrel(self, pairs: array[int]) -> Callable[[int], Mapping[str, Any]]:
         def make(i: int) -> dict[str, Any]:
-            query, passage = pairs[i]
+            query, passage = pairs[2 * i : 2 * i + 2]
             return {
                 "query-id": self._id(query),
                 "corpus-id": self.passages[passage].id,
@@ -176,7 +177,7 @@ class QueryTables:
         """
         result = {}
         for name in (FOUND, "KW", "SM", TWO):
-            pairs = _Pairs()
+            pairs = array("q")
             for number in self._order:
                 facts, passage = self.facts[number], self.passage_of[number]
                 if (
@@ -185,12 +186,12 @@ class QueryTables:
                     or self._negatives[number] != self.negatives
                 ):
                     continue
-                if name == TWO:
-                    pairs.add(number, self.queries[number].positives)
-                elif name != FOUND or length(self.positive(self.queries[number], passage)) >= _REST:
-                    pairs.add(number, [passage])
-            if len(pairs):
-                result[name.lower()] = rows_of(self._triplet(pairs), len(pairs))
+                one = self.queries[number]
+                if name != FOUND or length(self.positive(one, passage)) >= _REST:
+                    for positive in one.positives if name == TWO else [passage]:
+                        pairs.extend((number, positive))
+            if pairs:
+                result[name.lower()] = rows_of(self._triplet(pairs), len(pairs) // 2)
         return result
 
     @cached_property
@@ -198,9 +199,9 @@ class QueryTables:
         """Of every training pair; queries with fewer are not trained on."""
         return max(self._negatives, default=0)
 
-    def _triplet(self, pairs: _Pairs) -> Callable[[int], Mapping[str, Any]]:
+    def _triplet(self, pairs: array[int]) -> Callable[[int], Mapping[str, Any]]:
         def make(i: int) -> dict[str, Any]:
-            query, passage = pairs[i]
+            query, passage = pairs[2 * i : 2 * i + 2]
             one = self.queries[query]
             negatives = [self.passages[j] for j in one.negatives]
             return {
@@ -236,23 +237,6 @@ class QueryTables:
         if one.evidence == FOUND and says_title:
             return _without_lines(text, passage.title)
         return f"{passage.title} {text}".strip()
-
-
-class _Pairs:
-    """Queries and passages, by their numbers."""
-
-    def __init__(self) -> None:
-        self._queries, self._passages = array("q"), array("q")
-
-    def add(self, query: int, passages: Sequence[int]) -> None:
-        self._queries.extend([query] * len(passages))
-        self._passages.extend(passages)
-
-    def __len__(self) -> int:
-        return len(self._queries)
-
-    def __getitem__(self, number: int) -> tuple[int, int]:
-        return self._queries[number], self._passages[number]
 
 
 def _without_lines(text: str, words: str) -> str:

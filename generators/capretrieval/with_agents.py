@@ -3,8 +3,8 @@
 Leaves in the run's sources/: `documents.jsonl` (as they were read), `passages.jsonl` (places, and
 the split), `queries.jsonl` (with positives and negatives, by the passages' numbers) and
 `mined.json` (what the negatives were chosen from, in what share of their words documents of two
-splits do not agree, what of the source is not used, and, where test queries or those of a set are
-few, by which rules others were dropped).
+splits do not agree, what of the source is not used, and, where test queries are few, by which rules
+others were dropped).
 """
 
 from __future__ import annotations
@@ -44,10 +44,8 @@ from retgen.generators.capretrieval.passages import (
     document_splits,
     lasting_name,
     numbered_sources,
-    parts_together,
 )
 from retgen.generators.capretrieval.queries import (
-    FEW,
     crowded,
     mark_sides,
     near_duplicates,
@@ -97,9 +95,8 @@ async def write_queries(job: Job[CapRetrievalParams], context: Context) -> None:
     languages = language_of(texts, params.language)
     shares = params.splits.test, params.splits.dev
     wording = apart(texts, sum(round(share * len(texts)) for share in shares))
-    repeats = parts_together((one.id for one in documents), wording.groups)
     names = MappedList(lasting_name, documents)
-    side = document_splits(job.seed, names, repeats, params.splits)
+    side = document_splits(job.seed, names, wording.groups, params.splits)
     if "test" not in side:  # before any model is asked
         context.report.rejected.extend(clean)
         raise SourceRefused(nothing_held_out(documents, refused, clean), ())
@@ -152,13 +149,6 @@ async def write_queries(job: Job[CapRetrievalParams], context: Context) -> None:
     mined |= {"alike": wording.share}
     if refused:
         mined["refused"] = refusals(refused)
-    wanted = {"KW": params.queries.keywords, "SM": params.queries.summaries}
-    held, least = Counter(one.set for one in kept), max(1, len(documents) // FEW)
-    if lacking := [name for name, most in wanted.items() if most and held[name] < least]:
-        mined["lacking"] = {
-            name: Counter(one.rule for one in rejected if one.record.get("set") == name)
-            for name in lacking
-        }
     if sum(one.split == "test" for one in kept) < FEW_TESTED:
         tested = {one.id for one, split in zip(passages, splits, strict=True) if split == "test"}
         dropped = Counter(one.rule for one in rejected if one.record.get("passage") in tested)

@@ -65,7 +65,7 @@ def read_books(params: NiahParams) -> tuple[list[SourceDocument], list[RefusedRo
         return list(_bundled_books(params.groups)), []
     source = params.books
     books, refused = list[SourceDocument](), list[RefusedRow]()
-    for one in source.rows(longest=None):
+    for one in source.rows():
         if isinstance(one, RefusedRow):
             refused.append(one)
         else:

@@ -10,18 +10,18 @@ error.
 |---|---|
 | `read` | a source by its path, a folder with all below it; ids and texts that come twice |
 | `formats` | files of rows: JSON Lines, JSON, CSV, TSV, Parquet, the Hub |
-| `texts` | files that are a document; long ones cut |
+| `texts` | files that are a document |
 | `chapters` | a source of one document, given as its chapters |
 | `convert` | HTML, PDF, DOCX and others as Markdown |
 | `markdown` `plain` | the structure of a text |
-| `structure` | what they share: places of links, licence texts, where long texts are cut |
+| `structure` | what they share: places of links, licence texts |
 | `encodings` | bytes as text |
 | `records` | what they give and take |
 """
 
 from retgen.sources.formats import HUB
 from retgen.sources.markdown import shown_words
-from retgen.sources.read import FORMATS, LONGEST, read_sources, refusals
+from retgen.sources.read import FORMATS, read_sources, refusals
 from retgen.sources.records import (
     Block,
     BlockKind,
@@ -33,13 +33,11 @@ from retgen.sources.records import (
     SourceNotes,
     TableColumns,
     is_row_id,
-    whole_id,
 )
 
 __all__ = [
     "FORMATS",
     "HUB",
-    "LONGEST",
     "Block",
     "BlockKind",
     "Columns",
@@ -53,5 +51,4 @@ __all__ = [
     "read_sources",
     "refusals",
     "shown_words",
-    "whole_id",
 ]

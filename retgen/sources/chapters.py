@@ -14,7 +14,7 @@ from typing import NamedTuple
 
 from retgen.sources.markdown import shown_words
 from retgen.sources.records import Block, ReadOptions, Record, SourceDocument
-from retgen.sources.texts import parts
+from retgen.sources.texts import structured
 from retgen.tokenizer import MARKS
 
 ENOUGH = 100  # chapters: where fewer stand at a level, those of the next one are taken too
@@ -47,7 +47,7 @@ def by_chapter(records: Iterable[Record], reading: ReadOptions) -> Iterator[Reco
         if not reading.structure:
             one = one._replace(short_forms=(), place="")
         if len(found) < 2:
-            yield from (record._replace(it=piece) for piece in parts(one, reading))
+            yield record._replace(it=structured(one, reading))
             continue
         for chapter in found:
             document = one._replace(
@@ -56,8 +56,8 @@ def by_chapter(records: Iterable[Record], reading: ReadOptions) -> Iterator[Reco
                 text=one.text[chapter.start : chapter.stop],
                 short_forms=(),  # they are of the whole
             )
-            for piece in parts(document, reading):
-                yield record._replace(it=piece)
+            if document.text.strip():
+                yield record._replace(it=structured(document, reading))
 
 
 def chapters(text: str, blocks: Sequence[Block]) -> list[Chapter]:

@@ -32,7 +32,7 @@ from retgen.sources.records import (
     TableColumns,
     row_id,
 )
-from retgen.sources.texts import LARGEST, composed, row_parts
+from retgen.sources.texts import LARGEST, composed, row_document
 
 HUB = "hf:"
 TABLE_KINDS = (".jsonl", ".json", ".csv", ".tsv", ".parquet")
@@ -157,25 +157,24 @@ def _documents(rows: Iterator[_Row], table: _Table, names: Sequence[str] = ()) -
         one: SourceDocument | RefusedRow | None = row if isinstance(row, RefusedRow) else None
         if held is not None and not isinstance(row, RefusedRow):
             one = _document(where, row_id(number, within), row, held, reading)
-        if isinstance(one, SourceDocument):
-            yield from (Record(where, part, within) for part in _parts(where, one, held, reading))
-        elif one is not None:
+        if isinstance(one, SourceDocument) and held is not None:
+            one = _shown(where, one, held, reading)
+        if one is not None:
             yield Record(where, one, within)
 
 
-def _parts(
-    where: str, one: SourceDocument, held: TableColumns | None, reading: ReadOptions
-) -> Iterator[SourceDocument | RefusedRow]:
-    """A row's document, which may hold HTML, as parts of it, or why it shows nothing."""
+def _shown(
+    where: str, one: SourceDocument, held: TableColumns, reading: ReadOptions
+) -> SourceDocument | RefusedRow:
+    """A row's document, which may hold HTML, or why it shows nothing."""
     rule, reason = "source/empty", "shows no text"
     try:
-        parts = list(row_parts(one, reading))
+        document = row_document(one, reading)
+        if document.text.strip():
+            return document
     except DatasetError as error:
-        parts, rule, reason = [], "source/unreadable", str(error)
-    yield from parts
-    if not parts and held is not None:
-        reason = f"the column {held.text!r} holds HTML: {reason}"
-        yield RefusedRow(where, rule, reason, one.id)
+        rule, reason = "source/unreadable", str(error)
+    return RefusedRow(where, rule, f"the column {held.text!r} holds HTML: {reason}", one.id)
 
 
 def _document(

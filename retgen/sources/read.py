@@ -63,8 +63,7 @@ def folder(path: Path, reading: ReadOptions) -> Iterator[Record]:
     for file, name in files:
         called = texts.composed(stem(name) if stems[stem(name)] == 1 else name)
         if file_format(file) in texts.TEXT_KINDS:
-            for document in texts.file_documents(file, name, called, reading):
-                yield Record(name, document, name)
+            yield Record(name, texts.file_document(file, name, called, reading), name)
             continue
         try:
             yield from formats.table(file, name, reading, within=called)
@@ -160,7 +159,6 @@ def _walk(root: Path, follow_links: bool = False) -> Iterator[_File | RefusedRow
     yield from files
 
 
-LONGEST = 1_000_000  # characters of a document; what is longer is a book
 FORMATS = (
     f"{', '.join(KINDS[:-1])} or {KINDS[-1]} (also {', '.join(COMPRESSED)}), a folder of such "
     f"files, the folder of a data set, or {formats.HUB}owner/name"
@@ -173,7 +171,6 @@ def read_sources(
     *,
     split: str = "train",
     limit: int | None = None,
-    longest: int | None = LONGEST,
     notes: SourceNotes | None = None,
     follow_links: bool = False,
     structure: bool = False,
@@ -182,18 +179,16 @@ def read_sources(
     """The documents of a source in its order, at most `limit` rows.
 
     Documents without an id column are numbered by row, a text file is called as its file. What a
-    folder holds and is not read comes first, and is no row. `longest`: characters of a document,
-    None for any number; what is longer is cut where a section begins ("id#part-2"). `notes`: are
-    filled.
-    `follow_links`: those that leave the folder too. `structure`: what documents have beside text.
-    `by_chapter`: a source of one document gives its chapters ("id#first-steps").
+    folder holds and is not read comes first, and is no row. `notes`: are filled. `follow_links`:
+    those that leave the folder too. `structure`: what documents have beside text. `by_chapter`: a
+    source of one document gives its chapters ("id#first-steps").
     Raises `DatasetError` for a source that is not there, cannot be read, or lacks a column.
     """
     seen: dict[str, str] = {}  # id -> the file that it came from
     first: dict[int, str] = {}  # hash of a text -> the id it stands under
     number = -1
     notes = SourceNotes({}, {}) if notes is None else notes
-    reading = ReadOptions(columns, split, longest, notes, follow_links, structure)
+    reading = ReadOptions(columns, split, notes, follow_links, structure)
     records = _by_chapter(path, reading) if by_chapter else _read(path, reading)
     for where, one, file in records:
         if isinstance(one, RefusedRow) and one.rule == UNREAD:
@@ -243,7 +238,7 @@ def _by_chapter(path: Path | str, reading: ReadOptions) -> Iterator[Record]:
     held = kinds(here) if here.is_dir() else {file_format(here): 1}
     if sum(held.values()) > 1 or not set(held) <= set(texts.TEXT_KINDS):
         return _read(path, reading)
-    whole = reading._replace(structure=True, longest=None)
+    whole = reading._replace(structure=True)
     return chapters.by_chapter(_read(path, whole), reading)
 
 
@@ -260,6 +255,6 @@ def _read(path: Path | str, reading: ReadOptions) -> Iterator[Record]:
         return formats.table(path, name, reading)
     if file_format(path) in texts.TEXT_KINDS:
         convert.import_readers([file_format(path)])
-        documents = texts.file_documents(path, name, stem(name), reading)
-        return (Record(name, one) for one in documents)
+        document = texts.file_document(path, name, texts.composed(stem(name)), reading)
+        return iter([Record(name, document)])
     raise DatasetError(f"{path}: a source is {FORMATS}, not {path.suffix or 'a file like this'}")

@@ -15,7 +15,6 @@ TEXTS = tuple(
 )
 SHORT_FORMS = ("question", "subject", "summary", "headline", "description")
 _ROW = "row-"  # before the number of a row that has no id
-_PART = "#part-"  # between a document's id and the number of a part
 TITLES = tuple(
     (
         "title name heading headline subject question titel überschrift betreff bezeichnung titre "
@@ -85,11 +84,6 @@ class SourceDocument(NamedTuple):
         return {"id": self.id, "title": self.title, "text": self.text}
 
 
-def part_id(document: str, number: int) -> str:
-    """The id of a document's part with a number from 1."""
-    return document if number == 1 else f"{document}{_PART}{number}"
-
-
 def row_id(number: int, within: str) -> str:
     """The id of a row that has none. `within`: its table, in a folder."""
     return f"{within}/{_ROW}{number}" if within else f"{_ROW}{number}"
@@ -99,11 +93,6 @@ def is_row_id(document: str) -> bool:
     """Whether an id is but the number of a row, which another one may take."""
     begin, _, number = document.rpartition(_ROW)
     return number.isdecimal() and (not begin or begin.endswith("/"))
-
-
-def whole_id(part: str) -> str:
-    """The id of the document that a part was cut from; of others their own."""
-    return part.partition(_PART)[0]
 
 
 class RefusedRow(NamedTuple):
@@ -146,13 +135,12 @@ class SourceNotes(NamedTuple):
 
 
 class ReadOptions(NamedTuple):
-    """How a source is read. `longest`: characters of a document, None for any number.
-    `follow_links`: out of the folder. `structure`: blocks, links, short forms, places are wanted.
+    """How a source is read. `follow_links`: out of the folder. `structure`: blocks, links, short
+    forms, places are wanted.
     """
 
     columns: Columns
     split: str
-    longest: int | None
     notes: SourceNotes
     follow_links: bool = False
     structure: bool = False

@@ -1,9 +1,9 @@
-"""Files that are a document each, and texts with their structure. Long ones are cut in parts."""
+"""Files that are a document each, and texts with their structure."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 from unicodedata import normalize
 
@@ -20,13 +20,12 @@ from retgen.sources.markdown import (
     markdown_title,
 )
 from retgen.sources.plain import plain_blocks
-from retgen.sources.records import ReadOptions, RefusedRow, SourceDocument, part_id
+from retgen.sources.records import ReadOptions, RefusedRow, SourceDocument
 
 MARKDOWN = (".md", ".markdown")
 TEXT_KINDS = (".txt", *MARKDOWN, *CONVERTED)
 LARGEST = 200_000_000  # bytes of a file that is read as a whole
 
-_CUTS = ("\n# ", "\n## ", "\n### ", "\n\n", "\n", " ")  # where a long text is cut, best first
 _OVERSTRUCK = re.compile(".\x08")  # as formatters set bold and underlined letters: x, back, x
 # a row that is a page begins and ends with a tag, has an element of HTML, and no Markdown
 _TAGGED = re.compile(r"\s*\ufeff?<(?:!--|!doctype\b|[a-z]).*>\s*\Z", re.IGNORECASE | re.DOTALL)
@@ -37,10 +36,10 @@ _ELEMENT = re.compile(
 _MARKED = re.compile(r"^(?:#{1,6}\s|```)|\]\(", re.MULTILINE)
 
 
-def file_documents(
+def file_document(
     path: Path, where: str, called: str, reading: ReadOptions
-) -> Iterator[SourceDocument | RefusedRow]:
-    """A file as a document with the id `called`, as parts of it, or why it is none."""
+) -> SourceDocument | RefusedRow:
+    """A file as a document with the id `called`, or why it is none."""
 
     def refused(rule: str, reason: str) -> RefusedRow:
         return RefusedRow(where, f"source/{rule}", reason, called)
@@ -50,8 +49,7 @@ def file_documents(
         with open_file(path) as file:
             content = file.read(LARGEST + 1)
         if len(content) > LARGEST:
-            yield refused("long", f"the file has more than {LARGEST:,} bytes; cut it up")
-            return
+            return refused("long", f"the file has more than {LARGEST:,} bytes; cut it up")
         text, encoding = ("", "") if kind in BYTES else decoded(content, kind in HTML)
         if encoding:
             reading.notes.encodings[where] = encoding
@@ -60,11 +58,11 @@ def file_documents(
         body = content if kind in BYTES else text[begin:]
         read = converted(body, kind) if kind in CONVERTED else Converted("", text[begin:])
     except OSError as error:
-        yield refused("unreadable", f"cannot be read: {error.strerror}")
+        return refused("unreadable", f"cannot be read: {error.strerror}")
     except NotText as error:
-        yield refused("binary" if b"\0" in content else "encoding", f"the file {error}")
+        return refused("binary" if b"\0" in content else "encoding", f"the file {error}")
     except DatasetError as error:
-        yield refused("unreadable", str(error).removeprefix(f"{path}: "))
+        return refused("unreadable", str(error).removeprefix(f"{path}: "))
     else:
         title = read.title or (markdown_title(read.text) if kind != ".txt" else "")
         document = SourceDocument(called, title or front_title(header), read.text)
@@ -72,11 +70,10 @@ def file_documents(
             short_forms = (*front_short_forms(header), *read.short_forms)
             document = document._replace(short_forms=short_forms, place=composed(where))
         if read.text.strip():
-            yield from parts(document, reading, read.anchors)
-        elif kind in HTML and content.strip():
-            yield refused("empty", "the page shows no text, or sends its readers to another page")
-        else:
-            yield refused("empty", "the file is empty")
+            return structured(document, reading, read.anchors)
+        if kind in HTML and content.strip():
+            return refused("empty", "the page shows no text, or sends its readers to another page")
+        return refused("empty", "the file is empty")
 
 
 def composed(text: str) -> str:
@@ -86,38 +83,25 @@ def composed(text: str) -> str:
     return normalize("NFC", text)
 
 
-def row_parts(document: SourceDocument, reading: ReadOptions) -> Iterator[SourceDocument]:
-    """As `parts`, of a table's row, which may hold HTML; none where that shows no text."""
+def row_document(document: SourceDocument, reading: ReadOptions) -> SourceDocument:
+    """A table's row, which may hold HTML, with its structure where that is wanted."""
     text = document.text
-    anchors: Mapping[str, str] = {}
-    if _TAGGED.match(text) and _ELEMENT.search(text) and not _MARKED.search(text):
-        import_readers((".html",))
-        page = converted(text, ".html")
-        document = document._replace(title=document.title or page.title, text=page.text)
-        anchors = page.anchors
-    yield from parts(document, reading, anchors)
+    if not (_TAGGED.match(text) and _ELEMENT.search(text)) or _MARKED.search(text):
+        return structured(document, reading)
+    import_readers((".html",))
+    page = converted(text, ".html")
+    document = document._replace(title=document.title or page.title, text=page.text)
+    return structured(document, reading, page.anchors)
 
 
-def parts(
+def structured(
     document: SourceDocument, reading: ReadOptions, anchors: Mapping[str, str] | None = None
-) -> Iterator[SourceDocument]:
-    """A document with its structure where that is wanted, in parts where it is too long; short
-    forms are of the first. `anchors`: as of `Converted`.
+) -> SourceDocument:
+    """A document with blocks and links where they are wanted: of Markdown where its text looks like
+    that. `anchors`: as of `Converted`.
     """
-    rest, longest, number = document.text, reading.longest or len(document.text), 1
-    while rest.strip():
-        cut = len(rest)
-        if cut > longest:
-            places = (rest.rfind(one, longest // 2, longest) + 1 for one in _CUTS)
-            cut = next(filter(None, places), longest)
-        one = document._replace(id=part_id(document.id, number), text=rest[:cut])
-        yield _structured(one, anchors) if reading.structure else one
-        document = document._replace(short_forms=())
-        rest, number = rest[cut:], number + 1
-
-
-def _structured(document: SourceDocument, anchors: Mapping[str, str] | None) -> SourceDocument:
-    """A document with blocks and links: of Markdown where its text looks like that."""
+    if not reading.structure:
+        return document
     if not looks_like_markdown(document.text):
         return document._replace(blocks=tuple(plain_blocks(document.text)))
     blocks, links = markdown_blocks(document.text, document.place, anchors)

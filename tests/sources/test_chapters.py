@@ -74,29 +74,6 @@ def test_lower_headings_are_taken_until_there_are_enough(tmp_path: Path) -> None
     assert len(named(path)) == 2 * (ENOUGH - 1)
 
 
-def test_structure_of_chapters(tmp_path: Path) -> None:
-    path = tmp_path / "kettle.html"
-    path.write_text(
-        "<title>Kettle</title><p>Before.</p><h2>Fill</h2><p>Lift the lid.</p>"
-        "<h2>Boil</h2><p>Press.</p><h2>Empty</h2>"
-    )
-    found = chapters(path, structure=True)
-    for one in found:
-        assert isinstance(one, SourceDocument)
-        assert one.place == "kettle.html"
-    assert [
-        (one.id, one.title, [one.text[b.start : b.stop] for b in one.blocks])
-        for one in found
-        if isinstance(one, SourceDocument)
-    ] == [
-        ("kettle", "Kettle", ["Before."]),
-        ("kettle#fill", "Fill", ["Fill", "Lift the lid."]),
-        ("kettle#boil", "Boil", ["Boil", "Press."]),
-        ("kettle#empty", "Empty", ["Empty"]),
-    ]
-    assert all(one.blocks == () for one in chapters(path) if isinstance(one, SourceDocument))
-
-
 def test_what_stays_whole(tmp_path: Path) -> None:
     one = tmp_path / "one.md"
     one.write_text("# A title\n\nAnd its text.\n")

@@ -102,15 +102,6 @@ def test_a_folder_of_texts(tmp_path: Path) -> None:
     assert list(read_sources(tmp_path, Columns(), limit=2)) == unread + read[:2]
 
 
-def test_files_of_one_name_keep_their_kind(tmp_path: Path) -> None:
-    (tmp_path / "a.txt").write_text("First text.")
-    (tmp_path / "a.md").write_text("Second text.")
-    assert list(read_sources(tmp_path, Columns())) == [
-        SourceDocument("a.md", "", "Second text."),
-        SourceDocument("a.txt", "", "First text."),
-    ]
-
-
 def test_tables_among_texts(tmp_path: Path) -> None:
     """Each with columns of its own; the same id in two files is two documents."""
     (tmp_path / "a.md").write_text("# Title\n\nText.")
@@ -192,14 +183,6 @@ def test_links(tmp_path: Path) -> None:
     ]
 
 
-def test_links_that_stay_in_the_folder_are_read(tmp_path: Path) -> None:
-    (tmp_path / "all").mkdir()
-    (tmp_path / "all" / ".kept.txt").write_text("A text.")
-    os.symlink(".kept.txt", tmp_path / "all" / "x.txt")
-    os.symlink(tmp_path / "all", tmp_path / "named")  # the user names it, so it is followed
-    assert list(read_sources(tmp_path / "named", Columns())) == [SourceDocument("x", "", "A text.")]
-
-
 def test_a_snapshot_of_the_hub_s_cache_is_links_to_its_blobs(tmp_path: Path) -> None:
     snapshot = tmp_path / "datasets--o--n" / "snapshots" / "abc"
     blobs = tmp_path / "datasets--o--n" / "blobs"
@@ -250,17 +233,6 @@ DOCUMENTS = [SourceDocument("d1", "T", "One  text.\n"), SourceDocument("d2", "",
 
 def lines(rows: list[dict[str, str]]) -> bytes:
     return "".join(json.dumps(row) + "\n" for row in rows).encode()
-
-
-@pytest.mark.parametrize("packed", [False, True])
-def test_the_folder_of_a_beir_data_set_gives_its_corpus(tmp_path: Path, packed: bool) -> None:
-    if packed:
-        (tmp_path / "corpus.jsonl.gz").write_bytes(gzip.compress(lines(CORPUS)))
-    else:
-        (tmp_path / "corpus.jsonl").write_bytes(lines(CORPUS))
-    (tmp_path / "queries.jsonl").write_bytes(lines([{"_id": "q", "text": "A query?"}]))
-    (tmp_path / "README.md").write_text("# A data set")
-    assert list(read_sources(tmp_path, Columns())) == DOCUMENTS
 
 
 def test_the_folder_of_an_mteb_data_set_gives_its_corpus(tmp_path: Path) -> None:

@@ -54,14 +54,6 @@ def test_a_folder_that_cannot_be_read(tmp_path: Path) -> None:
         list(read_sources(folder, Columns()))
 
 
-def test_the_formats_in_words() -> None:
-    assert FORMATS == (
-        ".txt, .md, .markdown, .html, .htm, .page, .rst, .adoc, .pdf, .docx, .jsonl, .json, .csv, .tsv or "
-        ".parquet (also .gz, .bz2, .xz, .zst), a folder of such files, the folder of a data set, "
-        "or hf:owner/name"
-    )
-
-
 def test_one_file_of_text_is_one_document(tmp_path: Path) -> None:
     (tmp_path / "one.txt").write_bytes(b"\xef\xbb\xbfA line.\r\nAnother.\n")
     assert list(read_sources(tmp_path / "one.txt", Columns())) == [

@@ -7,7 +7,6 @@ import csv
 import gzip
 import json
 import lzma
-from collections import Counter
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +16,6 @@ import pytest
 
 from retgen.errors import DatasetError
 from retgen.sources import (
-    Block,
     Columns,
     RefusedRow,
     ShortForm,
@@ -142,13 +140,6 @@ def test_csv_rows_that_are_none(tmp_path: Path) -> None:
     ]
 
 
-@pytest.mark.parametrize("sign", [",", ";", "\t"])
-def test_what_separates_cells_is_found(tmp_path: Path, sign: str) -> None:
-    path = tmp_path / "a.csv"
-    path.write_text(f"id{sign}text\n1{sign}One text.\n")
-    assert list(read_sources(path, Columns())) == [SourceDocument("1", "", "One text.")]
-
-
 def test_the_same_text_under_another_id(tmp_path: Path) -> None:
     path = tmp_path / "a.csv"
     path.write_text("id,text\n1,One text.\n2,One  text.\n3,Two texts.\n")
@@ -239,31 +230,6 @@ def test_nested_columns(tmp_path: Path, name: str, columns: Columns) -> None:
     assert first.short_forms == (ShortForm("summary", "S"),)
 
 
-def test_the_structure_of_rows(tmp_path: Path) -> None:
-    rows = [
-        {"question": "How do I sail?", "text": "# Sail\n\n- Hoist it."},
-        {"question": " ", "text": "A line.\n\nAnother."},
-    ]
-    (tmp_path / "a.jsonl").write_text("\n".join(map(json.dumps, rows)))
-    read = list(read_sources(tmp_path, Columns(), structure=True))
-    assert read == [
-        SourceDocument(
-            "a/row-1",
-            "How do I sail?",
-            "# Sail\n\n- Hoist it.",
-            (Block("title", 2, 6, 1, "sail"), Block("item", 10, 19)),
-            (),
-            (ShortForm("question", "How do I sail?"),),
-        ),
-        SourceDocument(
-            "a/row-2",
-            "",
-            "A line.\n\nAnother.",
-            (Block("paragraph", 0, 7), Block("paragraph", 9, 17)),
-        ),
-    ]
-
-
 def test_a_data_set_of_the_datasets_library(tmp_path: Path) -> None:
     write(tmp_path / "train.jsonl")
     assert list(read_sources(f"hf:{tmp_path}", MAPPED)) == EXPECTED
@@ -296,82 +262,6 @@ def test_columns_that_are_left_out_are_guessed(
     names = list(dict.fromkeys(key for row in rows for key in row))
     held = columns_of("a.jsonl", Columns(), names, rows)
     assert (held.text, held.title) == (text, title)
-
-
-@pytest.mark.parametrize("name", ["a.jsonl", "a.parquet", "a.csv"])
-def test_a_table_without_texts(tmp_path: Path, name: str) -> None:
-    path = tmp_path / name
-    rows = [{"id": 1, "price": 2.5 if name != "a.csv" else ""}]
-    if name == "a.parquet":
-        pq.write_table(pa.Table.from_pylist(rows), path)
-    elif name == "a.csv":
-        path.write_text("id,price\n1,\n")
-    else:
-        path.write_text(json.dumps(rows[0]))
-    with pytest.raises(DatasetError) as error:
-        list(read_sources(path, Columns()))
-    assert str(error.value) == (
-        f"{path}: has no column of texts; name one (source.columns.text). Its columns: id, price"
-    )
-
-
-def test_columns_are_guessed_from_the_first_hundred_rows_that_are_rows(tmp_path: Path) -> None:
-    path = tmp_path / "a.jsonl"
-    lines = (
-        ["broken"] * 150 + ['{"a": "long text", "b": "s"}'] * 60 + ['{"b": "%s"}' % ("x" * 99)] * 40
-    )
-    path.write_text("\n".join([*lines, '{"a": "a last one"}']))
-    read = list(read_sources(path, Columns()))
-    assert [one for one in read if isinstance(one, SourceDocument)] == [
-        SourceDocument("row-151", "", "long text"),
-        SourceDocument("row-251", "", "a last one"),
-    ]
-    assert len(read) == 251
-
-
-def test_white_space_stays_and_tells_no_texts_apart(tmp_path: Path) -> None:
-    path = tmp_path / "a.jsonl"
-    texts = ["  a\r\n\tb  \u00a0", "a b", "\ufeffשלום  🙂\n", "\u3000"]
-    path.write_text("".join(json.dumps({"text": text}) + "\n" for text in texts))
-    assert list(read_sources(path, Columns())) == [
-        SourceDocument("row-1", "", texts[0]),
-        RefusedRow("a.jsonl:2", "source/duplicate-text", "its text is that of 'row-1'", "row-2"),
-        SourceDocument("row-3", "", texts[2]),
-        RefusedRow("a.jsonl:4", "source/empty", "the column 'text' is empty", "row-4"),
-    ]
-
-
-def test_a_thousand_copies_and_one_long_text(tmp_path: Path) -> None:
-    path = tmp_path / "a.jsonl"
-    rows = [{"text": "One text."}] * 1000 + [{"text": "x" * 1_000_001}, {"text": "Another."}]
-    path.write_text("".join(json.dumps(row) + "\n" for row in rows))
-    read = list(read_sources(path, Columns()))
-    rules = Counter(one.rule for one in read if isinstance(one, RefusedRow))
-    assert rules == {"source/duplicate-text": 999}
-    assert read[1000:1002] == [
-        SourceDocument("row-1001", "", "x" * 1_000_000),
-        SourceDocument("row-1001#part-2", "", "x"),
-    ]
-    assert len(read) == 1003
-    assert (
-        len(
-            [
-                one
-                for one in read_sources(path, Columns(), longest=None)
-                if isinstance(one, SourceDocument)
-            ]
-        )
-        == 3
-    )
-
-
-def test_a_text_that_was_refused_is_no_copy_of_another(tmp_path: Path) -> None:
-    path = tmp_path / "a.jsonl"
-    path.write_text("".join(json.dumps({"id": i, "text": t}) + "\n" for i, t in ("ax", "ay", "by")))
-    assert [one.id for one in read_sources(path, Columns()) if isinstance(one, SourceDocument)] == [
-        "a",
-        "b",
-    ]
 
 
 def test_rows_that_hold_pages(tmp_path: Path) -> None:

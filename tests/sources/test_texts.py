@@ -57,51 +57,6 @@ def test_files_that_are_documents_and_files_that_are_none(tmp_path: Path) -> Non
     ]
 
 
-def test_a_long_file_is_cut_where_a_section_begins(tmp_path: Path) -> None:
-    sections = [f"## Section {n}\n\n{f'Sentence {n}. ' * 20}\n\n" for n in range(20)]
-    text = "# Manual\n\n" + "".join(sections)
-    (tmp_path / "manual.md").write_text(f"---\ndescription: All of it.\n---\n{text}")
-    for structure in (False, True):
-        read = list(read_sources(tmp_path, Columns(), longest=1500, structure=structure))
-        parts = [one for one in read if isinstance(one, SourceDocument)]
-        assert [one.id for one in parts] == ["manual", *(f"manual#part-{n}" for n in range(2, 5))]
-        assert "".join(one.text for one in parts) == text
-        assert all(one.text.startswith("## Section") for one in parts[1:])
-        assert {one.title for one in parts} == {"Manual"}
-        assert [len(one.short_forms) for one in parts] == [int(structure), 0, 0, 0]
-        assert [len(one.blocks) for one in parts] == ([11, 10, 10, 10] if structure else [0] * 4)
-
-
-@pytest.mark.parametrize(
-    "text", ["abcdefghijklmnopqrstuvwxyz", "a few words of a text", "a\nb\n\nc\nd\ne\nf\ng\n"]
-)
-@pytest.mark.parametrize("name", ["a.txt", "a.md"])
-def test_parts_are_no_longer_than_is_allowed(tmp_path: Path, name: str, text: str) -> None:
-    (tmp_path / name).write_text(text)
-    parts = [
-        one.text
-        for one in read_sources(tmp_path, Columns(), longest=10)
-        if isinstance(one, SourceDocument)
-    ]
-    assert "".join("".join(parts).split()) == "".join(text.split())
-    assert len(parts) > 1
-    assert max(map(len, parts)) <= 10
-
-
-def test_a_page_that_is_cut_keeps_its_blocks_and_links(tmp_path: Path) -> None:
-    page = "".join(
-        f"<h2 id=s{n}>Part {n}</h2><p>See <a href=b.html#x>this</a>.</p>" for n in range(9)
-    )
-    (tmp_path / "a.html").write_text(page)
-    (tmp_path / "b.html").write_text("<p>Other.")
-    read = list(read_sources(tmp_path, Columns(), longest=120, structure=True))
-    parts = [one for one in read if isinstance(one, SourceDocument) and one.place == "a.html"]
-    assert [[one.text[b.start : b.stop] for b in one.blocks][:2] for one in parts] == [
-        [f"Part {n}", "See [this](b.html#x)."] for n in (0, 3, 6)
-    ]
-    assert [link for one in parts for link in one.links] == [("this", "b.html#x")] * 9
-
-
 def test_front_matter_is_parsed_off(tmp_path: Path) -> None:
     front = {
         "a.md": "---\ntitle: 'A: one'\ndescription: >\n  Two\n  words.\nsummary: 7\n---\nText.",

@@ -105,16 +105,6 @@ def test_a_model_of_which_nothing_can_be_used_leaves_the_words_of_people(
     assert ask("validate", "kb").returncode == 0
 
 
-def test_nobody_is_asked_where_nothing_can_be_held_out(
-    ask: Gen, server: Server, tmp_path: Path
-) -> None:
-    write_recipe(tmp_path / "kb.yaml", write_rows(tmp_path / "kb.jsonl", TEXTS[:1]))
-    done = ask("run", "kb.yaml", *MODEL, "--out", "kb")
-    assert done.returncode == 2
-    assert "there is one document: none can be held out for a test split" in done.stderr
-    assert server.requests == []
-
-
 def test_the_plan_counts_a_call_a_passage(ask: Gen, server: Server, tmp_path: Path) -> None:
     write_recipe(tmp_path / "kb.yaml", write_rows(tmp_path / "kb.jsonl", TEXTS))
     done = ask("plan", "kb.yaml", *MODEL[:2], "--json")
@@ -125,23 +115,6 @@ def test_the_plan_counts_a_call_a_passage(ask: Gen, server: Server, tmp_path: Pa
     done = ask("run", "kb.yaml", *MODEL, "--pilot", "2")
     assert done.returncode == 0, done.stderr
     assert len(server.requests) == 2
-
-
-@pytest.mark.slow
-def test_a_budget_stops_the_run_and_a_second_one_ends_it(
-    ask: Gen, server: Server, tmp_path: Path
-) -> None:
-    write_recipe(tmp_path / "kb.yaml", write_rows(tmp_path / "kb.jsonl", TEXTS))
-    server.usage = (1000, 500)
-    done = ask(
-        "run", "kb.yaml", "--model", "openai:gpt-5-mini", "--max-usd", "0.011", "--out", "kb"
-    )
-    assert done.returncode == 3, done.stderr
-    asked = len(server.requests)
-    assert 0 < asked < 12
-    assert ask("run", "kb.yaml", *MODEL, "--out", "kb").returncode == 0
-    assert len(server.requests) == 12
-    assert ask("validate", "kb").returncode == 0
 
 
 MILL = "The old windmill on the river bank was restored by volunteers from the village."
@@ -168,30 +141,19 @@ def test_what_is_right(kind: Kind, text: str, rests_on: str) -> None:
     ("kind", "text", "rests_on", "reason"),
     [
         ("keyword", "", "", "it is empty"),
-        ("summary", " \u3000", "", "it is empty"),
         ("keyword", "1928", "1928", "it has no letter"),
-        ("summary", "😀🎉", "", "it has no letter"),
         ("summary", "two\nlines", "", "it has a line break"),
-        ("summary", "a\0b", "", "it has a line break"),
         ("keyword", "w", "w", "it is one letter"),
         ("phrase", "a b c d e f g h i", "", "it is longer than 8 words"),
         ("summary", "word " * 61, "", "it is longer than 60 words"),
         ("keyword", "tower", "tower", "the passage does not hold 'tower'"),
-        ("keyword", "windmill", "", "the passage does not hold ''"),
         (
             "keyword",
             "mill",
             "windmill",
             "a keyword stands in the passage word for word; 'mill' does not",
         ),
-        (
-            "phrase",
-            "bank river",
-            "river bank",
-            "a phrase stands in the passage word for word; 'bank river' does not",
-        ),
         ("hypernym", "Windmill", "windmill", "a hypernym is another word than what it generalises"),
-        ("hypernym", "building", "castle", "the passage does not hold 'castle'"),
         (
             "summary",
             "volunteers repaired a mill",
@@ -201,12 +163,6 @@ def test_what_is_right(kind: Kind, text: str, rests_on: str) -> None:
         (
             "summary",
             "THE OLD windmill, on the river bank was restored",
-            "",
-            "it copies 8 words in a row from the passage",
-        ),
-        (
-            "question",
-            "Why: the old windmill on the river bank was?",
             "",
             "it copies 8 words in a row from the passage",
         ),
@@ -228,7 +184,3 @@ def test_chinese_is_measured_in_characters_and_compared_in_one_script() -> None:
     )
     assert fault("keyword", "狗", "狗", CHINESE, "zh") == "it is one letter"
     assert fault("keyword", "白狗", "白狗", CHINESE, "zh") == "the passage does not hold '白狗'"
-
-
-def test_width_does_not_matter() -> None:
-    assert fault("keyword", "ＷＩＮＤＭＩＬＬ", "windmill", ENGLISH, "en") is None

@@ -5,11 +5,10 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
-import pyarrow.parquet as pq
 import pytest
 
 from retgen import run
-from tests.conftest import Gen, read_jsonl
+from tests.conftest import Gen
 from tests.generators.capretrieval.texts import TEXTS, write_recipe, write_rows
 from tests.pages import Read
 
@@ -67,31 +66,3 @@ def test_the_example_shows_a_query_beside_what_it_rests_on(finished: Path, gen: 
     assert done.returncode == 0, done.stderr
     kind, query, rests_on = example["rows"][0]
     assert f"\n{kind}\n  query: {query}\n  evidence (begins): {rests_on}\n" in done.stdout
-
-
-def test_negatives_are_counted_as_they_stand_in_the_training_files(tmp_path: Path) -> None:
-    """Eight documents hold two words more: queries that ask for these find too few others."""
-    texts = [
-        " ".join(f"{name}{word}" for word in "ard el ism ology ist".split())
-        + f". There {name} has a river mill."
-        for name in (f"qu{letter}" for letter in "abcdefgh")
-    ]
-    recipe = write_recipe(
-        tmp_path / "few.yaml",
-        write_rows(tmp_path / "few.jsonl", [*TEXTS[:3], *texts]),
-        "  language: en\n  mine: {negatives: 9, depth: 9}\n  queries: {quality: 0}\n",
-    )
-    path = run(recipe, out=tmp_path / "few").path
-    rows = [
-        row
-        for name in ("kw", "sm")
-        for row in pq.read_table(path / "training" / f"{name}.parquet").to_pylist()
-    ]
-    trained = {row["query-id"] for row in read_jsonl(path / "dataset" / "qrels.train.jsonl")}
-    assert 0 < len(rows) < len(trained)
-    mined = json.loads((path / "sources" / "mined.json").read_text())
-    assert (mined["queries"], mined["negatives"]) == (
-        len(rows),
-        sum(len(row["negatives-id"]) for row in rows),
-    )
-    assert f"have {mined['negatives']:,} hard negatives mined by bm25" in card_of(path)

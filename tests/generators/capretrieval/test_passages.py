@@ -17,7 +17,6 @@ from retgen.generators.capretrieval.passages import (
     cut_passages,
     document_splits,
     lasting_name,
-    parts_together,
     spans,
     word_begins,
 )
@@ -88,20 +87,6 @@ def test_cuts_fall_where_a_section_or_a_paragraph_begins() -> None:
     text = "\n\n".join(["x", *parts])
     blocks = [block("heading", text, "Intro"), block("paragraph", text, parts[1])]
     assert text[slice(*spans(text, size, blocks)[0])].startswith("x\n\nIntro\n\nw0")
-
-
-def test_without_sentences_cuts_fall_between_words() -> None:
-    text = " ".join(f"w{n}" for n in range(60))
-    places = spans(text, PassageSize(tokens=16, overlap=4))
-    parts = [text[start:stop].split() for start, stop in places]
-    assert [(part[0], part[-1]) for part in parts] == [
-        ("w0", "w15"),
-        ("w12", "w27"),
-        ("w24", "w39"),
-        ("w36", "w51"),
-        ("w48", "w59"),
-    ]
-    assert [len(part) for part in parts] == [16, 16, 16, 16, 12]
 
 
 def test_cuts_fall_at_the_end_of_sentences() -> None:
@@ -201,23 +186,6 @@ def splits_of(seed: int, repeats: NDArray[np.int64], shares: SplitShares) -> lis
     return document_splits(seed, [f"d{n}" for n in range(len(repeats))], repeats, shares)
 
 
-@pytest.mark.parametrize(
-    ("documents", "counts"),
-    [
-        (1, {"train": 1}),
-        (2, {"train": 1, "test": 1}),
-        (3, {"train": 1, "test": 1, "dev": 1}),
-        (5, {"train": 3, "test": 1, "dev": 1}),
-        (100, {"train": 80, "test": 15, "dev": 5}),
-        (1000, {"train": 800, "test": 150, "dev": 50}),
-    ],
-)
-def test_shares_of_documents_that_differ(documents: int, counts: dict[str, int]) -> None:
-    result = splits_of(7, np.arange(documents), SplitShares())
-    assert Counter(result) == counts
-    assert result == splits_of(7, np.arange(documents), SplitShares())
-
-
 def test_a_few_documents_more_move_few_of_the_others() -> None:
     names = [f"page-{n}" for n in range(400)]
     before = dict(zip(names, document_splits(7, names, np.arange(400), SplitShares()), strict=True))
@@ -270,23 +238,3 @@ def test_where_no_group_fits_the_smallest_is_held_out(
 ) -> None:
     repeats = np.repeat(np.arange(len(sizes)), sizes)
     assert Counter(splits_of(3, repeats, SplitShares())) == counts
-
-
-def test_without_a_dev_split() -> None:
-    assert Counter(splits_of(3, np.arange(20), SplitShares(dev=0))) == {
-        "train": 17,
-        "test": 3,
-    }
-
-
-def test_something_is_left_to_train_on() -> None:
-    assert Counter(splits_of(3, np.arange(3), SplitShares(test=0.9, dev=0.05))) == {
-        "train": 1,
-        "test": 2,
-    }
-    assert splits_of(3, np.zeros(9, np.int64), SplitShares()) == 9 * ["train"]
-
-
-def test_the_parts_of_a_document_stand_on_one_side() -> None:
-    names = ["a", "b", "b#part-2", "c", "b#part-3"]
-    assert parts_together(names, np.array([0, 1, 2, 2, 4])).tolist() == [0, 1, 1, 1, 1]

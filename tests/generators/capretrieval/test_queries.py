@@ -85,12 +85,7 @@ def test_a_query_rests_on_characters_of_the_document() -> None:
     ]
 
 
-def corpus_of(
-    texts: list[str],
-    split: list[str],
-    sources: list[str] | None = None,
-    lists: tuple[int, ...] = (),
-) -> Corpus:
+def corpus_of(texts: list[str], split: list[str], sources: list[str] | None = None) -> Corpus:
     """Each text is a passage, and of a document by itself where `sources` name none."""
     names = sources or [f"d{number}" for number in range(len(texts))]
     passages = [
@@ -100,10 +95,8 @@ def corpus_of(
     owners = [list(dict.fromkeys(names)).index(name) for name in names]
     words = [term_codes(words_of(text)) for text in texts]
     stems = [np.unique(term_codes(stems_of(text, "en") + sequence(text))) for text in texts]
-    is_list = [number in lists for number in range(len(texts))]
-    return Corpus(
-        passages, owners, split, words, stems, is_list, wording(texts), CorpusCounts(len(texts))
-    )
+    counts = CorpusCounts(len(texts))
+    return Corpus(passages, owners, split, words, stems, wording(texts), counts)
 
 
 def query(
@@ -174,7 +167,7 @@ def test_a_query_of_too_many_passages_is_dropped() -> None:
     assert kept([query("kite", 0)], texts[:1], split[:1], more=0)[1] == []
 
 
-def test_what_people_wrote_comes_first_and_takes_the_place_of_others() -> None:
+def test_what_people_wrote_comes_first_and_takes_the_place_of_keywords() -> None:
     queries = [
         query("red", 0),
         query("kite", 0),
@@ -183,8 +176,8 @@ def test_what_people_wrote_comes_first_and_takes_the_place_of_others() -> None:
     ]
     for keywords, summaries, left in (
         (3, 2, ["flying", "red", "kite", "blue toy"]),
-        (2, 1, ["flying", "red"]),
-        (1, 1, ["flying"]),
+        (2, 1, ["flying", "red", "blue toy"]),
+        (1, 1, ["flying", "blue toy"]),
     ):
         counts = QueryCounts(keywords=keywords, summaries=summaries)
         assert [one[0] for one in kept(queries, ["a red kite"], ["train"], counts)[0]] == left
@@ -214,8 +207,8 @@ def test_one_document_does_not_give_most_of_the_queries() -> None:
     # of few documents each may have twice an equal part, and twenty in any case
     assert left_of([1000, 50, 50, 50])[0] == [150, 50, 50, 50]
     assert left_of([1000, 1, 1, 1])[0] == [20, 1, 1, 1]
-    # the parts of a long text are one document
-    names = ["long", "long#part-2", *(f"o{n}" for n in range(8))]
+    # all passages of a document count
+    names = ["long", "long", *(f"o{n}" for n in range(8))]
     assert sum(left_of([30, 30, *(8 * [1])], names)[0][:2]) == 20
 
 

@@ -122,8 +122,7 @@ def test_decomposed_letters_give_the_same_queries(tmp_path: Path) -> None:
 def test_a_run_says_which_language_has_no_rules(tmp_path: Path, code: str, name: str) -> None:
     made = run(_folder(tmp_path, code, "NFD"), out=tmp_path / "out")
     assert made.manifest["notes"]["lacking"] == (
-        "0 queries of set KW (none was written); 0 queries of set SM (none was written); "
-        f"{name} has no rules: name a model (--model)"
+        f"0 queries of set KW; 0 queries of set SM; {name} has no rules: name a model (--model)"
     )
     queries = read_jsonl(made.path / "dataset" / "queries.jsonl")
     assert Counter(row["metadata"]["set"] for row in queries) == {"found": DOCUMENTS}
