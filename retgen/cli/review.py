@@ -41,7 +41,6 @@ if TYPE_CHECKING:
                                candidates are all judged.
         --model PROVIDER:NAME  A chat model that judges every pair, beside people.
         --out DIR              Folder; default RUN, else outputs/review_NAME.
-        --host NAME            Address of the page; beyond this machine a token is required.
         --port PORT            Port of the page; 0: any free one.
         --no-open              Open no browser.
         --report               Error rates and agreement; write a page.
@@ -64,7 +63,6 @@ def review_command(
     pool: str | None = None,
     split: SplitOption = None,
     out: Path | None = None,
-    host: str = "127.0.0.1",
     port: int = 8765,
     no_open: bool = False,
     report: bool = False,
@@ -109,7 +107,7 @@ def review_command(
     elif import_ is not None:
         _import(review, import_, json, quiet)
     else:
-        _serve(review, host, port, not no_open, quiet)
+        _serve(review, port, not no_open, quiet)
 
 
 def _names(text: str | None) -> list[str] | None:
@@ -162,10 +160,10 @@ def _import(review: Review, file: Path, json: bool, quiet: bool) -> None:
         raise typer.Exit(1)
 
 
-def _serve(review: Review, host: str, port: int, browser: bool, quiet: bool) -> None:
+def _serve(review: Review, port: int, browser: bool, quiet: bool) -> None:
     from retgen.review.report import forecast
     from retgen.review.web.serve import serve
 
     if not quiet:
         print(forecast(review), flush=True)
-    serve(review, host, port, browser)
+    serve(review, port, browser)

@@ -4,7 +4,7 @@
 |---|---|
 | `serve` | the server, from its address to Ctrl-C |
 | `app` | pages and forms: which request does what |
-| `security` | hosts, token and origin of requests; headers of answers |
+| `security` | host and origin of requests; headers of answers |
 | `views` | values of the templates |
 | `drawing` | a record drawn for its family; hidden characters shown |
 """

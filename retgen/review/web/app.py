@@ -39,10 +39,8 @@ _FILES = {
 Form = Annotated[dict[str, str], Depends(read_form)]
 
 
-def create_app(
-    review: Review, *, host: str = "127.0.0.1", port: int = 0, token: str | None = None
-) -> Any:
-    """The application of a review. `token`: required of everybody who asks; None: nothing is."""
+def create_app(review: Review, *, port: int = 0) -> Any:
+    """The application of a review, for a server at a port."""
     app = FastAPI(docs_url=None, redoc_url=None, openapi_url=None)
     pages = _Pages(review)
     app.add_api_route("/", pages.start)
@@ -55,7 +53,7 @@ def create_app(
     app.add_api_route("/files/{name}", _file)
     for kind in (RequestRefused, RetgenError, NotServed):
         app.add_exception_handler(kind, pages.failed)
-    return Guard(app, host, port, token)
+    return Guard(app, port)
 
 
 def _file(name: str) -> Response:

@@ -2,8 +2,7 @@
 
 - A foreign page posts a form here: Origin (or Referer) must be ours, and each form carries a token
   that follows from the browser's cookie.
-- A foreign name points at this machine (DNS rebinding): the Host header must be one of ours.
-- Another person in the network: hosts beyond loopback need the token of the printed address.
+- A foreign name points at this machine (DNS rebinding): the Host header must be loopback.
 - Texts of records hold HTML or scripts: templates escape them, and no inline script may run.
 - A form of any size: forms are read up to `LARGEST` bytes.
 """
@@ -15,8 +14,7 @@ import hashlib
 import hmac
 import ipaddress
 import secrets
-import socket
-from urllib.parse import parse_qsl, quote, urlsplit
+from urllib.parse import parse_qsl, urlsplit
 
 from fastapi import Request
 from fastapi.responses import PlainTextResponse, Response
@@ -56,44 +54,20 @@ class RequestRefused(Exception):
         self.status, self.what, self.do = status, what, do
 
 
-def is_loopback(host: str) -> bool:
-    """Whether only this machine can reach a server that listens at `host`."""
-    if host == "localhost":
-        return True
+def is_own(name: str) -> bool:
+    """Whether a Host header names this machine's loopback, as it does through a tunnel too."""
     try:
-        return ipaddress.ip_address(host).is_loopback
+        host = urlsplit(f"//{name}").hostname or ""
+        return host == "localhost" or ipaddress.ip_address(host).is_loopback
     except ValueError:
         return False
-
-
-def host_allowed(name: str, host: str) -> bool:
-    """Whether a Host header may be answered by a server that listens at `host`.
-
-    A server on loopback answers to the names of loopback only. Any other server also answers to
-    numeric addresses, which no DNS entry can redirect, and to the machine's own names.
-    """
-    try:
-        hostname = urlsplit(f"//{name}").hostname or ""
-    except ValueError:
-        return False
-    if is_loopback(hostname):
-        return True
-    if is_loopback(host):
-        return False
-    if hostname in {host.casefold(), socket.gethostname().casefold(), socket.getfqdn().casefold()}:
-        return True
-    try:
-        ipaddress.ip_address(hostname)
-    except ValueError:
-        return False
-    return True
 
 
 class Guard:
     """ASGI middleware that refuses foreign requests and sets the headers of every answer."""
 
-    def __init__(self, app: ASGIApp, host: str, port: int, token: str | None) -> None:
-        self.app, self.host, self.token = app, host, token
+    def __init__(self, app: ASGIApp, port: int) -> None:
+        self.app = app
         self.cookie = f"retgen_review_{port}"  # cookies know no ports: one name for each server
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -102,32 +76,17 @@ class Guard:
             await self.app(scope, receive, send)
             return
         request = Request(scope)
-        answer, session, fresh = self._checked(request)
-        if answer is None:
-            scope.setdefault("state", {})["session"] = session
-        await (answer or self.app)(scope, receive, self._with_headers(send, fresh))
-
-    def _checked(self, request: Request) -> tuple[Response | None, str, str | None]:
-        """Return (answer if the request is refused or redirected, session, cookie to set)."""
-        if (refusal := self._refusal(request)) is not None:
-            return refusal, "", None
+        if (refused := self._refusal(request)) is not None:
+            await refused(scope, receive, self._with_headers(send, None))
+            return
         session = request.cookies.get(self.cookie, "")
-        if self.token is None:
-            fresh = None if session else secrets.token_urlsafe(24)
-            return None, session or str(fresh), fresh
-        given = request.query_params.get("token", "")
-        if given and hmac.compare_digest(given.encode(), self.token.encode()):
-            # out of the address, so that no history and no link hands it on
-            location = "/" + quote(request.scope["path"].lstrip("/\\"))
-            return Response(status_code=303, headers={"location": location}), "", self.token
-        if hmac.compare_digest(session.encode(), self.token.encode()):
-            return None, session, None
-        text = "This review needs its token: open the address that `gen review` printed."
-        return PlainTextResponse(text, 403), "", None
+        fresh = None if session else secrets.token_urlsafe(24)
+        scope.setdefault("state", {})["session"] = session or fresh
+        await self.app(scope, receive, self._with_headers(send, fresh))
 
     def _refusal(self, request: Request) -> Response | None:
         host = request.headers.get("host", "")
-        if not host_allowed(host, self.host):
+        if not is_own(host):
             text = "This address is none of this server's: open the one `gen review` printed."
             return PlainTextResponse(text, 421)
         if request.method in ("GET", "HEAD"):

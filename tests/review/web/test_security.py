@@ -7,28 +7,24 @@ import re
 import pytest
 
 from retgen.review.web.app import create_app
-from retgen.review.web.security import LARGEST, host_allowed
+from retgen.review.web.security import LARGEST, is_own
 from tests.review.web.conftest import HERE, Browser, Made, hidden
 
 
 @pytest.mark.parametrize(
-    ("name", "host", "allowed"),
+    ("name", "own"),
     [
-        ("127.0.0.1:8642", "127.0.0.1", True),
-        ("localhost:9999", "127.0.0.1", True),  # through a tunnel
-        ("[::1]:8642", "127.0.0.1", True),
-        ("evil.example:8642", "127.0.0.1", False),
-        ("127.0.0.1.evil.example", "127.0.0.1", False),
-        ("192.168.0.7:8642", "127.0.0.1", False),
-        ("192.168.0.7:8642", "0.0.0.0", True),
-        ("evil.example:8642", "0.0.0.0", False),
-        ("review.example:8642", "review.example", True),
-        ("", "127.0.0.1", False),
-        ("[", "127.0.0.1", False),
+        ("127.0.0.1:8642", True),
+        ("localhost:9999", True),  # through a tunnel
+        ("[::1]:8642", True),
+        ("127.0.0.1.evil.example", False),
+        ("192.168.0.7:8642", False),
+        ("", False),
+        ("[", False),
     ],
 )
-def test_hosts(name: str, host: str, allowed: bool) -> None:
-    assert host_allowed(name, host) is allowed
+def test_hosts(name: str, own: bool) -> None:
+    assert is_own(name) is own
 
 
 def test_a_name_that_points_here_is_not_answered(browser: Browser) -> None:
@@ -98,41 +94,3 @@ def test_too_much_is_refused(browser: Browser) -> None:
         == 415
     )
     assert review.store.verdicts() == []
-
-
-def test_elsewhere_a_token_is_needed(made: Made) -> None:
-    app = create_app(made(), host="0.0.0.0", port=8642, token="right")
-    base = "http://192.168.0.7:8642"
-    stranger = Browser(app, base)
-    for path in ("/", "/judge/anna", "/files/keys.js", "/?token=wrong", "/?token="):
-        refused = stranger.get(path)
-        assert refused.status_code == 403, path
-        assert "anna" not in refused.text
-        assert "set-cookie" not in refused.headers
-    guest = Browser(app, base)
-    answer = guest.get("/?token=right", follow_redirects=False)
-    assert (answer.status_code, answer.headers["location"]) == (303, "/")
-    assert answer.headers["set-cookie"] == (
-        "retgen_review_8642=right; Path=/; HttpOnly; SameSite=Strict; Max-Age=2592000"
-    )
-    for path in ("//evil.example/", "/%0d%0aset-cookie:%20a=b", "/\\evil.example"):
-        answer = guest.get(base + path + "?token=right", follow_redirects=False)
-        location = answer.headers["location"]
-        assert location[0] == "/" != location[1], location
-        assert location.isascii()
-        assert "\n" not in location
-    page = guest.get("/judge/anna").text
-    assert "right" not in hidden(page)["form"]
-    assert guest.submit(page, decision="1").status_code == 200
-
-
-def test_what_every_answer_says(browser: Browser) -> None:
-    for path in ("/", "/judge/anna", "/files/keys.js", "/nothing", "/judge/nobody"):
-        headers = browser.get(path).headers
-        assert headers["content-security-policy"] == (
-            "default-src 'none'; script-src 'self'; style-src 'self'; img-src data:; "
-            "form-action 'self'; base-uri 'none'; frame-ancestors 'none'"
-        )
-        assert headers["cache-control"] == "no-store"
-        assert headers["x-content-type-options"] == "nosniff"
-        assert headers["referrer-policy"] == "same-origin"
