@@ -17,10 +17,60 @@ import pytest
 
 from tests.agents.test_register import ECHO
 from tests.evaluation.retrievers.test_register import LONGEST
-from tests.evaluation.tasks.test_tasks import FAMILY, TASK
+from tests.evaluation.tasks.test_tasks import TASK
 from tests.project import ROOT, Project
 from tests.validators.rules.test_register import SHOUTING
 
+FAMILY = '''
+"""Choices: which of two documents names the colour that is asked for?"""
+
+from pydantic import Field
+
+from retgen.generators import Family, Params, Plan, Records, rows_of
+
+COLOURS = ("red", "green", "blue", "grey", "pink", "white")
+
+
+class ChoiceParams(Params):
+    choices: int = Field(6, ge=1, le=6)
+
+
+class Choices(Family[ChoiceParams]):
+    name = "choices"
+    summary = "one of two"
+    paper = "none"
+    params = ChoiceParams
+
+    def plan(self, job):
+        n = job.params.choices
+        return Plan(documents=2 * n, queries=n, qrels=n, bytes=250 * n)
+
+    def generate(self, job):
+        n = job.params.choices
+
+        def document(i):
+            colour = COLOURS[i % n]
+            what = colour if i < n else f"of any other colour, never {colour}"
+            return {"_id": f"d{i}", "title": "", "text": f"Ball number {i} is {what}."}
+
+        def query(i):
+            rival = [f"d{i}", f"d{i + n}"]
+            return {"_id": f"q{i}", "text": f"Ball is {COLOURS[i]}", "metadata": {"choice": rival}}
+
+        return Records(
+            corpus=rows_of(document, 2 * n),
+            queries=rows_of(query, n),
+            qrels={"test": rows_of(
+                lambda i: {"query-id": f"q{i}", "corpus-id": f"d{i}", "score": 1}, n)},
+            features={"queries": {"choice": ["string"]}},
+        )
+
+    def checks(self, job, judgements):
+        return []
+
+    def scaffold(self):
+        return "name: my_choices\\nfamily: choices\\nparams: {choices: 6}\\n"
+'''
 LAYOUT = '''
 """A text a line."""
 

@@ -24,7 +24,7 @@ from retgen.errors import RecipeError
 from retgen.generators.capretrieval.passages import bundled_queries
 from retgen.messages import did_you_mean
 from retgen.rows import NOT_UTF8, Problem, json_rows
-from retgen.sources import RefusedRow, refusals, whole_id
+from retgen.sources import RefusedRow, refusals
 from retgen.sources.read import stem
 from retgen.validators.languages import script_of
 
@@ -184,13 +184,12 @@ def known_answers(queries: Sequence[GivenQuery], sources: Sequence[str]) -> list
     """
     of: dict[str, list[int]] = {}
     for number, source in enumerate(sources if any(one.answers for one in queries) else ()):
-        for name in {source, whole_id(source)}:
-            of.setdefault(name, []).append(number)
+        of.setdefault(source, []).append(number)
     pairs, unknown = list[tuple[int, int]](), list[str]()
     for query, one in enumerate(queries):
         for answer in one.answers:
             # a file may be named with its ending
-            names = answer, stem(answer), whole_id(answer)
+            names = answer, stem(answer)
             found = next((of[name] for name in names if name in of), None)
             if found is None:
                 hint = did_you_mean(answer, of)

@@ -20,7 +20,6 @@ from tests.command import in_process
 from tests.generators.capretrieval.mind import mind as queries_mind
 from tests.generators.capretrieval.texts import TEXTS, write_recipe, write_rows
 from tests.generators.multiconir.stories import stories
-from tests.generators.niah import test_agents as niah
 from tests.generators.world import test_with_agents as world
 from tests.generators.world.mind import mind as facts_mind
 from tests.shared import once
@@ -33,7 +32,6 @@ SHIPS = "name: ships\nfamily: multiconir\nparams: {domain: legal, source: {path:
 # run -> who answers; None: nobody is asked
 MINDS: dict[str, Say] = {
     "limit": attributes_mind,
-    "niah": niah.mind,
     "multiconir": ladder_mind,
     "world": facts_mind,
     "capretrieval": queries_mind,
@@ -48,7 +46,7 @@ def made(folder: Path, name: str) -> None:
     rows = ({"_id": f"q{n}", "text": text} for n, text in enumerate(ASKED))
     (folder / "asked.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
     documents, of = write_rows(folder / "kb.jsonl", TEXTS), name.partition("_")[0]
-    recipes = {"limit": recipe_of(12, 50), "niah": niah.RECIPE, "world": world.RECIPE}
+    recipes = {"limit": recipe_of(12, 50), "world": world.RECIPE}
     if of == "capretrieval":
         asked = "  asked: {queries: {path: asked.jsonl}}\n"
         write_recipe(folder / "made.yaml", documents, asked if name.endswith("asked") else "")
@@ -189,7 +187,7 @@ UNPROMISED = {"run.log", ".lock", "report.json", "report.html"}
         "limit",
         *(
             pytest.param(one, marks=pytest.mark.slow)
-            for one in ("capretrieval_offline", "multiconir", "niah")
+            for one in ("capretrieval_offline", "multiconir")
         ),
     ],
 )
