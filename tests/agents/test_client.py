@@ -14,7 +14,7 @@ import pytest
 
 from retgen.agents.chat import Unusable
 from retgen.agents.ledger import Ledger
-from retgen.agents.limits import Stop
+from retgen.agents.limits import Budget, Stop
 from retgen.agents.report import CallReport
 from retgen.errors import BudgetReached, EndpointFailed
 from tests.agents.ledgers import PRICE, WORST, open_client, request, request_all, spent, states
@@ -376,8 +376,11 @@ def test_a_stop_ends_a_back_off_at_once(ledger: Ledger) -> None:
 def test_cancelled_at_any_moment_the_client_goes_on(ledger: Ledger) -> None:
     """What reached the server was committed before, and what was not sent holds up nobody."""
 
+    stop = Stop()
+    budget = Budget(10**12, 0, stop)
+
     async def main(server: Server) -> str:
-        async with open_client(ledger, server.url, cap=10**12) as client:
+        async with open_client(ledger, server.url, stop=stop, budget=budget) as client:
             work = (client.request(request(i), "write") for i in range(1000, 1200))
             tasks = [asyncio.ensure_future(one) for one in work]
             while len(server.requests) < 30:
@@ -390,6 +393,7 @@ def test_cancelled_at_any_moment_the_client_goes_on(ledger: Ledger) -> None:
     with answering(faulty({})) as server:
         assert asyncio.run(main(server)) == "hello"
         assert 30 < len(server.requests) <= ledger.spent("a").calls
+    assert budget.charged >= ledger.spent("a").nano_usd
 
 
 # --- the cap --------------------------------------------------------------------------------------

@@ -200,20 +200,6 @@ def test_nobody_there(backend: str) -> None:
     assert result.error.startswith("no connection to ")
 
 
-@pytest.mark.parametrize(
-    ("backend", "canned", "text"),
-    [
-        ("openai", error(429, "wait", headers=None)._replace(headers={"retry-after": "3"}), 3.0),
-        ("langchain", error(429, "wait")._replace(headers={"retry-after": "3"}), 3.0),
-        ("google", google(429, "wait")._replace(headers={"retry-after": "4"}), 4.0),
-        ("google", google(429, "wait", "", {"retryDelay": "3s"}), 3.0),
-        ("openai", error(429, "wait"), None),
-    ],
-)
-def test_when_to_try_again(backend: str, canned: Reply, text: float | None) -> None:
-    assert response(backend, canned).wait == text
-
-
 def test_the_words_of_a_server() -> None:
     """All forms in which errors come, code first."""
     provider = {"raw": "the engine is down", "provider_name": "x"}

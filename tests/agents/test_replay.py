@@ -97,15 +97,6 @@ def test_what_was_written_is_read_again(ledger: Ledger, file: Path, tmp_path: Pa
     assert (tmp_path / "again.jsonl").read_bytes() == file.read_bytes()
 
 
-@pytest.mark.parametrize(("run", "numbers"), [("a", {0, 1, 2, 3, 5}), ("b", {0, 4})])
-def test_the_answers_of_one_run(
-    ledger: Ledger, tmp_path: Path, run: str, numbers: set[int]
-) -> None:
-    path = tmp_path / "one.jsonl"
-    assert export_replay(ledger, path, run) == len(numbers)
-    assert {kept.key for kept in read_replay(path)} == {request(i).key for i in numbers}
-
-
 @pytest.mark.parametrize(
     ("change", "reason"),
     [

@@ -6,7 +6,7 @@ from retgen.agents.backends.google_genai import GoogleChat
 from retgen.agents.chat import Response, Usage
 from retgen.agents.prompt import Message, Request
 from tests.agents.loopback import KEY, send_all
-from tests.agents.server import FAULTS, Reply, Server, answering, generated, serving
+from tests.agents.server import FAULTS, Server, answering, generated, serving
 
 SCHEMA = {"title": "Things", "type": "object", "properties": {"a": {"type": "string"}}}
 MESSAGES = Message("system", "Be brief."), Message("user", 'Say {"hello"}.')
@@ -59,12 +59,6 @@ def test_what_is_left_out_is_not_sent_but_for_the_room(server: Server) -> None:
             "generationConfig": {"maxOutputTokens": 1024},
         }
     ]
-
-
-def test_an_error_page_that_is_not_utf8() -> None:
-    with answering(lambda body: Reply(503, b'{"candidates": [{"cont\xff')) as server:
-        (result,) = ask(server.url, request("m"))
-    assert (result.status, result.error, result.wait) == (503, '{"candidates": [{"cont\ufffd', None)
 
 
 def test_a_text_in_parts_beside_a_thought() -> None:

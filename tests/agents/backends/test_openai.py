@@ -17,8 +17,8 @@ def request(model: str, schema: dict[str, object] | None = None) -> Request:
     return Request("loopback", model, messages, {"temperature": 0.5}, schema, max_tokens=9)
 
 
-def ask(url: str, *requests: Request, timeout: float = 120.0) -> list[Response]:
-    return send_all(lambda: OpenAIChat(base_url=url, api_key=KEY, timeout=timeout), requests)
+def ask(url: str, *requests: Request) -> list[Response]:
+    return send_all(lambda: OpenAIChat(base_url=url, api_key=KEY, timeout=120.0), requests)
 
 
 def test_what_comes_back(server: Server) -> None:
