@@ -21,7 +21,6 @@ from tests.generators.capretrieval.judge_mind import mind as judge_mind
 from tests.generators.capretrieval.mind import mind as queries_mind
 from tests.generators.capretrieval.texts import TEXTS, write_recipe, write_rows
 from tests.generators.multiconir.stories import stories
-from tests.generators.niah import test_agents as niah
 from tests.generators.world import test_with_agents as world
 from tests.generators.world.mind import mind as facts_mind
 from tests.shared import once
@@ -31,10 +30,11 @@ from tests.with_agents.conftest import environment, recipe_of
 Say = Callable[[dict[str, Any]], str] | None
 ASKED = ("windmill copper", "tram birds", "spaceship", "chess honey")
 SHIPS = "name: ships\nfamily: multiconir\nparams: {domain: legal, source: {path: ships.jsonl}}\n"
+HAYSTACKS = "name: n\nfamily: niah\nparams: {lengths: [128], places: 2, orders: [default]}\n"
 # run -> who answers; None: nobody is asked
 MINDS: dict[str, Say] = {
     "limit": attributes_mind,
-    "niah": niah.mind,
+    "niah": None,
     "multiconir": ladder_mind,
     "world": facts_mind,
     "capretrieval": queries_mind,
@@ -50,7 +50,7 @@ def made(folder: Path, name: str) -> None:
     rows = ({"_id": f"q{n}", "text": text} for n, text in enumerate(ASKED))
     (folder / "asked.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
     documents, of = write_rows(folder / "kb.jsonl", TEXTS), name.partition("_")[0]
-    recipes = {"limit": recipe_of(12, 50), "niah": niah.RECIPE, "world": world.RECIPE}
+    recipes = {"limit": recipe_of(12, 50), "niah": HAYSTACKS, "world": world.RECIPE}
     if of == "capretrieval":
         judge = "  judge: {queries: {path: asked.jsonl}, depth: all}\n"
         write_recipe(folder / "made.yaml", documents, judge if name.endswith("judged") else "")
