@@ -29,9 +29,11 @@ from tests.with_agents.conftest import environment, recipe_of
 Say = Callable[[dict[str, Any]], str] | None
 ASKED = ("windmill copper", "tram birds", "spaceship", "chess honey")
 SHIPS = "name: ships\nfamily: multiconir\nparams: {domain: legal, source: {path: ships.jsonl}}\n"
+HAYSTACKS = "name: n\nfamily: niah\nparams: {lengths: [128], places: 2, orders: [default]}\n"
 # run -> who answers; None: nobody is asked
 MINDS: dict[str, Say] = {
     "limit": attributes_mind,
+    "niah": None,
     "multiconir": ladder_mind,
     "world": facts_mind,
     "capretrieval": queries_mind,
@@ -46,7 +48,7 @@ def made(folder: Path, name: str) -> None:
     rows = ({"_id": f"q{n}", "text": text} for n, text in enumerate(ASKED))
     (folder / "asked.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
     documents, of = write_rows(folder / "kb.jsonl", TEXTS), name.partition("_")[0]
-    recipes = {"limit": recipe_of(12, 50), "world": world.RECIPE}
+    recipes = {"limit": recipe_of(12, 50), "niah": HAYSTACKS, "world": world.RECIPE}
     if of == "capretrieval":
         asked = "  asked: {queries: {path: asked.jsonl}}\n"
         write_recipe(folder / "made.yaml", documents, asked if name.endswith("asked") else "")
@@ -187,7 +189,7 @@ UNPROMISED = {"run.log", ".lock", "report.json", "report.html"}
         "limit",
         *(
             pytest.param(one, marks=pytest.mark.slow)
-            for one in ("capretrieval_offline", "multiconir")
+            for one in ("capretrieval_offline", "multiconir", "niah")
         ),
     ],
 )

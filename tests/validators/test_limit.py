@@ -167,10 +167,6 @@ CASES: dict[str, tuple[Callable[[Made], Any], list[str]]] = {
             "distractor is -1"
         ],
     ),
-    "an id that tells": (
-        lambda m: m.d0.update(_id="no1"),
-        ["document no1: its id is not 'd' and digits, so it may reveal something"],
-    ),
     "a document twice": (
         lambda m: m.corpus.append(m.d0),
         [

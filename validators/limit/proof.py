@@ -8,9 +8,8 @@ from __future__ import annotations
 
 import math
 from collections import Counter, defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass, field
-from itertools import repeat
 from typing import Any
 
 import numpy as np
@@ -109,7 +108,7 @@ class LimitProof(TermRule):
         """Whether nothing is wrong with any document: `_faults` would find nothing."""
         names, terms, counts, spelled = self.read(batch)
         size, relevant = self.spec.attributes_per_doc, self.judgements.relevant_documents
-        if any(batch.titles) or not all(names) or not _all_numbered(batch.ids):
+        if any(batch.titles) or not all(names):
             return False
         if (counts != size).any() or (terms < 0).any():
             return False
@@ -127,8 +126,6 @@ class LimitProof(TermRule):
         name, listed = read_document(text)
         if not name:
             yield "its text follows none of the document templates"
-        if doc_id[:1] != "d" or not doc_id[1:].isdigit():
-            yield "its id is not 'd' and digits, so it may reveal something"
         if listed:
             for attribute in listed:
                 if attribute not in known:
@@ -288,17 +285,6 @@ class LimitProof(TermRule):
                 f"documents are relevant to {least} to {max(degrees, default=0)} queries; in a "
                 "balanced set all are relevant to the same number",
             )
-
-
-def _all_numbered(ids: Sequence[str]) -> bool:
-    """Whether all ids are 'd' and digits, seen of all of them at once."""
-    joined = "".join(ids)
-    return (
-        min(map(len, ids)) > 1
-        and all(map(str.startswith, ids, repeat("d")))
-        and joined.count("d") == len(ids)  # nowhere but in front
-        and joined.replace("d", "").isdigit()
-    )
 
 
 def _attribute_hashes(vocabulary: int) -> NDArray[np.uint64]:
