@@ -136,16 +136,14 @@ def about_each(
 class Task(ABC):
     """An evaluation task, in a module or package of its own under `retgen.evaluation.tasks`.
 
-    `name`: the key of its measures in eval.json. `title`: the heading over them. `keys`: what the
-    metadata of the first query tells such a data set by. `item`: what
-    --limit counts, and the name of the files per_ITEM/; `limits_all`: for all systems, not for chat
-    models alone. `models`: scored where none is named. `instruction`: what its `paper` puts before
-    every query, for --paper-prompt. `aside`: why rankings of the whole corpus say little, a
-    sentence: they then stand last, folded.
+    `name`: the key of its measures in eval.json. `keys`: what the metadata of the first query tells
+    such a data set by. `item`: what --limit counts, and the name of the files per_ITEM/;
+    `limits_all`: for all systems, not for chat models alone. `models`: scored where none is named.
+    `instruction`: what its `paper` puts before every query, for --paper-prompt. `aside`: why
+    rankings of the whole corpus say little, a sentence: they then stand last, folded.
     """
 
     name: ClassVar[str]
-    title: ClassVar[str]
     item: ClassVar[str]
     models: ClassVar[tuple[str, ...]]
     keys: ClassVar[Set[str]] = frozenset()

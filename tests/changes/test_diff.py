@@ -125,21 +125,6 @@ def test_another_order_is_told_apart_from_other_records(a: Path, dataset: Write)
     assert (result.same_records, result.differ) == (False, True)
 
 
-def test_metadata_and_titles(a: Path, b: Path) -> None:
-    rows = read_jsonl(a / "corpus.jsonl")
-    write(a / "corpus.jsonl", [{**row, "metadata": {"rung": 1, "kept": 0}} for row in rows])
-    new = [{**row, "metadata": {"kept": 0, "rung": 1, "none": None}} for row in rows]
-    new[1]["metadata"] = {"rung": 2, "kept": 0}
-    new[2]["title"] = "Figs"
-    write(b / "corpus.jsonl", new)
-    result = diff(a, b).to_json()
-    assert counts(result["documents"]) == {**NONE, "same": 2, "changed": 2}
-    assert [(one["id"], one["before"], one["after"]) for one in result["examples"]] == [
-        ("d2", {"metadata": {"rung": 1}}, {"metadata": {"rung": 2}}),
-        ("d3", {"title": ""}, {"title": "Figs"}),
-    ]
-
-
 def test_parquet_tsv_and_json_lines_are_the_same_data(a: Path, tmp_path: Path) -> None:
     hub = tmp_path / "hub"
     for table in ("corpus", "queries", "qrels"):

@@ -72,31 +72,6 @@ def test_where_intervals_stand(
     assert own.rows[1] == ["minilm", "0.9000*", ""]
 
 
-def test_factors_tell_rows_apart_and_the_best_is_theirs() -> None:
-    rows = [
-        Measurement(system, "recall@2", {"split": split}, value)
-        for split, of in (("dev", {"a": 0.1, "b": 0.2}), ("test", {"a": 0.9, "b": 0.8}))
-        for system, value in of.items()
-    ]
-    rows.append(Measurement("a", "recall@2", {}, 0.5))
-    panel = Panel(
-        "",
-        rows,
-        [Column("recall", RECALL)],
-        ["split", "system"],
-        best_within="split",
-    )
-    table = panel.table()
-    assert [row[:2] for row in table.rows] == [
-        ["dev", "a"],
-        ["dev", "b"],
-        ["test", "a"],
-        ["test", "b"],
-        ["all", "a"],
-    ]
-    assert table.best == {(1, 2), (2, 2)}
-
-
 @pytest.mark.parametrize(
     ("measure", "value", "text", "interval"),
     [

@@ -99,17 +99,6 @@ def test_a_long_title_is_wrapped_and_whole(title: str) -> None:
     assert all(letters * len(line) <= 560 for line in lines)
 
 
-def test_names_of_many_groups_are_turned() -> None:
-    names = [f"superlative{i}" for i in range(8)]
-    few, many = (
-        Bars(groups=some, series={"r": [one(0.5)] * len(some)}, y="y").draw()
-        for some in (names[:2], names)
-    )
-    assert "rotate" not in few
-    assert many.count("rotate(-35)") == 8
-    assert {*names} <= {*texts(many)}
-
-
 def test_a_scale_of_low_values_is_logarithmic_with_a_place_for_zero() -> None:
     curves = [Line("random", [2, 100], [0.00004, 0.002]), Line("longest", [2, 100], [0, 0])]
     svg = Lines(curves=curves, log_x=True, log_y=True, x="cutoff k", y="recall@k").draw()
@@ -147,23 +136,3 @@ def test_bins_double_where_few_values_are_far_above_the_median() -> None:
         "32–63": 0,
         "64–127": 1,
     }
-
-
-def histogram(counts: dict[str, int], **more: object) -> str:
-    series = {"documents": [one(count) for count in counts.values()]}
-    return Bars(
-        groups=[*counts], series=series, counts=True, x="<words>", y="documents", **more
-    ).draw()  # type: ignore[arg-type]
-
-
-@pytest.mark.parametrize(
-    ("highest", "labels"),
-    [
-        (9_000, ["0", "2k", "4k", "6k", "8k", "10k"]),
-        (18_000, ["0", "5k", "10k", "15k", "20k"]),
-        (1_200_000, ["0", "0.5M", "1M", "1.5M"]),
-    ],
-)
-def test_ticks_of_an_axis_share_a_unit(highest: int, labels: list[str]) -> None:
-    said = texts(histogram({"1": highest}))
-    assert said[: said.index("1")] == labels

@@ -83,7 +83,6 @@ class Ladders(Task):
     """Win rates and flip rates on ladders (MultiConIR, sections 3 to 5)."""
 
     name = "ladders"
-    title = "Ladders"
     item = "ladder"
     keys = KEYS
     models = ("bm25-paper", "bm25")

@@ -51,7 +51,6 @@ class NeedlesInHaystacks(Task):
     """Scores of haystacks by length, place and make, against the same texts without needle."""
 
     name = "haystacks"
-    title = "Needles in haystacks"
     item = "question"
     keys = KEYS
     models = ("bm25",)

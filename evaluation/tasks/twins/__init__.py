@@ -40,7 +40,6 @@ class Twins(Task):
     """Changes of a score where one fact changes, against where only the words do."""
 
     name = "twins"
-    title = "Twins"
     item = "triple"
     keys = KEYS
     models = ("bm25",)

@@ -103,28 +103,6 @@ def test_scores_by_value_and_shares_against_bm25(with_columns, trec, tmp_path: P
     assert drawn == [f"{path.name}_by_kind.svg", f"{path.name}_recall-1.svg"]
 
 
-def test_nearly_equal_scores_are_equal(with_columns, trec, tmp_path: Path) -> None:  # type: ignore[no-untyped-def]
-    """Reciprocal ranks 1/10 and 1/11 are 0.0091 apart, 1/9 and 1/10 are 0.0111."""
-    corpus = {"hit": "ash tree", **{f"x{i:02}": "ash" for i in range(12)}}
-    path = with_columns(
-        corpus,
-        {f"q{i}": {"text": f"ash {i}", "lang": "en"} for i in (1, 2)},
-        [("q1", "hit", 1), ("q2", "hit", 1)],
-    )
-    # bm25 ranks the longer document last of 13
-    others = [f"x{i:02}" for i in range(12)]
-    first = trec("near", {f"q{i}": " ".join([*others[:11], "hit"]) for i in (1, 2)})
-    second = trec("far", {"q1": " ".join([*others[:10], "hit"]), "q2": " ".join([*others, "hit"])})
-    result = analysed(
-        path, tmp_path, "lang", models=["bm25"], runs=[first, second], metrics=["MRR"]
-    )
-    rows = {(r["value"], r["model"]): r for r in result.to_json()["by"]["lang"]["results"]}
-    assert rows["en", "bm25"]["metrics"]["MRR"] == pytest.approx(1 / 13)
-    assert rows["en", "near"]["metrics"]["MRR"] == pytest.approx(1 / 12)
-    assert [rows["en", "near"][name] for name in ("better", "worse", "equal")] == [0, 0, 1]
-    assert [rows["en", "far"][name] for name in ("better", "worse", "equal")] == [0.5, 0, 0.5]
-
-
 def test_intervals_of_a_value_are_of_its_queries(with_columns, trec, tmp_path: Path) -> None:  # type: ignore[no-untyped-def]
     """40 queries that share nothing: of `all` every one is found, of `half` every second."""
     names = [f"{i:02}" for i in range(40)]

@@ -16,11 +16,9 @@ from tokenizers import Tokenizer
 from tokenizers.models import WordLevel
 from tokenizers.pre_tokenizers import WhitespaceSplit
 
-from retgen.errors import DatasetError, UsageError
 from retgen.evaluation.scoring.evaluate import evaluate
 from retgen.evaluation.scoring.page import text as text_of
 from retgen.search.base import slug
-from retgen.search.collection import load
 from tests.evaluation.scoring.fruit import CORPUS, QRELS, QUERIES
 
 
@@ -114,22 +112,6 @@ def test_grades_beside_binary_qrels(dataset, tmp_path: Path) -> None:  # type: i
     gain = (1 + second) / 4
     assert result["floors"]["random"]["graded nDCG@2"] == pytest.approx(
         (3 * gain / (2 + second) + gain) / 2
-    )
-
-
-def test_grades_that_are_not_there_or_broken(dataset, tmp_path: Path) -> None:  # type: ignore[no-untyped-def]
-    path = dataset(CORPUS, QUERIES, [("q1", "a", 1)])
-    with pytest.raises(UsageError) as error:
-        evaluate(path, metrics=["MRR", "graded nDCG@2"], out=tmp_path / "out")
-    assert str(error.value) == (
-        f"--metric graded nDCG@2: {path} has no grades beside its qrels (qrels_graded). Ask for "
-        "nDCG@2"
-    )
-    (path / "qrels_graded.jsonl").write_text('{"query-id": "q1", "corpus-id": "a"}\n')
-    with pytest.raises(DatasetError) as broken:
-        load(path)
-    assert str(broken.value) == (
-        f"{path}/qrels_graded.jsonl, line 1: has no score; `gen validate {path}` lists all such rows"
     )
 
 

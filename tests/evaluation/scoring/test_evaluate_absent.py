@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from retgen.evaluation.scoring.evaluate import evaluate
-from tests.evaluation.scoring.fruit import CORPUS, QRELS, QUERIES
+from tests.evaluation.scoring.fruit import CORPUS, QRELS
 
 
 def test_queries_without_any_document(dataset, tmp_path: Path) -> None:  # type: ignore[no-untyped-def]
@@ -61,15 +61,3 @@ def test_qrels_of_documents_or_queries_that_are_not_there(  # type: ignore[no-un
     assert [note for note in result["notes"] if "--complete" not in note] == notes
     assert result["results"][0]["metrics"]["recall@1"] == recall
     assert (tmp_path / "out" / "runs" / "bm25.trec").is_file()
-
-
-def test_a_run_of_documents_that_are_not_there(dataset, tmp_path: Path) -> None:  # type: ignore[no-untyped-def]
-    path = dataset(CORPUS, QUERIES, QRELS)
-    run = tmp_path / "mine.trec"
-    run.write_text("q1 Q0 lost 1 2.0 mine\nq2 Q0 gone 1 1.0 mine\n")
-    result = evaluate(path, runs=[run], out=tmp_path / "out").to_json()
-    assert set(result["results"][0]["metrics"].values()) == {0.0}
-    assert result["notes"][1:] == [
-        f"{run}: 2 documents of the run are not in the corpus and are ignored, for example gone",
-        "mine: ranks no document for 2 of 2 queries, which count as 0",
-    ]

@@ -31,11 +31,6 @@ def test_names_that_mean_nothing(limit_run: Path, model: str, message: str) -> N
     assert message in str(error.value)
 
 
-def test_a_folder_that_is_no_model(limit_run: Path, tmp_path: Path) -> None:
-    with pytest.raises(UsageError, match="the folder holds no model that can be loaded"):
-        evaluate(limit_run, models=[str(tmp_path)], out=tmp_path / "out")
-
-
 def test_no_network(limit_run: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The Hub's address leads to a port where nothing listens; what was scored before is kept."""
     import huggingface_hub.constants as constants
@@ -112,17 +107,6 @@ def test_options_that_no_model_takes(
 def test_options_for_rankings_of_others(limit_run: Path, tmp_path: Path) -> None:
     with pytest.raises(UsageError, match="--dims: for embedders, and a TREC run is none"):
         evaluate(limit_run, runs=[tmp_path / "x.trec"], dims=[8])
-
-
-def test_dimensions_that_no_model_has(limit_run: Path, tmp_path: Path) -> None:
-    result = evaluate(
-        limit_run, models=["bm25", "static:minilm"], dims=[1024], out=tmp_path / "out"
-    )
-    assert result.failures == {
-        "static:minilm": "--dims: static:minilm has 384 dimensions, fewer than any of 1024"
-    }
-    with pytest.raises(UsageError, match="--dims: dimensions are whole numbers from 1"):
-        evaluate(limit_run, dims=[0])
 
 
 @pytest.mark.parametrize(

@@ -68,35 +68,6 @@ def test_too_few_units_have_no_interval_and_the_reason(dataset, trec, tmp_path: 
     assert "mine has the highest recall@1: 0.5455 (no interval), 0.5455 more than none" in page
 
 
-def test_many_systems_are_told_apart(limit_run: Path) -> None:
-    units = units_of(load(limit_run))
-    rng = np.random.default_rng(0)
-    values = {f"system {i}": rng.random((100, 1)) / 20 + i / 40 for i in range(20)}
-    values["the same"] = values["system 0"]
-    result = compare(units, values, ["m"])
-    assert len(result) == 210
-    same = next(c for c in result if (c.first, c.second) == ("system 0", "the same"))
-    assert same[3:] == (0.0, None, None, 1.0, 1.0)  # no query differs
-    others = [c for c in result if c is not same]
-    assert max(c.adjusted for c in others if c.adjusted is not None) < 0.05
-    assert all(
-        c.high is not None and c.difference < c.high < 0 for c in others if c.second != "the same"
-    )
-    assert compare(units, values, ["m"]) == result
-
-
-def test_shared_documents_widen_the_interval(limit_run: Path) -> None:
-    """Where the score hangs on a document, 100 queries are worth some 15."""
-    collection = load(limit_run)
-    effect = {doc.decode(): i % 2 for i, doc in enumerate(sorted(collection.doc_ids.tolist()))}
-    values = np.array(
-        [[np.mean([effect[d] for d in collection.qrels[q.query_id]])] for q in collection.queries]
-    )
-    low, high = units_of(collection).interval(values)[0]
-    naive = 2 * 1.96 * values.std() / math.sqrt(len(values))
-    assert 2 < (high - low) / naive < 5
-
-
 def test_comparisons(limit_run: Path) -> None:
     rng = np.random.default_rng(0)
     base = rng.random((100, 1))

@@ -47,7 +47,7 @@ class ChoiceData(TaskData):
 
 
 class Choices(Task):
-    name, title, item, models = "choices", "Choices", "choice", ("bm25", "bm25-paper")
+    name, item, models = "choices", "choice", ("bm25", "bm25-paper")
 
     def holds(self, dataset):
         chunk = next(iter(dataset.queries.chunks(1 << 16)))

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from retgen.agents.models import ModelOptions
-from retgen.errors import BudgetReached, UsageError
+from retgen.errors import UsageError
 from retgen.evaluation.scoring.evaluate import evaluate
 from retgen.evaluation.scoring.page import text as text_of
 from tests.agents.server import Server, serving
@@ -174,31 +174,7 @@ def test_a_chat_model_orders_the_first_ladders(
 
 
 @pytest.mark.slow
-def test_a_list_that_failed_ties(houses: Path, server: Server, tmp_path: Path) -> None:
-    folder = tmp_path / "out"
-    server.say = lambda body: (
-        '{"ranking": [1]}' if "of house 0" in str(body) and "10. " in str(body) else rank(body)
-    )
-    result = evaluate(houses, models=["llm:openai:gpt-5-mini"], limit=2, out=folder).to_json()
-    row = result["results"][0]
-    assert (
-        row["details"]["failed_after_repairs"] == 2
-    )  # the pair and the whole ladder, in one style
-    assert row["ladders"]["task1"]["instruction"]["by_query"] == [1.0] * 9 + [0.5]
-    assert row["ladders"]["task2"]["instruction"]["average"]["value"] == 0.5
-    assert row["ladders"]["task3"]["flip_rate"]["value"] == 0.5
-    rejected = read_jsonl(folder / "rejected_llm--openai--gpt-5-mini.jsonl")
-    assert {one["rule"] for one in rejected} == {"rank_documents/check"}
-    assert len(rejected[0]["record"]["history"]) == 3
-    assert result["notes"][-1] == (
-        "llm:openai:gpt-5-mini: ordered 44 lists of 2 of 6 ladders, 2 failed after repairs, which tie"
-    )
-
-
-@pytest.mark.slow
-def test_the_cap_ends_it_and_keeps_the_rest(
-    gen, houses: Path, server: Server, tmp_path: Path
-) -> None:  # type: ignore[no-untyped-def]
+def test_the_cap_ends_it_and_keeps_the_rest(houses: Path, server: Server, tmp_path: Path) -> None:
     server.usage = 1000, 400  # a tenth of a cent a call
     models = ["bm25-paper", "llm:openai:gpt-5-mini"]
     result = evaluate(
@@ -214,19 +190,6 @@ def test_the_cap_ends_it_and_keeps_the_rest(
     assert "Done so far: llm:openai:gpt-5-mini: lists: " in result.failures[models[1]]
     sent = len(server.requests)
     assert 0 < sent < 48
-    with pytest.raises(BudgetReached):
-        evaluate(
-            houses,
-            models=models[1:],
-            limit=2,
-            model_options=ModelOptions(max_usd=0),
-            out=tmp_path / "out",
-        )
-    asked = ("eval", houses, "--model", models[0], "--model", models[1], "--limit", "2", "-q")
-    stopped = gen(*asked, "--out", tmp_path / "out", "--max-usd", "0.02")
-    assert stopped.returncode == 3
-    assert "--max-usd MORE" in stopped.stderr  # the same cap would stop it again
-    assert len(server.requests) == sent
     more = evaluate(houses, models=models, limit=2, out=tmp_path / "out")
     assert more.exit_code == 0
     assert len(server.requests) == 48  # nothing is asked twice

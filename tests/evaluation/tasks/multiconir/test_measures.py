@@ -9,9 +9,9 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from retgen.evaluation.tasks.multiconir import LadderComparison, Ladders
+from retgen.evaluation.tasks.multiconir import Ladders
 from retgen.evaluation.tasks.multiconir.ladders import CandidateLadder, LadderLevel
-from retgen.evaluation.tasks.multiconir.pairs import ALL, FLIPS, TASKS, TIED, WON, PairPlan
+from retgen.evaluation.tasks.multiconir.pairs import FLIPS, TASKS, TIED, WON, PairPlan
 from retgen.evaluation.tasks.task import SystemResult
 from retgen.results.rows import Results
 
@@ -123,35 +123,6 @@ def test_the_summary_by_hand() -> None:
     assert result["blind"]["task2"]["value"] == 0.25
     assert result["random"] == {"win_rate": 0.5, "flip_rate": 0.5}
     assert result["task4"] is None
-
-
-def test_one_ladder_has_no_other_query() -> None:
-    results = rates_in(PairPlan(LADDERS[:1]))
-    assert not results.select(WON.name, part={"task 1 blind", "task 2 blind"})
-    apart = [LADDERS[0], CandidateLadder("b", "other", *list(vars(LADDERS[1]).values())[2:])]
-    comparison = LadderComparison(apart, ALL, None)
-    scores = [np.array([score(one.query, text) for text in one.texts]) for one in comparison.sets]
-    domains = comparison.measure(scores, 0.0).domains
-    assert [*domains] == ["houses", "other"]
-    assert not any(one.select(WON.name, part="task 1 blind") for one in domains.values())
-
-
-def test_several_orders_take_pairs_whose_violations_are_asked_for() -> None:
-    one = ladder("a")
-    backward = [LadderLevel("a-3", frozenset({2})), LadderLevel("a-2", frozenset({1, 2}))]
-    both = CandidateLadder(
-        "a", "houses", one.queries, one.positive, {1: one.orders[1], 2: backward}
-    )
-    plan = PairPlan([both], ALL)
-    table = {"P": 3.0, "1": 2.0, "2": 1.0, "3": 4.0}
-    rates = rates_in(plan, lambda query, text: table[text[2]])
-    result = cells(rates)
-    # condition 2 is not asked for by query 1, so HN1 of the second order is no pair there
-    assert result["task 1", "instruction", "Q1"] == 1.0
-    assert result["task 1", "instruction", "Q2"] == 0.5  # a-1 is won, a-3 lost
-    assert result["task 2", "instruction", "P>1"] == 0.5  # 3 > 2; 3 < 4
-    assert result["task 2", "instruction", "1>2"] == 1.0  # 2 > 1; 4 > 1
-    assert result["task 3", "P>1"] == 0.0
 
 
 def test_noise_is_no_difference() -> None:

@@ -138,27 +138,6 @@ def test_what_is_not_read_is_said_beside_each_length(short: Any) -> None:
     ) in short.to_json()["notes"]
 
 
-@pytest.mark.slow
-def test_queries_that_are_cut_are_counted(made: Path, tmp_path: Path) -> None:
-    """With 12 tokens a question is read whole, a question with terms is not."""
-    result = evaluate(
-        made,
-        models=["minilm"],
-        options=Options(max_length=12),
-        limit=1,
-        metrics=["recall@10"],
-        out=tmp_path / "out",
-    )
-    rows = result.to_json()["results"]
-    for row in rows:
-        cut = {
-            variant["query"]: variant["queries_truncated"] for variant in row["haystacks"]["arms"]
-        }
-        assert cut == {"question": 0.0, "expansion_100": 1.0}
-    assert "minilm · one-hop · 100 terms, 100% of the queries cut" in text_of(result)
-    assert any(note.endswith("are cut, and of the queries 1") for note in result.to_json()["notes"])
-
-
 def test_tables_and_page(short: Any, scored: Any) -> None:
     lines = text_of(short).splitlines()
     start = lines.index("AUC within the question, by tokens of the haystack (* not read whole)")
