@@ -1,1 +1,1 @@
-"""Retrievers beyond those of `retgen.search`: fusion, late interaction, re-rankers, chat models."""
+"""Retrievers beyond those of `retgen.search`: fusion, re-rankers, chat models, models of MTEB."""

@@ -13,21 +13,21 @@ import numpy as np
 from numpy.typing import NDArray
 
 from retgen.errors import UsageError
-from retgen.progress import Progress, no_progress
+from retgen.progress import Progress
 from retgen.search.base import Array, CandidateSet, Retriever, System, SystemRanks
 from retgen.search.collection import Collection
 from retgen.search.embedders.base import RunningModel, fingerprint
 from retgen.search.embedders.cache import Cache
 from retgen.search.embedders.loading import load
 from retgen.search.embedders.options import Options
-from retgen.search.rankings import Rankings, best
+from retgen.search.rankings import Rankings
 
 if TYPE_CHECKING:
     from sentence_transformers import CrossEncoder
 
     from retgen.evaluation.search.chat import ChatScorer
 
-_PAIRS = 8_192  # pairs at a time, of as many queries: batches are of pairs of one length
+_PAIRS = 8_192  # pairs at a time: batches are of pairs of one length
 
 
 class CrossScorer(RunningModel):
@@ -110,32 +110,25 @@ class RerankRetriever:
         first = list(self._first.rank(collection, max(depth, seen), progress))[-1]
         needed = first.rankings.documents[:, :seen]
         texts = collection.texts(np.unique(needed[needed >= 0]))
-        documents = np.full((len(collection.queries), depth), -1, np.int64)
-        scores = np.zeros(documents.shape, np.float32)
-        paired = isinstance(self.scorer, CrossScorer)
-        step = max(1, _PAIRS // seen) if paired else len(documents)  # the ledger counts one call
-        for start in range(0, len(collection.queries), step):
-            rows = range(start, min(start + step, len(collection.queries)))
-            ranked = [row[row >= 0] for row in first.rankings.documents[rows]]
-            groups = [
-                CandidateSet(
-                    collection.queries[row].text, tuple(texts[i] for i in result[:seen].tolist())
-                )
-                for row, result in zip(rows, ranked, strict=True)
-            ]
-            heads = self.scorer.score(groups, no_progress if paired else progress)
-            for row, result, values in zip(rows, ranked, heads, strict=True):
-                if not paired:  # of equal scores the first stage's order stays
+        ranked = [row[row >= 0] for row in first.rankings.documents]
+        groups = [
+            CandidateSet(query.text, tuple(texts[i] for i in row[:seen].tolist()))
+            for query, row in zip(collection.queries, ranked, strict=True)
+        ]
+        heads = self.scorer.score(groups, progress)
+        chat = not isinstance(self.scorer, CrossScorer)
+
+        def rows() -> Iterator[tuple[NDArray[np.int64], Array]]:
+            for row, values in zip(ranked, heads, strict=True):
+                if chat:  # of equal scores the first stage's order stays
                     values = values - np.arange(len(values)) / (len(values) + 1)
                 # behind the worst that was scored, in their order
-                below = min(values, default=0) - 1 - np.arange(len(result[seen:]))
-                values = np.concatenate([values, below])
-                documents[row], scores[row] = best(
-                    result, values.astype(np.float32), collection.priority, depth
-                )
-            progress(self._name, rows.stop, len(collection.queries))
+                below = min(values, default=0) - 1 - np.arange(len(row) - len(values))
+                yield row, np.concatenate([values, below])
+
+        rankings = Rankings.of(rows(), collection, depth)
         own = self.scorer.details if isinstance(self.scorer, CrossScorer) else self.scorer.details()
         if own.get("failed_after_repairs"):
             own["notes"] = [self.scorer.summary("so the first stage decides")]  # type: ignore[union-attr]
         details = {"first": {first.model: first.details}, "reranked": seen, **own}
-        yield SystemRanks(self._name, None, Rankings(documents, scores), details)
+        yield SystemRanks(self._name, None, rankings, details)

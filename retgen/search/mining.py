@@ -12,7 +12,7 @@ import pickle
 from collections.abc import Callable, Collection, Generator, Iterator, Sequence
 from contextlib import closing
 from dataclasses import replace
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -29,6 +29,8 @@ from retgen.write import cache_folder
 TEXTS = 2048  # documents that BM25 cuts at a time
 QUERIES, _CELLS = 200, 1_000_000  # that it ranks at a time, and documents of them at most
 
+# a query for BM25: its terms, its positives, and how many documents are ranked
+_Asked = tuple[NDArray[np.int32], list[int], int]
 # of a query: documents best first (its positives may be among them), their scores, the bar's score
 _Candidates = tuple[NDArray[np.int64], NDArray[np.float32], float | None]
 
@@ -118,14 +120,6 @@ def _chosen(
     return result
 
 
-class _Asked(NamedTuple):
-    """A query for BM25: its terms, its positives, and how many documents are ranked."""
-
-    terms: NDArray[np.int32]
-    positives: list[int]
-    depth: int
-
-
 def _by_bm25(
     documents: Sequence[str],
     queries: Sequence[str],
@@ -148,7 +142,7 @@ def _by_bm25(
             yield (
                 str(start),
                 [
-                    _Asked(own, list(known), depth + len(known))
+                    (own, list(known), depth + len(known))
                     for own, known in zip(terms, positives[some], strict=True)
                 ],
             )

@@ -12,7 +12,7 @@ import pytest
 
 from retgen.qrels import QrelMatrix, certificate, patterns
 from retgen.qrels.matrix import reduce
-from retgen.qrels.orders import changes, is_surely_planar, walk
+from retgen.qrels.orders import changes, walk
 from retgen.qrels.radon import unasked_split
 from retgen.qrels.spectral import (
     eigenvalue_at_most,
@@ -86,28 +86,6 @@ def test_what_is_skipped_is_said() -> None:
     assert certificate(patterns.disjoint(5000, 2), 10_000).skipped == [
         {"theorem": name, "reason": reason} for name in ("Forster", "Alon, Moran, Yehudayoff")
     ]
-
-
-@pytest.mark.slow
-def test_spectral_values() -> None:
-    small, large, plane, official, equal = (
-        {bound.kind: bound for bound in spectral_bounds(matrix)}
-        for matrix in (
-            patterns.hadamard(64),
-            patterns.hadamard(256),
-            patterns.projective(43),
-            OFFICIAL,
-            QrelMatrix.from_rows([[0, 1], [0, 1]], 2),
-        )
-    )
-    assert small["forster"].sign_rank == 8
-    assert large["forster"].sign_rank == 16
-    assert 256 <= large["forster"].norm < Fraction(256_001, 1000)
-    assert plane["alon-moran-yehudayoff"].sign_rank == 7
-    # sigma_2**2 is p exactly
-    assert 43 <= plane["alon-moran-yehudayoff"].norm < Fraction(43001, 1000)
-    assert not {"alon-moran-yehudayoff"} & (official.keys() | equal.keys())
-    assert plane["shifted"].sign_rank == 8  # 44 / sqrt 43 + 1 = 7.71: one more than Alon et al.
 
 
 @for_each("seed", range(40))
@@ -263,24 +241,6 @@ def test_one_dimension_against_all_orders(seed: int) -> None:
         assert result.lower >= 2
 
 
-def test_planar_graphs() -> None:
-    def graph(edges: list[tuple[int, int]], n: int) -> QrelMatrix:
-        return QrelMatrix.from_rows(edges, n)
-
-    five = list(combinations(range(5), 2))
-    thirds = [(a, b) for a in range(3) for b in range(3, 6)]
-    assert not is_surely_planar(graph(five, 5))
-    assert not is_surely_planar(graph(thirds, 6))
-    # subdivided, and with trees that hang on: still not
-    assert not is_surely_planar(graph([*thirds[1:], (0, 6), (3, 6), (3, 7), (7, 8)], 9))
-    assert is_surely_planar(graph(thirds[1:], 6))
-    assert is_surely_planar(graph([(0, i) for i in range(1, 40)], 40))
-    assert is_surely_planar(graph(list(combinations(range(4), 2)), 4))
-    assert not is_surely_planar(QrelMatrix.from_rows([[0, 1, 2]], 3))
-    star = certificate(graph([(0, i) for i in range(1, 40)], 40), 1000)
-    assert (star.lower, star.upper) == (2, 3)
-
-
 def _kernel(rows: list[list[Fraction]]) -> list[list[Fraction]]:
     """A basis of what a matrix (m, n) sends to 0, by Gauss's elimination."""
     rows, pivots = [row[:] for row in rows], []
@@ -347,18 +307,3 @@ def _in_terms_of(axes: list[list[Fraction]], vector: list[Fraction]) -> list[Fra
         for axis in axes
     ]
     return [vector[j] for j in free]
-
-
-def test_reduction_and_parts() -> None:
-    """Repeated rows and columns, and other queries beside it, hide no bound."""
-    block = patterns.hadamard(16)
-    rows = [[c for j in block.row(i).tolist() for c in (2 * j, 2 * j + 1)] for i in range(16)]
-    pairs = [[32 + i, 33 + i] for i in range(100)]
-    matrix = QrelMatrix.from_rows([*rows, *rows, *pairs], 140)
-    result = certificate(matrix, 500)
-    best = result.lower_bounds[0]
-    assert (best.dimension, best.details["submatrix"]) == (3, "16 x 16")
-    reduced = reduce(matrix, 500)
-    assert (reduced.matrix.queries, reduced.matrix.documents) == (116, 117)
-    assert reduced.others
-    assert reduced.columns[:3].tolist() == [0, 2, 4]

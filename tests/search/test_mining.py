@@ -8,7 +8,6 @@ from typing import Any
 
 import pytest
 
-from retgen.errors import UsageError
 from retgen.search import mining
 from retgen.search.embedders.loading import load_model
 from tests.work.work import Eager
@@ -74,12 +73,6 @@ def test_what_the_caller_excludes_and_how_deep_it_looks() -> None:
     assert mine(CORPUS, [QUERY], [[0]], count=1, depth=1) == [[]]
     assert mine(CORPUS, [QUERY], [[0]], count=2, depth=2) == [[2]]
     assert mine(CORPUS, [QUERY], [[0]], count=3, depth=3) == [[2, 3]]
-
-
-@pytest.mark.parametrize("numbers", [{"count": 0}, {"count": 4, "depth": 3}, {"margin": 0.0}])
-def test_numbers_that_make_no_sense(numbers: dict[str, float]) -> None:
-    with pytest.raises(UsageError, match="count must be at least 1, depth at least count, margin"):
-        mine(CORPUS, [QUERY], [[0]], **numbers)  # type: ignore[arg-type]
 
 
 def generated(documents: int) -> tuple[list[str], list[str], list[list[int]]]:

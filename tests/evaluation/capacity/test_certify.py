@@ -117,20 +117,3 @@ def test_documents_that_the_corpus_lacks_are_asked_for(dataset, tmp_path: Path) 
     checked = retgen.validate(path)
     assert not checked.ok
     assert checked.certificate["documents"] == 5
-
-
-@pytest.mark.slow
-def test_too_many_to_optimise(dataset, tmp_path: Path) -> None:  # type: ignore[no-untyped-def]
-    names = [f"{i}" for i in range(2_001)]
-    path = dataset(
-        dict.fromkeys(names, "text"), dict.fromkeys(names, "who"), [(n, n, 1.0) for n in names]
-    )
-    result = retgen.certify(path, out=tmp_path / "out")
-    assert result.witness is None
-    reasons = {one["theorem"]: one["reason"] for one in result.certificate.skipped}
-    why = (
-        "2,001 x 2,001 different queries and documents are too many to optimise (more than "
-        "4,000,000 cells)"
-    )
-    assert reasons["free embedding"] == why
-    assert not (tmp_path / "out" / "embedding.npz").exists()

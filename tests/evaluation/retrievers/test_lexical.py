@@ -110,21 +110,6 @@ def test_chinese_is_cut_within_clauses(dataset, name: str) -> None:  # type: ign
     assert result.details["notes"] == [note]
 
 
-def test_how_texts_were_cut_is_told(collection: Collection) -> None:
-    names = ("bm25", "rank-bm25", "tfidf", "attribute-oracle")
-    details = {name: ranked(name, collection)[0].details for name in names}
-    assert details == {
-        "bm25": {
-            "tokenizer": "words",
-            "stopwords": "bm25s' English list",
-            "stemmer": "Snowball, English",
-        },
-        "rank-bm25": {"tokenizer": "words", "stopwords": None, "stemmer": None},
-        "tfidf": {"tokenizer": "words", "stopwords": None, "stemmer": None},
-        "attribute-oracle": {"tokenizer": "listed items"},
-    }
-
-
 def test_a_document_without_a_common_word_is_not_ranked(dataset) -> None:  # type: ignore[no-untyped-def]
     corpus = {"a": "apples", "b": "pears", "c": ""}
     collection = load(

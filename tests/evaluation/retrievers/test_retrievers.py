@@ -124,16 +124,6 @@ def test_every_step_is_reported(
     assert reports == [*queries, (name, 15, 15)]
 
 
-@pytest.mark.slow  # a processor has no bf16 of its own
-def test_bf16_gives_nearly_the_same_ranking(collection: Collection) -> None:
-    full = ranked("minilm", collection)[0]
-    half = ranked("minilm", collection, dtype="bf16")[0]
-    assert half.details["dtype"] == "bfloat16"
-    same = (full.rankings.documents[:, 0] == half.rankings.documents[:, 0]).mean()
-    assert same > 0.8
-    assert np.abs(full.rankings.scores - half.rankings.scores).max() < 0.05
-
-
 def test_a_classifier_of_pairs_is_no_reranker(models: dict[str, Path], tmp_path: Path) -> None:
     from transformers import BertConfig, BertForSequenceClassification
 

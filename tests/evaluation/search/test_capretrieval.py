@@ -2,10 +2,6 @@
 
 from __future__ import annotations
 
-import os
-import subprocess
-import sys
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -113,24 +109,3 @@ def test_english_is_cut_by_nltk_and_stemmed_by_porter() -> None:
         "!",
     ]
     assert cut.query("  Flights to\tShenzhen ") == ["flight", "to", "shenzhen"]
-
-
-@pytest.mark.slow
-def test_jieba_is_silent_leaves_no_file_and_is_loaded_for_chinese_only(tmp_path: Path) -> None:
-    code = (
-        "import sys\n"
-        "from retgen.evaluation.search.capretrieval import protocol\n"
-        "name = 'bm25-capretrieval'\n"
-        "protocol(name, ['a cat']); protocol(name + '-characters', ['猫'])\n"
-        "print('jieba' in sys.modules)\n"
-        "print(protocol(name, ['猫']).query('微信功能更新'))\n"
-    )
-    done = subprocess.run(
-        [sys.executable, "-c", code],
-        capture_output=True,
-        text=True,
-        env=os.environ | {"TMPDIR": str(tmp_path), "PYTHONUTF8": "1"},
-        check=False,
-    )
-    assert (done.stdout, done.stderr) == ("False\n['微信', '功能', '更新']\n", "")
-    assert list(tmp_path.iterdir()) == []

@@ -100,17 +100,6 @@ def test_embedders_multiply_vectors(groups: list[CandidateSet]) -> None:
 
 
 @pytest.mark.slow
-def test_every_text_is_encoded_once_for_all_dimensions(groups: list[CandidateSet]) -> None:
-    loaded = systems("static:minilm", dims=(32, 384))
-    assert [one.dim for one in loaded] == [32, 384]
-    for one in loaded:
-        one.scorer.score(groups, no_progress)
-        one.scorer.score(groups[:2], no_progress)
-    details = systems("minilm", dims=(32, 384), max_length=16)[0].details()
-    assert (details["full_dimension"], details["encoded"]["documents"]) == (False, 0)
-
-
-@pytest.mark.slow
 def test_what_is_the_same_after_truncation_ties() -> None:
     """Another batch gives other last digits; neither document is better."""
     begin = "The roof was red and the door was old. " * 3

@@ -180,23 +180,6 @@ def test_answers_that_are_no_vectors(
     assert len(server.questions) == asked  # all answers are kept
 
 
-@every
-def test_a_wrong_key(
-    provider: str, run: Path, server: EmbeddingServer, tmp_path: Path, capfd: Any
-) -> None:
-    server.key = "another"
-    with pytest.raises(EndpointFailed) as caught:
-        scored(run, f"{provider}:ok", tmp_path / "out")
-    message = str(caught.value)
-    assert "[key]" in message
-    assert "what was answered is kept; correct this, and run again" in message
-    assert len(server.questions) == 1
-    assert charged(tmp_path) == [0]
-    kept = b"".join(path.read_bytes() for path in tmp_path.rglob("*") if path.is_file())
-    said = "".join(capfd.readouterr())
-    assert KEY not in message + said + kept.decode(errors="replace")
-
-
 @pytest.mark.slow
 @every
 def test_the_cap_holds_and_a_higher_one_goes_on(
