@@ -1,4 +1,4 @@
-"""Worlds: typed facts are drawn first, then put into words, so that what a text means is known.
+"""Facts: typed facts are drawn first, then put into words, so that what a text means is known.
 
 A *domain* (one YAML file) says what entities there are, and how their facts can be worded; a
 *world* draws them; a *composer* writes documents that state them. Knows no family.

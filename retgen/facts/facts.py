@@ -96,7 +96,7 @@ class World:
     def __init__(self, domain: Domain, seed: int, entities: int, purpose: str = "") -> None:
         self.domain = domain
         self.seed = seed
-        self.entities = entities
+        self.entities = self.rows = entities
         self.purpose = f"world/{domain.name}/{purpose}/{entities}"
         self._names = EntityNames(domain, seed, self.purpose)
         self.names_count = self._names.count
@@ -367,7 +367,7 @@ class Selection(World):
         self, domain: Domain, seed: int, entities: int, kept: Sequence[int], purpose: str = ""
     ) -> None:
         super().__init__(domain, seed, entities, purpose)
-        self.entities = len(kept)
+        self.rows = len(kept)
         self._kept = np.array(kept, np.int64)
 
     def columns(self, start: int, stop: int) -> dict[str, Codes]:

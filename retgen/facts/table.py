@@ -22,7 +22,7 @@ class EntityTable:
     def __init__(self, world: World) -> None:
         self.world = world
         self.domain: Domain = world.domain
-        self.count = world.entities
+        self.count = world.rows
         self._known: dict[tuple[str, str], int] = {}
         self._pools: set[str] = set()
 

@@ -1,4 +1,4 @@
-"""The structural proof of the family `world`, from the written files and the domain's definition.
+"""The proof of facts, from the written files and the definition of their domain.
 
 Nothing of the writer is used: documents are read back to facts and queries to expressions by
 patterns of the wordings in the domain's file. SQLite executes the queries on the facts, and the

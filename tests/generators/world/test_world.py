@@ -19,7 +19,6 @@ from retgen.generators.world.queries import Window, window
 from retgen.generators.world.tables import cells
 
 BOATS = Path(__file__).parents[2] / "facts" / "boats.yaml"
-KITES = Path(__file__).parents[2] / "validators" / "facts" / "kites.yaml"
 SIZES = (1, 10, 20)
 
 
@@ -197,11 +196,6 @@ def test_plan_says_what_is_made() -> None:
             "6,000 (params.documents), or leave 2000 out",
         ),
         (
-            {"domain": KITES},
-            "params.operators: two-hop needs a slot of type relation, and domain kites has none; "
-            "leave the operator out, or add one",
-        ),
-        (
             {"operators": ["eq"], "wordings": ["literal"], "answer_sizes": [900]},
             "params.answer_sizes: among 3,000 boats of domain boats there is not a query with "
             "operator eq, wording literal and 810 to 990 answers (0 of 2 were found). Ask for more "
@@ -214,6 +208,17 @@ def test_what_a_world_cannot_give(params: dict[str, Any], message: str) -> None:
     with pytest.raises(RecipeError) as error:
         World().plan(job(**params))
     assert str(error.value) == message
+
+
+def test_a_domain_without_a_relation(tmp_path: Path) -> None:
+    path = tmp_path / "boats.yaml"
+    path.write_text(BOATS.read_text("utf-8").partition("  model:\n")[0], "utf-8")
+    with pytest.raises(RecipeError) as error:
+        World().plan(job(domain=path))
+    assert str(error.value) == (
+        "params.operators: two-hop needs a slot of type relation, and domain boats has none; leave "
+        "the operator out, or add one"
+    )
 
 
 def test_the_texts_of_a_document_hold_its_facts(
