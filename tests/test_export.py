@@ -50,8 +50,7 @@ def test_mteb_scores_a_set_with_metadata_of_any_shape(
 
     from retgen.search.embedders.loading import load_model
 
-    rungs = {"params.singles": False}
-    path = run("multiconir_legal", out=tmp_path / "run", limit=2, overrides=rungs).path
+    path = run("multiconir_legal", out=tmp_path / "run", limit=2).path
     folder = export(path, "mteb", tmp_path / "mteb")
     names: dict[str, Any] = runpy.run_path(str(folder / "task.py"))
     model = load_model("minilm", "cpu")  # reads the order of words: hardly a tie, which MTEB breaks

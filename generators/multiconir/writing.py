@@ -67,7 +67,11 @@ async def write_ladder(
         {"sentence": found[c - 1].sentence, "reason": f"its rewrite cannot be used: {why}"}
         for c, why in faults.items()
     ]
-    candidates = [Candidate(*_pair(found[c - 1]), text) for c, text in rewrites.items()]
+    candidates = [
+        Candidate(one.sentence, one.condition, rewrites[c])
+        for c, one in enumerate(found, start=1)
+        if c in rewrites
+    ]
 
     verdicts, faults = await _judged(job, document.id, candidates, context)
     refused += [{"sentence": candidates[c].sentence, "reason": why} for c, why in faults.items()]
@@ -193,7 +197,3 @@ def ask_queries(job: Job[MultiConIRParams], conditions: Sequence[str]) -> AskLad
     return AskLadderQueries(
         noun=domain.noun, examples=domain.examples.descriptive, conditions=tuple(conditions)
     )
-
-
-def _pair(found: Found) -> tuple[str, str]:
-    return found.sentence, found.condition

@@ -179,11 +179,11 @@ def text_examples(table: str, changes: Changes) -> Iterator[Example]:
         record = changes.after.record(row_b)
         before, after = _parts(changes.before.record(row_a)), _parts(record)
         parts = [key for key in after if before.get(key) != after[key]]
-        sides = [{key: side.get(key) for key in parts} for side in (before, after)]
-        metadata = [side.get("metadata") for side in sides]
-        if all(isinstance(one, dict) for one in metadata):
-            for side, own, other in zip(sides, metadata, metadata[::-1], strict=True):
-                side["metadata"] = {k: v for k, v in own.items() if other.get(k) != v}
+        sides = [{key: one.get(key) for key in parts} for one in (before, after)]
+        own, other = (one.get("metadata") for one in sides)
+        if isinstance(own, dict) and isinstance(other, dict):
+            sides[0]["metadata"] = {k: v for k, v in own.items() if other.get(k) != v}
+            sides[1]["metadata"] = {k: v for k, v in other.items() if own.get(k) != v}
         example = {"table": table, "what": "changed", "id": record[0]}
         yield {**example, "before": sides[0], "after": sides[1]}
     for what, key, side, rows in (

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
+from itertools import groupby
 from pathlib import Path
 from typing import Any
 
@@ -112,8 +113,16 @@ def _rows(folder: Path, header: Mapping[str, Any]) -> list[list[str]]:
     for config in header["configs"]:
         for one in config["data_files"]:
             names = config.get("columns") or pq.read_schema(folder / one["path"]).names
+            # three or more that are numbered, by the first and the last
+            groups = [
+                [*group] for _, group in groupby(names, lambda name: name.rstrip("0123456789"))
+            ]
+            shown = (
+                f"{group[0]} to {group[-1]}" if len(group) > 2 else ", ".join(group)
+                for group in groups
+            )
             count = pq.read_metadata(folder / one["path"]).num_rows
-            result.append([config["config_name"], one["split"], ", ".join(names), f"{count:,}"])
+            result.append([config["config_name"], one["split"], ", ".join(shown), f"{count:,}"])
     return result
 
 

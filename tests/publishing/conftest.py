@@ -32,10 +32,9 @@ def kb_tree(limit_run: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="session")
 def ladders(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """3 ladders: 33 documents with metadata of several lengths, 60 queries, training tables."""
+    """3 ladders: 60 documents with metadata of several lengths, 60 queries, training tables."""
     out = tmp_path_factory.mktemp("runs") / "ladders"
-    rungs = {"params.singles": False}
-    return retgen.run("multiconir_people", out=out, limit=3, overrides=rungs).path
+    return retgen.run("multiconir_people", out=out, limit=3).path
 
 
 @pytest.fixture(scope="session")

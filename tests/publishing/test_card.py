@@ -68,18 +68,17 @@ def test_what_a_run_has_beside_its_data_set_is_there(ladders: Path, ladders_tree
         "tables_task2_3",
         "tables_task4_1024",
         "tables_task4_512",
-        "tables_verdicts",
         "training_ladders",
         "training_pairs",
+        "training_singles",
         "training_triplets",
     ]
     for name in ("ladders", "pairs", "triplets"):
         there, run = (p / "training" / f"{name}.parquet" for p in (folder, ladders))
         assert pq.read_table(there).equals(pq.read_table(run))
         assert pq.read_metadata(there).row_group(0).column(0).has_offset_index
-    verdicts = pq.read_table(folder / "tables" / "verdicts.parquet").to_pylist()
-    assert verdicts == read_jsonl(ladders / "tables" / "verdicts.jsonl")
-    assert "tables/verdicts.jsonl" not in text
+    rows = pq.read_table(folder / "tables" / "task1.parquet").to_pylist()
+    assert rows == read_jsonl(ladders / "tables" / "task1.jsonl")
     assert "HN1 to HN10 | 6 |" in text
 
 

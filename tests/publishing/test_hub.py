@@ -156,25 +156,6 @@ def test_an_answer_that_is_lost_once(kb: Path, hub: State, impatient: None, numb
 
 
 @pytest.mark.slow
-def test_an_update_that_ends_at_any_request_is_the_old_or_the_new(
-    kb: Path, hub: State, impatient: None
-) -> None:
-    publish(kb, f"hub:{REPO}")
-    for usd in range(1, 9):
-        change(kb, usd)
-        before, asked = hub.head(REPO), len(hub.requests)
-        hub.fault = lambda n, _, last=asked + usd: "drop" if n >= last else None
-        try:
-            publish(kb, f"hub:{REPO}")
-        except EndpointFailed:
-            assert hub.head(REPO) is before
-        hub.fault = lambda n, request: None
-        publish(kb, f"hub:{REPO}")
-        assert json.loads(hub.head(REPO).files["manifest.json"])["usd"] == usd
-    assert len(hub.repos[REPO]) == 10
-
-
-@pytest.mark.slow
 @pytest.mark.parametrize("status", [409, 412])
 def test_a_head_that_moved_is_refused_by_the_hub_and_nothing_is_mixed(
     kb: Path, hub: State, status: Fault

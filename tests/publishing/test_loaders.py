@@ -116,7 +116,7 @@ def printed(gen: Gen, run: Path, model: str) -> dict[str, float]:
     done = gen("eval", run, "--model", model, *asked, "--json", "--out", "eval")
     metrics: dict[str, float] = json.loads(done.stdout)["results"][0]["metrics"]
     assert list(metrics) == MEASURES
-    assert metrics["recall@1"] > 0.05  # else a wrong loader could be right by chance
+    assert metrics["recall@1"] > 0.02  # else a wrong loader could be right by chance
     return metrics
 
 
@@ -149,10 +149,10 @@ def test_every_configuration_of_the_card_loads(ladders_tree: Path, tmp_path: Pat
     folder = ladders_tree
     found = elsewhere(ALL_TABLES, folder, tmp_path)
     assert list(found) == [one["config_name"] for one in card_header(folder)["configs"]]
-    assert found["corpus"] == {"corpus": [33, ["_id", "title", "text"]]}
-    assert found["corpus_metadata"] == {"corpus": [33, ["_id", "metadata"]]}
+    assert found["corpus"] == {"corpus": [60, ["_id", "title", "text"]]}
+    assert found["corpus_metadata"] == {"corpus": [60, ["_id", "metadata"]]}
     assert found["training_triplets"]["train"][1] == ["anchor", "positive", "negative"]
-    assert found["tables_verdicts"]["tables"][0] == 60
+    assert found["tables_task1"]["tables"][0] == 6
     table = {
         (line.split(" | ")[0].strip("| "), line.split(" | ")[1]): line.split(" | ")[3].strip(" |")
         for line in (folder / "README.md").read_text().splitlines()

@@ -168,13 +168,6 @@ def test_loaded_back(made: Path, tmp_path: Path) -> None:
     assert (ours == theirs).all()
 
 
-def test_dry_run(made: Path, hub: State, gen: Gen) -> None:
-    done = gen("publish", made, f"hub:{REPO}", "--dry-run")
-    assert done.returncode == 0
-    assert [line.split()[1] for line in done.stdout.splitlines()[:-1]] == FILES
-    assert hub.repos == {}
-
-
 def changed(trained: Path, **facts: Any) -> Path:
     """With other facts in its train.json."""
     stored = {**json.loads((trained / "train.json").read_text()), **facts}

@@ -9,7 +9,6 @@ import os
 import shutil
 import subprocess
 import sys
-import threading
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -128,23 +127,6 @@ def test_the_same_tree_as_a_folder_and_an_unchanged_run_writes_nothing(
     assert s3.requests == UNCHANGED
 
 
-def test_a_dry_run_writes_nothing_and_says_what_would_change(
-    kb: Path, s3: State, gen: Gen, tmp_path: Path
-) -> None:
-    done = gen("publish", kb, TO, "--dry-run")
-    listed = done.stdout.splitlines()[: len(FILES)]
-    assert [line.split()[:2] for line in listed] == [["added", p] for p in FILES]
-    assert (s3.writes(), s3.objects()) == ([], {})
-    publish(kb, TO)
-    old, s3.requests[:] = read(s3), []
-    change(kb)
-    done = gen("publish", kb, TO, "--dry-run", "--json")
-    kinds = {one["path"]: one["kind"] for one in json.loads(done.stdout)["files"]}
-    changed = dict.fromkeys(CHANGED, "changed")
-    assert kinds == {**dict.fromkeys(FILES, "unchanged"), **changed}
-    assert (s3.writes(), read(s3)) == ([], old)
-
-
 def test_a_change_is_a_new_revision_and_the_old_one_stays(
     kb: Path, tmp_path: Path, s3: State
 ) -> None:
@@ -169,37 +151,6 @@ def test_a_change_is_a_new_revision_and_the_old_one_stays(
     assert objects[f"{HERE}notes.md"] == b"of somebody"
     assert len(objects) == 2 * len(FILES) + 2
     assert publish(kb, TO).is_unchanged
-
-
-def test_a_network_that_ends_at_any_request_leaves_nothing_half_and_a_repeat_completes(
-    kb: Path, tmp_path: Path, s3: State
-) -> None:
-    tree = tree_of(kb, tmp_path / "out")
-    faults: tuple[Fault, ...] = ("drop", "cut", 500, 503)
-    # every fault meets looks and writes, which take turns; the last request, the pointer, all
-    cases = [(number, faults[number // 2 % 4]) for number in range(1, len(FIRST), 3)]
-    for number, fault in (*cases, *((len(FIRST), fault) for fault in faults)):
-        s3.requests.clear()
-        s3.fault = lambda n, request, at=number, fault=fault: fault if n >= at else None
-        with pytest.raises(EndpointFailed, match="S3 did not answer as it should"):
-            publish(kb, TO)
-        # the pointer is the last request, and of "cut" only the answer is lost
-        there = read(s3)
-        assert there is None or (fault, number, there) == ("cut", len(FIRST), tree)
-        expected = once(FIRST[:number])
-        assert once(s3.requests)[: len(expected)] == expected
-        calm(s3)
-        sent = {one for one in FIRST[: number - 1] if one.startswith("PUT")}
-        s3.requests.clear()
-        publish(kb, TO)
-        assert read(s3) == tree
-        assert not sent & set(s3.writes())  # what had been uploaded is not sent again
-        s3.empty()
-
-
-def once(requests: list[str]) -> list[str]:
-    """The client below asks again by itself where a connection that it kept was closed."""
-    return [one for i, one in enumerate(requests) if requests[i - 1 : i] != [one]]
 
 
 def test_an_update_that_ends_at_any_request_is_the_old_or_the_new(
@@ -282,37 +233,6 @@ def test_two_publishers_never_mix(kb: Path, tmp_path: Path, s3: State, gen: Gen)
         assert read(s3) == tree_of(kb, tmp_path / "mine")
 
 
-def test_of_two_that_switch_at_once_one_is_told(kb: Path, tmp_path: Path, s3: State) -> None:
-    runs = [kb, shutil.copytree(kb, tmp_path / "other")]
-    for usd in range(4):
-        change(runs[0], 2.0 * usd)
-        # the last round: both publish the same
-        change(runs[1], 2.0 * usd + (usd < 3))
-        trees = [tree_of(run, tmp_path / f"out{i}") for i, run in enumerate(runs)]
-        gate, told = threading.Barrier(2), []
-
-        def wait(request: str, gate: threading.Barrier = gate) -> None:
-            if request == f"PUT {HERE}current.json":
-                gate.wait(120)
-
-        def one(run: Path, told: list[str] = told) -> None:
-            try:
-                told.append(publish(run, TO).where)
-            except EndpointFailed as error:
-                told.append(str(error))
-
-        s3.before = wait
-        threads = [threading.Thread(target=one, args=(run,)) for run in runs]
-        for thread in threads:
-            thread.start()
-        for thread in threads:
-            thread.join()
-        calm(s3)
-        assert sum("meanwhile" in said for said in told) == (1 if usd < 3 else 0)
-        assert len(told) == 2
-        assert read(s3) in trees
-
-
 @pytest.mark.parametrize(
     ("held", "message"),
     [
@@ -333,14 +253,6 @@ def test_a_path_that_is_taken(kb: Path, s3: State, held: dict[str, bytes], messa
     with pytest.raises(UsageError, match=message):
         publish(kb, TO)
     assert (s3.objects(), s3.writes()) == (before, [])
-
-
-def test_what_stands_beside_or_is_an_empty_folder_is_no_hindrance(kb: Path, s3: State) -> None:
-    aside = {"data/kb": b"1", "data/kb2/x": b"2", "data/kb/": b"", "data/kb-old.txt": b"3"}
-    for key, data in aside.items():
-        s3.write(key, data)
-    publish(kb, TO)
-    assert {key: data for key, data in s3.objects().items() if key in aside} == aside
 
 
 @pytest.mark.parametrize("damage", ["other bytes", "gone", "listing", "listing gone"])

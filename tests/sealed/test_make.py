@@ -14,7 +14,7 @@ from retgen.errors import RetgenError, RunDirectoryError, SealBroken, UsageError
 from tests.conftest import Gen, read_jsonl
 from tests.generators.niah.rows import table
 from tests.killed import gen_killed_at
-from tests.sealed.conftest import RECIPE, sha256
+from tests.sealed.conftest import RECIPE
 
 
 @pytest.fixture
@@ -73,16 +73,6 @@ def test_a_commitment_tells_nothing_of_the_seed(tiny: Path, tmp_path: Path) -> N
     )
     assert first.pop("commitment") != second.pop("commitment")
     assert first == second
-
-
-def test_whoever_knows_the_seed_needs_the_nonce(sealed_once: Path) -> None:
-    """A guess can be compared with the commitment by those alone who know 256 more bits."""
-    raw = (sealed_once / "private" / "reveal.json").read_bytes()
-    nonce = json.loads(raw)["nonce"].encode()
-    committed = json.loads((sealed_once / "commitment.json").read_bytes())["commitment"]
-    assert sha256(raw) == committed
-    for guess in (b"0" * 64, nonce[:-1] + (b"0" if nonce[-1:] != b"0" else b"1")):
-        assert sha256(raw.replace(nonce, guess)) != committed
 
 
 def test_the_recipes_own_seed_is_not_used(sealed_once: Path, tmp_path: Path, tiny: Path) -> None:
@@ -202,14 +192,6 @@ def test_a_killed_make_goes_on_with_the_seed_it_had(tiny: Path, tmp_path: Path) 
         "reveal.json",
         "run",
     ]
-
-
-@pytest.mark.slow
-def test_a_set_whose_name_is_that_of_a_file(tmp_path: Path) -> None:
-    (tmp_path / "odd.yaml").write_text(RECIPE.replace("tiny", "reveal.json"))
-    made = make_sealed(tmp_path / "odd.yaml", out=tmp_path / "out")
-    assert made.name == "reveal.json"
-    assert not make_sealed(tmp_path / "odd.yaml", out=tmp_path / "out", round_number=2).repeated
 
 
 def test_reveal_publishes_what_was_committed_to(sealed: Path, gen: Gen) -> None:

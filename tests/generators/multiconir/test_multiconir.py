@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +12,6 @@ import pytest
 
 from retgen import export, plan, preview, run, validate
 from retgen.data import open_dataset
-from retgen.generators.multiconir.checks import split
 from tests.conftest import read_jsonl
 from tests.shared import once
 
@@ -81,7 +79,6 @@ def test_grades_count_conditions_that_are_met(finished: Path) -> None:
 
 def test_no_negative_is_relevant_to_its_query(finished: Path) -> None:
     """The document that a triplet calls negative has 0 in the qrels, its positive 1."""
-    import pyarrow.parquet as pq
 
     ids = {row["text"]: row["_id"] for row in read_jsonl(finished / "dataset" / "corpus.jsonl")}
     rows = read_jsonl(finished / "dataset" / "qrels.jsonl")
@@ -112,35 +109,6 @@ def test_labels_are_structural_and_proven(finished: Path) -> None:
     assert "Ladders are drawn: facts first, then sentences that state them." in card
 
 
-def test_ladders_are_made_of_the_documents_sentences(finished: Path) -> None:
-    kept = read_jsonl(finished / "sources" / "documents.jsonl")
-    sources = {row["id"]: row["text"] for row in kept}
-    for ladder in read_jsonl(finished / "sources" / "ladders.jsonl"):
-        sentences = split(sources[ladder["id"]])
-        assert set(ladder["sentences"]) <= set(sentences)
-        assert len(set(ladder["sentences"])) == 10
-        assert not set(ladder["rewrites"]) & set(sentences)
-        for condition in ladder["conditions"]:
-            assert 2 <= len(condition.split()) <= 26
-        for shorter, longer in pairwise(ladder["queries"]):
-            assert len(shorter) < len(longer)
-
-
-def test_each_rung_replaces_one_sentence_more(finished: Path) -> None:
-    by_ladder: dict[str, dict[int, list[str]]] = {}
-    for row in read_jsonl(finished / "dataset" / "corpus.jsonl"):
-        if not row["metadata"]["orders"]:
-            continue  # a condition broken alone
-        rungs = by_ladder.setdefault(row["metadata"]["ladder"], {})
-        rungs[len(row["metadata"]["broken"])] = split(row["text"])
-    for rungs in by_ladder.values():
-        assert sorted(rungs) == list(range(11))
-        for n in range(10):
-            differ = [a != b for a, b in zip(rungs[n], rungs[n + 1], strict=True)]
-            assert (len(differ), sum(differ)) == (10, 1)
-        assert not set(rungs[0]) & set(rungs[10])
-
-
 def test_flat_tables(finished: Path) -> None:
     ladders = len(read_jsonl(finished / "sources" / "ladders.jsonl"))
     queries = [f"Query{n}" for n in range(1, 11)]
@@ -159,38 +127,6 @@ def test_flat_tables(finished: Path) -> None:
         for row in tables[f"task4_{words}"]:
             lengths = {len(row[name].split()) for name in ("Positive", *negatives)}
             assert lengths == {words}
-
-
-def test_training_tables(finished: Path) -> None:
-    ladders = len(read_jsonl(finished / "sources" / "ladders.jsonl"))
-    triplets, lists, pairs = (
-        pq.read_table(finished / "training" / f"{name}.parquet").to_pylist()
-        for name in ("triplets", "ladders", "pairs")
-    )
-    assert (len(triplets), len(lists), len(pairs)) == (20 * ladders, 2 * ladders, 20 * ladders)
-    assert list(triplets[0]) == ["anchor", "positive", "negative", "query-id"]
-    assert list(lists[0]) == ["query", "docs", "labels", "query-id"]
-    assert lists[0]["labels"] == list(range(10, -1, -1))
-    assert len(set(lists[0]["docs"])) == 11
-    assert list(pairs[0]) == ["query", "better", "worse", "query-id"]
-    assert (pairs[0]["better"], pairs[0]["worse"]) == tuple(lists[0]["docs"][:2])
-
-
-def test_singles_break_the_last_condition_of_their_query(finished: Path) -> None:
-    """So that a model that is trained on them cannot do by looking at the first one."""
-    rows = pq.read_table(finished / "training" / "singles.parquet").to_pylist()
-    assert list(rows[0]) == ["anchor", "positive", "negative", "query-id"]
-    broken = {
-        row["text"]: row["metadata"]["broken"]
-        for row in read_jsonl(finished / "dataset" / "corpus.jsonl")
-    }
-    conditions = {
-        row["_id"]: row["metadata"]["conditions"]
-        for row in read_jsonl(finished / "dataset" / "queries.jsonl")
-    }
-    assert [broken[row["negative"]] for row in rows] == [
-        [conditions[row["query-id"]]] for row in rows
-    ]
 
 
 def test_the_card_has_the_columns_of_table_1(finished: Path) -> None:

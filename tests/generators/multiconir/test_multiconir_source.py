@@ -87,37 +87,6 @@ def test_another_run_keeps_its_rejections(tmp_path: Path, model: Server) -> None
     assert (out / "rejected.jsonl").read_bytes() == before
 
 
-def test_a_source_without_documents(tmp_path: Path, model: Server) -> None:
-    (tmp_path / "ships.csv").write_text("nr,story\n")
-    with pytest.raises(SourceRefused) as error:
-        run(recipe(tmp_path, "ships.csv"), out=tmp_path / "out")
-    assert str(error.value) == (
-        f"params.source: {tmp_path / 'ships.csv'} holds no document that can be used."
-    )
-    assert not (tmp_path / "out").exists()
-
-
-def test_what_a_folder_holds_and_is_not_read_is_rejected_by_name(
-    tmp_path: Path, model: Server
-) -> None:
-    folder = tmp_path / "texts"
-    folder.mkdir()
-    for number, row in enumerate(stories(3)):
-        (folder / f"{number}{('.md', '.rst', '.txt')[number]}").write_text(row["text"])
-    (folder / "notes.pptx").write_bytes(b"x")
-    path = recipe(tmp_path, "texts")
-    path.write_text(path.read_text().replace("columns: {text: story, id: nr}, ", ""))
-    assert plan(path).documents == 60
-    made = run(path, out=tmp_path / "out")
-    rejected = [
-        row for row in read_jsonl(made.path / "rejected.jsonl") if row["rule"] == "source/format"
-    ]
-    assert [row["reason"] for row in rejected] == [
-        "notes.pptx: a file of this kind is not read, only .txt, .md, .markdown, .html, .htm, "
-        ".page, .rst, .adoc, .pdf, .docx, .jsonl, .json, .csv, .tsv, .parquet"
-    ]
-
-
 @pytest.mark.slow
 def test_no_two_ladders_ask_the_same(tmp_path: Path, model: Server) -> None:
     """Documents that share their sentences: of those whose queries begin alike the first is taken."""
@@ -135,12 +104,3 @@ def test_no_two_ladders_ask_the_same(tmp_path: Path, model: Server) -> None:
     assert rejected[0]["reason"] == (
         "another ladder has the same first condition, or the same query"
     )
-
-
-def test_many_rows_that_are_none_do_not_end_a_run(tmp_path: Path, model: Server) -> None:
-    story = stories(1)[0]["text"]
-    rows = [*(f"{n},\n" for n in range(60)), *(f"{n},Too short.\n" for n in range(60, 120))]
-    (tmp_path / "ships.csv").write_text("".join(["nr,story\n", *rows, f'200,"{story}"\n']))
-    result = run(recipe(tmp_path, "ships.csv"), out=tmp_path / "out")
-    assert result.manifest["counts"]["documents"] == 20
-    assert result.manifest["counts"]["rejected"] == 120
