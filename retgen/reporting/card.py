@@ -130,6 +130,8 @@ def _queries_and_qrels(counts: Mapping[str, Any], splits: Sequence[str], own: st
 def _labels(recipe: Recipe, result: Validation, qrels: int) -> list[str]:
     """The evidence for the labels: proof, judge, review."""
     family = recipe.family
+    if family.evidence(recipe.job) == "human" and not result.judged:
+        return _review_labels(result, qrels)[1:] or ["Nobody has judged a pair yet (`gen review`)."]
     if not result.judged:
         if family.traces_labels:
             shown, more = "traced to their text", f" {evidence.NOT_SHOWN.capitalize()}."
