@@ -84,11 +84,11 @@ class Calibration(NamedTuple):
             kinds=kinds,
         )
 
-    def sentence(self) -> str:
-        """The measurement in words, for terminal, report and card."""
+    def sentence(self, known: str = "calibration cases") -> str:
+        """The measurement in words, for terminal, report and card. `known`: what the cases are."""
         answered = self.cases - self.unanswered
         if self.accuracy is None:
-            return f"not measured, as none of {self.cases:,} calibration cases was answered"
+            return f"not measured, as none of {self.cases:,} {known} was answered"
         low, high = self.interval
         by_verdict = ", ".join(
             f"{name} {_percent(one['precision'])} and {_percent(one['recall'])}"
@@ -96,7 +96,7 @@ class Calibration(NamedTuple):
         )
         missing = f", {self.unanswered:,} more unanswered" if self.unanswered else ""
         return (
-            f"accuracy {self.accuracy:.1%} on {answered:,} calibration cases{missing} (95% "
+            f"accuracy {self.accuracy:.1%} on {answered:,} {known}{missing} (95% "
             f"interval {low:.1%} to {high:.1%}; precision and recall: {by_verdict})"
         )
 

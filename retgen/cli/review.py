@@ -80,9 +80,9 @@ def review_command(
     if model is None:
         given = {"--max-usd": spending.max_usd, "--price": spending.price}
         refuse_given(given, "about a model that judges: name one, as --model openai:gpt-5-mini")
-    if report or model is not None:
+    if report:
         require_modules("statsmodels", "krippendorff")
-    elif export is None and import_ is None:
+    elif export is None and import_ is None and model is None:
         require_modules("fastapi", "uvicorn")
     with shown_progress(quiet, json) as progress:
         review = open_review(
@@ -125,12 +125,12 @@ def _judge(review: Review, model: str, options: ModelOptions, json: bool, quiet:
         calls = judge(review, settings, options, progress)
     name = settings.full_name
     result = models(review.items, review.by_item(), review.settings)[name]
-    lines = [f"{name} {model_words(result)}."]
+    lines = [f"{name}: {model_words(result)}."]
     if calls.rejected:
         lines.append(f"{len(calls.rejected):,} pages failed: {review.folder / REJECTED}")
     if (usd := calls.usd()) is not None:
         lines.append(f"charged for this run so far: ${usd:.4f}")
-    print_result({name: result, **calls.costs()}, lambda: "\n".join(lines), json, quiet)
+    print_result({name: result._asdict(), **calls.costs()}, lambda: "\n".join(lines), json, quiet)
 
 
 def _report(review: Review, json: bool, quiet: bool) -> None:

@@ -12,6 +12,7 @@ from typing import Any
 
 import orjson
 
+from retgen.agents.report import CallReport
 from retgen.data import GRADED
 from retgen.errors import UsageError
 from retgen.generators.records import Records
@@ -61,14 +62,7 @@ def dataset_card(
 ) -> str:
     """The card of a finished data set. `files` by their paths below the run, dataset/ included."""
     listed = {f.removeprefix("dataset/"): info.sha256 for f, info in files.items()}
-    nothing: dict[str, Any] = {
-        "tokens": {},
-        "usd": None,
-        "calls": 0,
-        "cache_hits": 0,
-        "unanswered": 0,
-    }
-    manifest = manifest_of(recipe, result, records, files, {}, nothing)
+    manifest = manifest_of(recipe, result, records, files, {}, CallReport().costs())
     return _header(recipe, records, listed) + card_text(statements(recipe, manifest, result))
 
 

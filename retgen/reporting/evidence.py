@@ -45,8 +45,9 @@ _WHAT_NOT = {
         "or generated: no score here is one on queries that people type.",
     ),
     "queries": (
-        "People's judgement.",
-        "The labels are a judge's: a score here is worth what that judge is worth.",
+        "Every pair.",
+        "A pair that nobody judged has no label: read a score beside Judged@k, and trust it as far "
+        "as whoever judged.",
     ),
 }
 

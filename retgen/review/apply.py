@@ -147,7 +147,7 @@ def decisions_of(run: Path, about: Mapping[str, Any], path: Path) -> bytes:
     if any(one.source == MODEL for verdicts in given.values() for one in verdicts):
         found = models(store.items(), given, settings)
         head["judges"] = {
-            f"judge_relevance {number}": {"by": name, "measured": model_words(one)}
+            f"judge_relevance {number}": {**one._asdict(), "by": name, "measured": model_words(one)}
             for number, (name, one) in enumerate(found.items(), start=1)
         }
     return decisions_bytes(head, rows)

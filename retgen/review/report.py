@@ -14,13 +14,13 @@ from pathlib import Path
 from statistics import median
 from typing import Any
 
+from retgen.agents.judge import Calibration, CalibrationCase
 from retgen.results.numbers import count_text, duration
 from retgen.results.page import Page, Section
 from retgen.results.tables import TableView
 from retgen.review.records import MODEL, Consensus, Item, Settings, Verdict, consensus
 from retgen.review.review import PARTS, Review
 from retgen.statistics.agreement import agreement
-from retgen.statistics.clustered import wilson
 
 PAGE = "review.html"
 SECONDS, BY_QUESTION = 20, 4  # of one verdict, before anybody was timed
@@ -83,7 +83,10 @@ def report(review: Review) -> dict[str, Any]:
             name: _annotator([v for v in stands if v.annotator == name]) for name in names
         },
         "agreement": _agreement(review, stands, people),
-        "models": models(review.items, by, settings),
+        "models": {
+            name: {**one._asdict(), "measured": model_words(one)}
+            for name, one in models(review.items, by, settings).items()
+        },
         "left_out": settings.left_out,
         "changed": review.change_message(),
         "stale": [
@@ -180,61 +183,31 @@ def _models_of(verdicts: Iterable[Verdict]) -> list[str]:
 
 def models(
     items: Sequence[Item], by: Mapping[str, Sequence[Verdict]], settings: Settings
-) -> dict[str, dict[str, Any]]:
-    """How far each model agrees with people, on the items that both have judged.
+) -> dict[str, Calibration]:
+    """How often each model gives the grade that people give, on the items that both have judged.
 
-    `precision`: the share of what it calls relevant that people do too; `recall`: of what people
-    call relevant; (value, low, high), 95% by Wilson's interval. `by`: standing verdicts of an item.
+    `by`: standing verdicts of an item.
     """
     result = {}
     for name in _models_of(one for given in by.values() for one in given):
-        rows: list[tuple[int, int]] = []
+        cases, verdicts = list[CalibrationCase](), list[str]()
         for item in items:
             given = by.get(item.item_id, ())
             people = [one for one in given if one.source != MODEL]
             own = next((one.relevance for one in given if one.annotator == name), None)
             theirs = consensus(people, settings.annotators).relevance
             if own is not None and theirs is not None:
-                rows.append((theirs, own))
-        both = sum(own > 0 and theirs > 0 for theirs, own in rows)
-        result[name] = {
-            "items": len(rows),
-            "judged": sum(one.annotator == name for given in by.values() for one in given),
-            "precision": _share(both, sum(own > 0 for _, own in rows)),
-            "recall": _share(both, sum(theirs > 0 for theirs, _ in rows)),
-            **{
-                key: asdict(one)
-                for key, one in agreement(rows or [(None, None)], grades=settings.grades).items()
-            },
-        }
+                cases.append(CalibrationCase(str(theirs), "pair"))
+                verdicts.append(str(own))
+        result[name] = Calibration.of(name, cases, verdicts)
     return result
 
 
-def _share(hits: int, of: int) -> list[float] | None:
-    return [round(one, 4) for one in (hits / of, *wilson(hits, of))] if of else None
-
-
-def model_words(one: Mapping[str, Any]) -> str:
-    """How far a model agrees with people, behind its name. `one`: as `models` has it."""
-    if not one["items"]:
-        return (
-            f"judged {count_text(one['judged'], 'pair')}; how far it agrees with people is not "
-            "known, as nobody judged any of them"
-        )
-
-    def stated(value: float | None, low: float | None, high: float | None) -> str:
-        span = "" if low is None else f" ({low:.3f} to {high:.3f})"
-        return "undefined" if value is None else f"{value:.3f}{span}"
-
-    shares = {key: stated(*(one[key] or [None] * 3)) for key in ("precision", "recall")}
-    raw, kappa = (
-        stated(*(one[key][part] for part in ("value", "low", "high"))) for key in ("raw", "kappa")
-    )
-    return (
-        f"gives {raw} of {count_text(one['items'], 'pair')} the grade that people give, kappa "
-        f"{kappa}; {shares['precision']} of what it calls relevant is so to people, and it finds "
-        f"{shares['recall']} of what is (95% intervals)"
-    )
+def model_words(one: Calibration) -> str:
+    """How far a model agrees with people, behind its name."""
+    if not one.cases:
+        return "agreement with people is not known, as nobody judged a pair that it judged"
+    return one.sentence("pairs that people judged")
 
 
 def forecast(review: Review) -> str:
@@ -316,7 +289,7 @@ def findings(result: Mapping[str, Any]) -> list[str]:
             f"look most like one are relevant; {', '.join(result['pool'])} found "
             f"{missing['population']:,} pairs without a positive label."
         )
-    lines += [f"{name} {model_words(one)}." for name, one in result["models"].items()]
+    lines += [f"{name}: {one['measured']}." for name, one in result["models"].items()]
     if result["left_out"]:
         lines.append(
             f"{result['left_out']:,} judged documents are not in the corpus, and are left out."

@@ -215,8 +215,8 @@ def test_people_and_a_model_judge_the_candidates(kb: Path, ask: Gen, server: Ser
     # the first answer about chess lacks a grade; of each page the best passage is a candidate
     assert len(server.requests) == 4
     assert done.stdout.startswith(
-        "openai:gpt-5-mini judged 4 pairs; how far it agrees with people is not known, as nobody "
-        "judged any of them.\n"
+        "openai:gpt-5-mini: agreement with people is not known, as nobody judged a pair that it "
+        "judged.\n"
     )
     assert ask("review", "outputs/q", "--export", "csv", "--to", "judge.csv").returncode == 0
     filled(kb / "judge.csv", people)
@@ -224,13 +224,18 @@ def test_people_and_a_model_judge_the_candidates(kb: Path, ask: Gen, server: Ser
     report = json.loads(ask("review", "outputs/q", "--report", "--json").stdout)
     assert report["questions"] == {"questions": 3, "judged": 3, "answered": 3}
     model = report["models"]["openai:gpt-5-mini"]
-    assert (model["items"], model["judged"], model["raw"]["value"]) == (3, 4, pytest.approx(2 / 3))
-    assert (model["precision"][0], model["recall"]) == (0.6667, [1.0, 0.3424, 1.0])
+    assert model["measured"] == (
+        "accuracy 66.7% on 3 pairs that people judged (95% interval 20.8% to 93.8%; precision and "
+        "recall: 0 - and 0%, 2 67% and 100%)"
+    )
     done = ask("run", "q.yaml", "--apply-review")
     assert done.returncode == 0, done.stderr
     manifest = json.loads((kb / "outputs/q_v2/manifest.json").read_text())
     assert manifest["evidence"] == {"structural": 0, "judged": 1, "human": 3}
     assert manifest["judges"]["judge_relevance 1"]["by"] == "openai:gpt-5-mini"
+    assert "Human: 3 of 4 qrels" in (kb / "outputs/q_v2/dataset/README.md").read_text()
+    card = (kb / "outputs/q/dataset/README.md").read_text()
+    assert "## Labels\n\nNobody has judged a pair yet (`gen review`).\n" in card
     assert ask("validate", "outputs/q_v2").returncode == 0
     again = len(server.requests)
     assert ask(*judge).returncode == 0
