@@ -94,7 +94,7 @@ def language_of(texts: Sequence[str], stated: str | None) -> list[str]:
     together = dict[str, str]()  # texts of a script
     for text in texts:
         letters = letters_of(text[:_READ])
-        script = script_of(text[:_READ])[0] if _has_letters(letters) else ""
+        script = script_of(text[:_READ])[0] if _has_letters(text[:_READ]) else ""
         code, share = tell(letters)
         guesses.append((script, code if script and share >= _SURE else ""))
         if script and len(together.setdefault(script, "")) < _READ:

@@ -68,29 +68,21 @@ def poor_queries(
     """
     scored = [i for i, one in enumerate(queries) if corpus.splits[one.passage] != "train"]
     ambiguous = _ambiguous(chosen(queries, scored), corpus, wanted.relevant)
-    faults, is_scarce = Faults(), False
+    faults = {scored[place]: ("query/ambiguous", why) for place, why in ambiguous.items()}
+    for i in scored:
+        if i not in faults and (low := _low_quality(queries[i], wanted.quality)):
+            faults[i] = "query/quality", low
+    is_scarce = False
     for split in ("test", "dev"):
-        own = [
-            (place, i)
-            for place, i in enumerate(scored)
-            if corpus.splits[queries[i].passage] == split
-        ]
-        poor: dict[int, tuple[tuple[bool, float], tuple[str, str]]] = {}
-        for place, i in own:
-            low = _low_quality(queries[i], wanted.quality)
-            if place in ambiguous:
-                poor[i] = (True, -queries[i].score), ("query/ambiguous", ambiguous[place])
-            elif low:
-                poor[i] = (False, -queries[i].score), ("query/quality", low)
-        tested = {
-            document
-            for document, its in zip(corpus.document_of, corpus.splits, strict=True)
-            if its == split
-        }
-        lacking = max(0, max(1, len(tested) // FEW) - (len(own) - len(poor)))
-        worst = sorted(poor, key=lambda i: poor[i][0])[lacking:]
-        faults |= {i: poor[i][1] for i in worst}
-        is_scarce |= len(worst) < len(poor)
+        own = [i for i in scored if corpus.splits[queries[i].passage] == split]
+        poor = [i for i in own if i in faults]
+        both = zip(corpus.document_of, corpus.splits, strict=True)
+        documents = len({document for document, its in both if its == split})
+        lacking = max(0, max(1, documents // FEW) - (len(own) - len(poor)))
+        poor.sort(key=lambda i: (faults[i][0] == "query/ambiguous", -queries[i].score))
+        for i in poor[:lacking]:
+            del faults[i]
+            is_scarce = True
     return faults, is_scarce
 
 

@@ -70,7 +70,9 @@ def _verdict(report: Report) -> tuple[str, str, str]:
     if not report.ok:
         errors = count_text(report.count("errors"), "error")
         return "bad", "NOT OK", f"{errors}. The data did not pass its checks: do not use it."
-    if qrels and proven == qrels:
+    if not qrels:
+        return "fair", "NOT JUDGED", "nobody has judged a pair yet: `gen review` opens the page"
+    if proven == qrels:
         if report.traced:
             text = f"{count}: {proof}, as a check by other code found; {evidence.NOT_SHOWN}"
             return "good", "Every label traced to its text", text

@@ -63,22 +63,13 @@ def decoded(content: bytes, is_page: bool) -> tuple[str, str]:
     ones. `is_page`: it may name its encoding.
     """
     encoding = (_declared(content) if is_page else "") or encoding_of(content)
-    if encoding == UTF_8:
-        text = content.decode(UTF_8, _AS_WESTERN)
-        return text, "" if content.isascii() or _is_whole(content) else f"UTF-8 and {_WESTERN}"
     try:
-        return content.decode(encoding), encoding
+        return content.decode(encoding), "" if encoding == UTF_8 else encoding
     except UnicodeDecodeError as error:
+        if encoding == UTF_8:
+            return content.decode(UTF_8, _AS_WESTERN), f"UTF-8 and {_WESTERN}"
         message = f"is not {encoding}, as it begins: byte {error.start:,}"
         raise NotText(message) from error
-
-
-def _is_whole(content: bytes) -> bool:
-    try:
-        content.decode()
-    except UnicodeDecodeError:
-        return False
-    return True
 
 
 def _is_utf_8(content: bytes, spared: int) -> bool:

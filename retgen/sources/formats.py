@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-import codecs
 import csv
 import io
 import sys
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from itertools import chain
 from pathlib import Path
 from statistics import median
-from typing import IO, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import orjson
 
@@ -211,40 +211,58 @@ def _short_forms(row: Mapping[str, Any], held: TableColumns) -> tuple[ShortForm,
 # --- rows of each format ------------------------------------------------------------------------
 
 
+@contextmanager
+def _lines(path: Path, table: _Table) -> Iterator[io.TextIOWrapper]:
+    """A file as text, in the encoding that it is told to be in, which is noted where it is not
+    UTF-8. Bytes that are not UTF-8 become lone surrogates, which are found row by row.
+    """
+    with open_file(path) as file:
+        try:
+            encoding = encoding_of(file.read(LOOKED_AT))
+        except DatasetError as error:
+            raise DatasetError(f"{path}: {error}") from error
+    if encoding != UTF_8:
+        table.reading.notes.encodings[table.name] = encoding
+    errors = "surrogateescape" if encoding == UTF_8 else "strict"
+    try:
+        with open_file(path) as raw, io.TextIOWrapper(raw, encoding, errors, newline="\n") as lines:
+            yield lines
+    except UnicodeDecodeError as error:
+        raise DatasetError(f"{path}: is not {encoding}, as it begins") from error
+
+
 def _jsonl(path: Path, table: _Table) -> Iterator[Record]:
-    encoding = _encoding(path, table)
+    def rows(lines: io.TextIOWrapper) -> Iterator[_Row]:
+        for number, line in enumerate(lines, 1):
+            where = f"{table.name}:{number}"
+            if not line.strip():
+                continue
+            try:
+                row = orjson.loads(line)
+            except ValueError:
+                rule, what = ("encoding", "UTF-8") if BROKEN.search(line) else ("json", "JSON")
+                yield where, RefusedRow(where, f"source/{rule}", f"the line is not {what}")
+                continue
+            yield where, _object(row, where, "the line is")
 
-    def rows() -> Iterator[_Row]:
-        with open_file(path) as file:
-            for number, line in enumerate(_utf_8(file, encoding, path), 1):
-                where = f"{table.name}:{number}"
-                if not line.strip():
-                    continue
-                try:
-                    row = orjson.loads(line.removeprefix(codecs.BOM_UTF8) if number == 1 else line)
-                except ValueError:
-                    is_text = not BROKEN.search(line.decode("utf-8", "surrogateescape"))
-                    rule, what = ("json", "JSON") if is_text else ("encoding", "UTF-8")
-                    yield where, RefusedRow(where, f"source/{rule}", f"the line is not {what}")
-                    continue
-                yield where, _object(row, where, "the line is")
-
-    return _documents(rows(), table)
+    with _lines(path, table) as lines:
+        yield from _documents(rows(lines), table)
 
 
 def _object(row: Any, where: str, what: str) -> Mapping[str, Any] | RefusedRow:
-    return (
-        row if isinstance(row, dict) else RefusedRow(where, "source/json", f"{what} no JSON object")
-    )
+    if isinstance(row, dict):
+        return row
+    return RefusedRow(where, "source/json", f"{what} no JSON object")
 
 
 def _json(path: Path, table: _Table) -> Iterator[Record]:
     """A list of objects, or an object that holds one."""
-    encoding = _encoding(path, table)
-    with open_file(path) as file:
-        content = b"".join(_utf_8(file, encoding, path, LARGEST))
+    with _lines(path, table) as lines:
+        content = lines.read(LARGEST)
+        if lines.read(1):
+            raise DatasetError(f"{path}: has more than {LARGEST:,} characters; write it as .jsonl")
     try:
-        data = orjson.loads(content.removeprefix(codecs.BOM_UTF8))
+        data = orjson.loads(content)
     except ValueError as error:
         raise DatasetError(f"{path}: is not JSON: {error}") from error
     if isinstance(data, dict):
@@ -263,42 +281,8 @@ def _is_table(value: Any) -> bool:
     return isinstance(value, list) and any(isinstance(one, dict) for one in value)
 
 
-def _encoding(path: Path, table: _Table) -> str:
-    """The encoding of a table, noted where it is not UTF-8. Raises `DatasetError`."""
-    with open_file(path) as file:
-        try:
-            encoding = encoding_of(file.read(LOOKED_AT))
-        except DatasetError as error:
-            raise DatasetError(f"{path}: {error}") from error
-    if encoding != UTF_8:
-        table.reading.notes.encodings[table.name] = encoding
-    return encoding
-
-
-def _utf_8(file: IO[bytes], encoding: str, path: Path, most: int | None = None) -> Iterator[bytes]:
-    """The lines of a file in UTF-8; those of one in UTF-8 as they are. `most`: bytes."""
-    count = 0
-    for line in file if encoding == UTF_8 else _recoded(file, encoding, path):
-        count += len(line)
-        if most is not None and count > most:
-            raise DatasetError(f"{path}: has more than {most:,} bytes; write it as .jsonl")
-        yield line
-
-
-def _recoded(file: IO[bytes], encoding: str, path: Path) -> Iterator[bytes]:
-    with io.TextIOWrapper(file, encoding) as lines:
-        try:
-            for line in lines:
-                yield line.encode()
-        except UnicodeDecodeError as error:
-            raise DatasetError(f"{path}: is not {encoding}, as it begins") from error
-
-
 def _csv(path: Path, table: _Table) -> Iterator[Record]:
     csv.field_size_limit(min(sys.maxsize, 2**31 - 1))
-    encoding = _encoding(path, table)
-    # bytes that are not UTF-8 become lone surrogates, which are found row by row
-    errors = "surrogateescape" if encoding == UTF_8 else "strict"
 
     def rows(reader: csv.DictReader[str]) -> Iterator[_Row]:
         for row in reader:
@@ -309,7 +293,7 @@ def _csv(path: Path, table: _Table) -> Iterator[Record]:
             else:
                 yield where, row
 
-    with open_file(path) as raw, io.TextIOWrapper(raw, encoding, errors, newline="") as lines:
+    with _lines(path, table) as lines:
         header = lines.readline()
         delimiter = "\t" if file_format(path) == ".tsv" else _delimiter(header)
         reader = csv.DictReader(chain([header], lines), delimiter=delimiter, strict=True)
@@ -317,8 +301,6 @@ def _csv(path: Path, table: _Table) -> Iterator[Record]:
             yield from _documents(rows(reader), table, list(reader.fieldnames or ()))
         except csv.Error as error:
             raise DatasetError(f"{path}, line {reader.line_num}: is not CSV: {error}") from error
-        except UnicodeDecodeError as error:
-            raise DatasetError(f"{path}: is not {encoding}, as it begins") from error
 
 
 def _delimiter(header: str) -> str:

@@ -17,10 +17,9 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from retgen.on_disk import IN_MEMORY
 from retgen.tokenizer import tokens
 from retgen.validators.similar import groups
-from retgen.validators.wordsets import Ints, Sets, word_runs, word_sets
+from retgen.validators.wordsets import Sets, word_runs, word_sets
 
 ALIKE = 0.7  # share of their words in which near-duplicates and shared templates agree
 STEPS = (ALIKE, 0.8, 0.9, 1.0)
@@ -28,7 +27,6 @@ _RUN, _SAMPLED = 8, 4  # words of a run; of so many runs one is looked at, by it
 _FEWEST = 8  # runs that are looked at of a document that may be a copy: some 40 words
 _COPIED = 0.5  # share of the runs of the shorter of two documents, which make it a copy
 _SHARED = 20  # documents that hold a run which is no licence, no footer
-_SPREAD = 8  # bits of a hash that say whether it is looked at
 _AT_ONCE = 4096  # documents whose runs are looked up together
 
 
@@ -63,33 +61,18 @@ def _by_share(words: Sets, share: float, copied: NDArray[np.int64] | None) -> Wo
     return Wording(groups(words, share, known)[0], share, words)
 
 
-def copies(texts: Iterable[str], at_once: int = IN_MEMORY) -> NDArray[np.int64]:
-    """(m, 2) documents of which one holds half and more of the other, word for word. `at_once`:
-    runs that are sorted together.
-    """
+def copies(texts: Iterable[str]) -> NDArray[np.int64]:
+    """(m, 2) documents of which one holds half and more of the other, word for word."""
     from scipy.sparse import csr_array
 
     runs = word_runs(map(tokens, texts), _RUN, _SAMPLED)
-    sizes = runs.sizes.copy()
-    # of the runs that several documents hold: places, and documents; a part of all at a time
-    shared, own = [np.empty(0, np.int64)], [np.empty(0, np.int64)]
-    parts = 1 + len(runs.words) // at_once
-    for part in range(parts):
-        places = _of_part(runs.words, part, parts)
-        _, column, counts = np.unique(runs.words[places], return_inverse=True, return_counts=True)
-        owners, held = np.searchsorted(runs.starts, places, "right") - 1, counts[column]
-        sizes -= np.bincount(owners[held > _SHARED], minlength=len(runs))
-        few = (held > 1) & (held <= _SHARED)
-        shared.append(places[few])
-        own.append(owners[few])
-    owners, places = np.concatenate(own), np.concatenate(shared)
-    enough = sizes[owners] >= _FEWEST
-    owners, places = owners[enough], places[enough]
-    if not len(places):
-        return np.empty((0, 2), np.int64)
-    kinds, columns = np.unique(runs.words[places], return_inverse=True)
-    ones = np.ones(len(owners), np.int32)
-    held = csr_array((ones, (owners, columns)), (len(runs), len(kinds)))
+    owners = np.repeat(np.arange(len(runs)), runs.sizes)
+    kinds, columns, counts = np.unique(runs.words, return_inverse=True, return_counts=True)
+    documents = counts[columns]
+    sizes = runs.sizes - np.bincount(owners[documents > _SHARED], minlength=len(runs))
+    shared = (documents > 1) & (documents <= _SHARED) & (sizes[owners] >= _FEWEST)
+    ones = np.ones(np.count_nonzero(shared), np.int32)
+    held = csr_array((ones, (owners[shared], columns[shared])), (len(runs), len(kinds)))
     others, found = held.T.tocsr(), [np.empty((0, 2), np.int64)]
     for first in range(0, len(runs), _AT_ONCE):
         both = (held[first : first + _AT_ONCE] @ others).tocoo()
@@ -98,16 +81,6 @@ def copies(texts: Iterable[str], at_once: int = IN_MEMORY) -> NDArray[np.int64]:
         copied = (one < other) & (both.data >= _COPIED * np.minimum(sizes[one], sizes[other]))
         found.append(np.stack([one[copied], other[copied]], 1).astype(np.int64))
     return np.concatenate(found)
-
-
-def _of_part(hashes: Ints, part: int, parts: int) -> Ints:
-    """The places of about one of so many parts of all hashes."""
-    steps = range(0, len(hashes), IN_MEMORY)
-    found = [
-        low + np.flatnonzero((hashes[low : low + IN_MEMORY] >> _SPREAD) % parts == part)
-        for low in steps
-    ]
-    return np.concatenate([np.empty(0, np.int64), *found])
 
 
 def apart(texts: Sequence[str], held_out: int) -> Wording:

@@ -86,28 +86,28 @@ CASES: dict[str, tuple[str, Callable[[list[Row]], Any], list[str]]] = {
     "a span moved": (
         QUERIES,
         keyword(span=[3, 8]),
-        ["Q: its span holds 'per p', not 'sour sauces'"],
+        ["Q: its span holds 'per p', not 'KEYWORD'"],
     ),
     "a span of one letter": (
         QUERIES,
         keyword(span=[0, 1]),
-        ["Q: its span holds 'c', not 'sour sauces'"],
+        ["Q: its span holds 'c', not 'KEYWORD'"],
     ),
     "a qrel across splits": (
         QRELS,
         put(**{"corpus-id": "db2"}),
         [
             "Q: a query of test finds db2 of train",
-            "Q: db2 is relevant there, and lacks 'molten glass'",
+            "Q: db2 is relevant there, and lacks 'TESTED'",
         ],
     ),
     "a query text of two splits": (
         QUERIES,
         moved_keyword,
         [
-            "Q: its span holds 'molten glass', not 'SOUR SAUCES'",
+            "Q: its span holds 'TESTED', not 'KEYWORD'",
             "Q: its text is a query of split train too",
-            "Q: db6 is relevant there, and lacks 'SOUR SAUCES'",
+            "Q: db6 is relevant there, and lacks 'KEYWORD'",
         ],
     ),
     "a negative that is a positive": (
@@ -151,7 +151,16 @@ CASES: dict[str, tuple[str, Callable[[list[Row]], Any], list[str]]] = {
 def test_whatever_is_altered_is_found(finished: Path, tmp_path: Path, case: str) -> None:
     name, change, expected = CASES[case]
     path = altered(finished, tmp_path, name, change)
+    queries = read_jsonl(finished / QUERIES)
+    asked = read_jsonl(finished / QRELS)[0]["query-id"]
+    names = {
+        keyword_of(queries, "db2")["text"]: "KEYWORD",
+        next(row["text"] for row in queries if row["_id"] == asked): "TESTED",
+        keyword_of(queries, TEST)["text"]: "TESTED",
+    }
     found = [re.sub(r"q\d{7}", "Q", message) for _, message in findings(path)]
+    for text, word in names.items():
+        found = [re.sub(f"'{re.escape(text)}'", f"'{word}'", one, flags=re.I) for one in found]
     found = [re.sub(r"db\d is a positive", "POSITIVE is a positive", message) for message in found]
     assert found == expected
 

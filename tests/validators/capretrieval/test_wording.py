@@ -37,7 +37,6 @@ def test_a_chapter_and_the_manual_that_holds_it_share_a_number() -> None:
     assert copies(texts).tolist() == [[0, 2], [1, 2]]
     assert wording(texts).groups.tolist() == [0, 0, 0, *range(3, len(texts))]
     assert wording(texts, 1.0).groups.tolist() == list(range(len(texts)))
-    assert copies(texts, at_once=100).tolist() == [[0, 2], [1, 2]]
     # of short texts too few runs are looked at
     assert copies([words("a", 60), words("a", 120)]).tolist() == [[0, 1]]
     assert copies([words("a", 20), words("a", 120)]).tolist() == []
