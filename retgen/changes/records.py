@@ -179,19 +179,21 @@ def text_examples(table: str, changes: Changes) -> Iterator[Example]:
         record = changes.after.record(row_b)
         before, after = _parts(changes.before.record(row_a)), _parts(record)
         parts = [key for key in after if before.get(key) != after[key]]
-        sides = [{key: side.get(key) for key in parts} for side in (before, after)]
-        metadata = [side.get("metadata") for side in sides]
+        sides: list[dict[str, Any]] = [
+            {key: side.get(key) for key in parts} for side in (before, after)
+        ]
+        metadata: list[Any] = [side.get("metadata") for side in sides]
         if all(isinstance(one, dict) for one in metadata):
             for side, own, other in zip(sides, metadata, metadata[::-1], strict=True):
                 side["metadata"] = {k: v for k, v in own.items() if other.get(k) != v}
         example = {"table": table, "what": "changed", "id": record[0]}
         yield {**example, "before": sides[0], "after": sides[1]}
-    for what, key, side, rows in (
+    for what, key, of, rows in (
         ("added", "after", changes.after, changes.added),
         ("removed", "before", changes.before, changes.removed),
     ):
         for row in rows:
-            record = side.record(row)
+            record = of.record(row)
             yield {"table": table, "what": what, "id": record[0], key: _title_and_text(record)}
 
 
