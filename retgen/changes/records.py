@@ -186,12 +186,12 @@ def text_examples(table: str, changes: Changes) -> Iterator[Example]:
             sides[1]["metadata"] = {k: v for k, v in other.items() if own.get(k) != v}
         example = {"table": table, "what": "changed", "id": record[0]}
         yield {**example, "before": sides[0], "after": sides[1]}
-    for what, key, side, rows in (
+    for what, key, of, rows in (
         ("added", "after", changes.after, changes.added),
         ("removed", "before", changes.before, changes.removed),
     ):
         for row in rows:
-            record = side.record(row)
+            record = of.record(row)
             yield {"table": table, "what": what, "id": record[0], key: _title_and_text(record)}
 
 
