@@ -40,7 +40,7 @@ def captioned(rows: list[Row]) -> None:
     ("change", "messages"),
     [
         (lambda rows: None, []),
-        (exchanged, ["row 1: its positive has the grade 0", "row 1: its negative has the grade 2"]),
+        (exchanged, ["row 1: its positive has the grade 0", "row 1: its negative has the grade 1"]),
         (unread, ["row 2: its anchor cannot be read: no template holds it"]),
         (
             captioned,
