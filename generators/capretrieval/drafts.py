@@ -26,7 +26,7 @@ from retgen.generators.capretrieval.found import (
     found_queries,
     words_shown,
 )
-from retgen.generators.capretrieval.language import stems_of, words_of
+from retgen.generators.capretrieval.language import CHINESE, stems_of, words_of
 from retgen.generators.capretrieval.offline import rule_queries
 from retgen.generators.capretrieval.params import CapRetrievalParams
 from retgen.generators.capretrieval.passages import (
@@ -94,6 +94,8 @@ def draft(task: DraftTask, counts: CorpusCounts, most: tuple[int, int]) -> Draft
         or (one.kind == "paragraph" and _is_told(document.text[one.start : one.stop]))
     ]
     queries = found_queries(document, language, counts, task.incoming)
+    # Chinese words count by their characters, which more documents have
+    even = 2 / 3 * _EVEN if language == CHINESE else _EVEN
     for number, (_, _, begin, end, _, text, _) in enumerate(task.passages):
         held = [
             (max(one.start, begin) - begin, min(one.stop, end) - begin)
@@ -102,7 +104,7 @@ def draft(task: DraftTask, counts: CorpusCounts, most: tuple[int, int]) -> Draft
         ]
         for query in rule_queries(text, language, most, counts, held):
             worth = query.score * (_BY_THE_WAY if query.kind == "summary" else 1)
-            query.score = round(worth / (worth + _EVEN), 4)
+            query.score = round(worth / (worth + even), 4)
             query.passage, query.span = number, (begin + query.span[0], begin + query.span[1])
             queries.append(query)
     texts = [shown_text(one) for one in task.passages]
