@@ -45,7 +45,7 @@ def main() -> int:
 
 
 def commands() -> str:
-    """`gen --help` and that of every command, as a terminal of 88 columns shows it."""
+    """`gen --help` and that of every command, as a terminal of 100 columns shows it."""
     import typer
 
     from retgen.cli import app
@@ -64,7 +64,7 @@ def _help(arguments: list[str]) -> str:
     from retgen.cli import app
 
     # a fixed width and no colour: the text must not depend on who generates it
-    width = {"COLUMNS": "88", "TERM": "dumb", "NO_COLOR": "1"}
+    width = {"COLUMNS": "100", "TERM": "dumb", "NO_COLOR": "1"}
     shown = CliRunner().invoke(app, [*arguments, "--help"], prog_name="gen", env=width)
     lines = [line.rstrip() for line in shown.stdout.splitlines()]
     title = " ".join(["gen", *arguments])
