@@ -62,18 +62,7 @@ def dataset_card(
 ) -> str:
     """The card of a finished data set. `files` by their paths below the run, dataset/ included."""
     listed = {f.removeprefix("dataset/"): info.sha256 for f, info in files.items()}
-<<<<<<< HEAD
     manifest = manifest_of(recipe, result, records, files, {}, CallReport().costs())
-=======
-    nothing: dict[str, Any] = {
-        "tokens": {},
-        "usd": None,
-        "calls": 0,
-        "cache_hits": 0,
-        "unanswered": 0,
-    }
-    manifest = manifest_of(recipe, result, records, files, {}, nothing)
->>>>>>> wt-results
     return _header(recipe, records, listed) + card_text(statements(recipe, manifest, result))
 
 
