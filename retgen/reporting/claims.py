@@ -71,7 +71,7 @@ def _verdict(report: Report) -> tuple[str, str, str]:
         errors = count_text(report.count("errors"), "error")
         return "bad", "NOT OK", f"{errors}. The data did not pass its checks: do not use it."
     if not qrels:
-        return "fair", "NOT JUDGED", "nobody has judged a pair yet: `gen review` opens the page"
+        return "fair", "NOT JUDGED", "nobody has judged a pair yet (gen review)"
     if proven == qrels:
         if report.traced:
             text = f"{count}: {proof}, as a check by other code found; {evidence.NOT_SHOWN}"

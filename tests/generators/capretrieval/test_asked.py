@@ -233,9 +233,10 @@ def test_people_and_a_model_judge_the_candidates(kb: Path, ask: Gen, server: Ser
     manifest = json.loads((kb / "outputs/q_v2/manifest.json").read_text())
     assert manifest["evidence"] == {"structural": 0, "judged": 1, "human": 3}
     assert manifest["judges"]["judge_relevance 1"]["by"] == "openai:gpt-5-mini"
-    assert "Human: 3 of 4 qrels" in (kb / "outputs/q_v2/dataset/README.md").read_text()
+    reviewed = (kb / "outputs/q_v2/dataset/README.md").read_text()
+    assert "**REVIEWED**: of 4 qrels 1 judged, 3 settled by people" in reviewed
     card = (kb / "outputs/q/dataset/README.md").read_text()
-    assert "## Labels\n\nNobody has judged a pair yet (`gen review`).\n" in card
+    assert "**NOT JUDGED**: nobody has judged a pair yet (gen review)" in card
     assert ask("validate", "outputs/q_v2").returncode == 0
     again = len(server.requests)
     assert ask(*judge).returncode == 0
