@@ -184,7 +184,8 @@ def known_answers(queries: Sequence[GivenQuery], sources: Sequence[str]) -> list
     """
     of: dict[str, list[int]] = {}
     for number, source in enumerate(sources if any(one.answers for one in queries) else ()):
-        of.setdefault(source, []).append(number)
+        for name in {source, source.partition("#")[0]}:  # all chapters of "manual#begin"
+            of.setdefault(name, []).append(number)
     pairs, unknown = list[tuple[int, int]](), list[str]()
     for query, one in enumerate(queries):
         for answer in one.answers:
