@@ -69,7 +69,7 @@ def haystacks(sample: int, rounds: int) -> None:
         generate_with_agents(recipe, Path(folder), ModelOptions(), engine=Local(1))
         job = recipe.at(Path(folder)).job
         assert job.sources is not None
-        material = read_material(job.sources, job.params, job.seed)
+        material = read_material(job.sources, job.seed)
         every = HaystackBuilder(
             job.params, job.seed, material.groups, material.cast, material.sentences, counter
         )

@@ -17,6 +17,7 @@ from retgen.validators.rule import Batch, Finding, RuleState, TextRule
 
 _DEVIATIONS = 5.0  # of a normal law one in two millions is so far out
 _TIMES = 4.0  # and that many times shorter or longer than the median
+_APART = 8  # characters from the median, at least: a query of one sign is no outlier among words
 _LEAST = 50  # texts, fewer say nothing of what is usual
 _NORMAL = 1.4826  # the standard deviation of a normal law in median absolute deviations
 _Usual = tuple[int, float, float]  # the median, and the least and the greatest usual length
@@ -42,7 +43,9 @@ def _bounds(lengths: NDArray[np.uint32]) -> tuple[int, float, float]:
 
     below = reach(logarithms[logarithms <= middle] - middle)
     above = reach(logarithms[logarithms >= middle] - middle)
-    return round(math.exp(middle)), math.exp(middle - below), math.exp(middle + above)
+    median = math.exp(middle)
+    low, high = median * math.exp(-below), median * math.exp(above)
+    return round(median), min(low, median - _APART), max(high, median + _APART)
 
 
 class LengthOutlier(TextRule):

@@ -16,7 +16,7 @@ from retgen.evaluation.scoring.evaluate import evaluate
 from retgen.evaluation.scoring.page import text as text_of
 from tests.pages import Read
 
-BOATS = Path(__file__).parents[2] / "world"
+BOATS = Path(__file__).parents[2] / "facts"
 CORPUS = {"a": "ash", "b": "birch", "c": "cedar", "d": "date", "e": "elm", "f": "fir"}
 WORDS = {"q1": "ash", "q2": "birch", "q3": "cedar", "q4": "date", "q5": "elm", "q6": "fir"}
 QRELS = [(f"q{i}", doc, 1) for i, doc in enumerate(CORPUS, start=1)]
