@@ -95,7 +95,7 @@ class CapRetrieval(Family[CapRetrievalParams]):
     takes_source = True
     sheet = SHEET
     agents = (WRITE_QUERIES, *TWO_DOCUMENT_AGENTS)
-    label_source = "grades that a judge gave given queries"
+    label_source = "grades that came with the captions, or that a model gave in a review"
     proof = "each document is one that the query was written for, or it holds the keyword"
     traces_labels = True
 

@@ -24,7 +24,10 @@ from retgen.write import file_info
 LICENCE = "licence_stated_at_publishing"  # of a manifest that is published
 _SENSITIVE = ("personal-data", "secrets")  # rules
 # of a review's report
-_KEPT = ("split", "grades", "pool", "labels", "missing", "agreement", "left_out", "changed")
+_KEPT = (
+    *("split", "grades", "pool", "labels", "missing", "questions", "models", "agreement"),
+    *("left_out", "changed"),
+)
 # a licence that is none
 _UNSTATED = re.compile(r"^\s*(not stated|unknown|none)?\s*$", re.IGNORECASE)
 # words of a licence that does not let others have what was made from the source

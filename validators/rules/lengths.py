@@ -20,7 +20,6 @@ _TIMES = 4.0  # and that many times shorter or longer than the median
 _APART = 8  # characters from the median, at least: a query of one sign is no outlier among words
 _LEAST = 50  # texts, fewer say nothing of what is usual
 _NORMAL = 1.4826  # the standard deviation of a normal law in median absolute deviations
-_Usual = tuple[int, float, float]  # the median, and the least and the greatest usual length
 
 
 @dataclass
