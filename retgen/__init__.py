@@ -1,9 +1,9 @@
 """retgen: synthetic retrieval data sets from recipes, proven right.
 
 The commands of `gen` as functions: `run`, `pilot` (`gen run --pilot`), `plan`, `preview`,
-`validate`, `report`, `diff`, `export`, `publish`, `diagnose`, `evaluate`, `train`, `capacity` and
-`certify` (`gen capacity` without and with a data set), `new_recipe`, `doctor`; `make_sealed`,
-`reveal_sealed`, `verify_sealed` (`gen sealed`).
+`validate`, `report`, `diff`, `export`, `publish`, `draft`, `diagnose`, `evaluate`, `train`,
+`capacity` and `certify` (`gen capacity` without and with a data set), `new_recipe`, `doctor`;
+`make_sealed`, `reveal_sealed`, `verify_sealed` (`gen sealed`).
 `ModelOptions`: how `run` calls models.
 
 Each is imported when it is first used: a command line pays for its own command only.

@@ -138,7 +138,10 @@ def rejected_by_agents(run: Path, of_tables: Sized) -> Rejections:
     """What the agents of a run rejected; in rejected.jsonl, what its tables left out follows."""
     lines = (run / REJECTED).read_bytes().splitlines()
     count = max(0, len(lines) - len(of_tables))
-    return Rejections(Rejection(**orjson.loads(line)) for line in lines[:count])
+    try:
+        return Rejections(Rejection(**orjson.loads(line)) for line in lines[:count])
+    except (TypeError, ValueError) as error:
+        raise RunDirectoryError(f"{run / REJECTED}: a row is no rejection: {error}") from error
 
 
 def check_space(folder: Path, needed: int) -> None:

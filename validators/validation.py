@@ -61,7 +61,7 @@ class Validation:
             "split": self.splits[0] if self.splits else None,
             "proven_qrels": self.proven,
             "judged_qrels": self.judged,
-            **({"human_qrels": self.human} if self.reviewed else {}),
+            **({"human_qrels": self.human} if self.human or self.reviewed else {}),
             "statistics": self.statistics,
             "floors": self.baselines,
             "certificate": self.certificate,

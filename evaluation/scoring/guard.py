@@ -46,16 +46,19 @@ def kept_result(text: str) -> Kept:
         try:
             rows = map(orjson.loads, path.read_bytes().splitlines())
             systems[path.stem] = {row["query-id"]: float(row[measure]) for row in rows}
-        except (OSError, ValueError, KeyError, TypeError) as error:
-            raise UsageError(
-                f"--fail-if: {path} has no {measure} of every query; name a measure that was kept"
-            ) from error
+        except (OSError, ValueError, KeyError, TypeError):
+            continue  # a file that an earlier call left, with other measures
+    if not systems:
+        raise UsageError(
+            f"--fail-if: {files[0]} has no {measure} of every query; name a measure that was kept"
+        )
     return Kept(measure, folder, systems)
 
 
 def surely_lower(result: Evaluation, kept: Kept) -> list[str]:
     """A sentence for each system that is surely below the kept result. Raises `UsageError` where
-    nothing can be compared: several data sets, another measure, other queries, no such system.
+    it cannot be told: several data sets, another measure, other queries, a system that was not
+    kept, too few queries for an interval.
     """
     if len(result.datasets) != 1:
         raise UsageError("--fail-if compares the scores of one data set: give one PATH")
@@ -64,16 +67,14 @@ def surely_lower(result: Evaluation, kept: Kept) -> list[str]:
         raise UsageError(f"--fail-if: {kept.measure} was not measured: add --metric {kept.measure}")
     at = scored.measures.names.index(kept.measure)
     queries = [query.query_id for query in scored.collection.queries]
-    both = [(one, kept.systems.get(slug(one.model, one.dim))) for one in scored.scores]
-    if not any(before for _, before in both):
-        raise UsageError(
-            f"--fail-if: {kept.folder} has no system of this call. It has: "
-            f"{', '.join(sorted(kept.systems))}"
-        )
     worse = []
-    for score, before in both:
+    for score in scored.scores:
+        before = kept.systems.get(slug(score.model, score.dim))
         if before is None:
-            continue
+            raise UsageError(
+                f"--fail-if: {kept.folder} has no {kept.measure} of {score.label}. It has: "
+                f"{', '.join(sorted(kept.systems))}"
+            )
         if before.keys() != {*queries}:
             raise UsageError(
                 f"--fail-if: {kept.folder} is of other queries than {scored.collection.path}; keep "
@@ -81,6 +82,8 @@ def surely_lower(result: Evaluation, kept: Kept) -> list[str]:
             )
         change = score.values[:, at] - np.array([before[one] for one in queries])
         low, high = scored.units.interval(change[:, None], CHANGE)[0].tolist()
+        if scored.units.note:  # else NaN says that nothing changed
+            raise UsageError(f"--fail-if cannot tell whether a score is lower: {scored.units.note}")
         if high < 0:
             worse.append(
                 f"{score.label}: {kept.measure} is surely lower than in {kept.folder}: "

@@ -15,7 +15,8 @@ from __future__ import annotations
 
 import csv
 import io
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+import itertools
+from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -46,7 +47,7 @@ SHEET = """\
 _LINES, _TABLES = (".txt", ".md"), (".csv", ".tsv", ".jsonl")
 _QUESTION = ("question", "query", "text")
 _ID = ("id", "_id", "query_id", "query-id")
-_ANSWER = ("document", "doc_id", "document_id", "corpus-id", "answer", "page")
+_ANSWER = ("document", "doc_id", "document_id", "corpus-id")
 _KEY = "params.asked.queries"
 _LISTED = 5  # unknown ids that an error names
 
@@ -111,7 +112,7 @@ def read_questions(path: Path) -> tuple[list[GivenQuery], list[RefusedRow]]:
         text = " ".join(_cell(row, _QUESTION).split())
         answer = _cell(row, _ANSWER)
         before = queries.get(text.casefold())
-        name = _cell(row, _ID) or f"q{len(queries) + 1}"
+        name = _cell(row, _ID) or _free(ids, len(queries) + 1)
         if not text:
             refused.append(RefusedRow(where, "questions/empty", "holds no question"))
         elif before is not None and answer and answer not in before.answers:
@@ -133,6 +134,11 @@ def read_questions(path: Path) -> tuple[list[GivenQuery], list[RefusedRow]]:
     return list(queries.values()), refused
 
 
+def _free(taken: Container[str], number: int) -> str:
+    """The first of `q{number}`, `q{number + 1}`, ... that no question has."""
+    return next(name for n in itertools.count(number) if (name := f"q{n}") not in taken)
+
+
 def _rows(path: Path) -> Iterator[tuple[int, Mapping[str, Any] | Problem]]:
     """The rows of a file with their lines; of a text file those that are no comment."""
     data = path.read_bytes()
@@ -143,22 +149,24 @@ def _rows(path: Path) -> Iterator[tuple[int, Mapping[str, Any] | Problem]]:
         raise RecipeError(f"{_KEY}: {path}, line {line}: {NOT_UTF8}") from error
     kind = file_format(path)
     if kind in _LINES:
-        for number, line_text in enumerate(text.splitlines(), start=1):
+        for number, line_text in enumerate(text.split("\n"), start=1):
             if line_text.strip() and not line_text.lstrip().startswith("#"):
                 yield number, {"question": line_text}
         return
     if kind == ".jsonl":
-        lines = [(n, one) for n, one in enumerate(text.splitlines(), start=1) if one.strip()]
+        lines = [(n, one) for n, one in enumerate(text.split("\n"), start=1) if one.strip()]
         rows = json_rows([one.encode() for _, one in lines])
         parsed = [(n, row) for (n, _), row in zip(lines, rows, strict=True)]
     else:
         reader = csv.DictReader(
-            io.StringIO(text, newline=""), delimiter="\t" if kind == ".tsv" else ","
+            io.StringIO(text, newline=""), delimiter="\t" if kind == ".tsv" else ",", strict=True
         )
         try:
-            parsed = [(reader.line_num, row) for row in reader]
+            parsed = [(reader.line_num, _whole(row, reader.line_num)) for row in reader]
         except csv.Error as error:
-            raise RecipeError(f"{_KEY}: {path}, line {reader.line_num}: {error}") from error
+            raise RecipeError(
+                f"{_KEY}: {path}, line {reader.line_num}: {error}: is a quote left open?"
+            ) from error
     columns = {str(name) for _, row in parsed if not isinstance(row, Problem) for name in row}
     if columns and not columns & {*_QUESTION}:
         raise RecipeError(
@@ -166,6 +174,13 @@ def _rows(path: Path) -> Iterator[tuple[int, Mapping[str, Any] | Problem]]:
             f"ids of documents that answer {_ANSWER[0]}. Its columns: {', '.join(sorted(columns))}"
         )
     yield from parsed
+
+
+def _whole(row: dict[str | Any, Any], line: int) -> Mapping[str, Any] | Problem:
+    """A row of a table, unless it has more cells than the header: its text was cut at a comma."""
+    if None in row:
+        return Problem(line, "has more cells than the header: put a text with commas in quotes")
+    return row
 
 
 def _cell(row: Mapping[str, Any], names: Sequence[str]) -> str:

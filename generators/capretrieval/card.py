@@ -192,8 +192,9 @@ def _negatives(mined: Mapping[str, Any]) -> str:
     if not mined["negatives"]:
         return "none: too few training documents are safe negatives; train with in-batch negatives"
     return (
-        f"{mined['negatives']:,}, mined from the training documents by {mined['by']}; "
-        f"{mined['left_out']:,} possible answers left out"
+        f"{mined['negatives']:,} of the training documents, {mined['drawn']:,} of them drawn at "
+        f"random, the others mined by {mined['by']}; {mined['left_out']:,} "
+        "possible answers left out"
     )
 
 

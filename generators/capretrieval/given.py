@@ -124,9 +124,9 @@ class GivenTables:
         )
         if self.by_people:
             return [
-                "People asked the queries, and people judge them (`gen review`): 0 (not relevant), "
-                f"1 (in part) or 2. {unjudged} Labels are of whole documents: a document is scored "
-                "by its best passage."
+                "People asked the queries. Their documents are judged in a review (`gen review`): "
+                f"0 (not relevant), 1 (in part) or 2. {unjudged} Labels are of "
+                "whole documents: a document is scored by its best passage."
             ]
         relevant = sum(row["relevance"] > 0 for row in self.judgements)
         return [
@@ -143,7 +143,7 @@ class GivenTables:
         if not self.by_people:
             return {}
         named = f"; the documents of {len(self.answered):,} are named" * bool(self.answered)
-        return {"questions": f"{len(self.given):,}{named}; next: `gen review`"}
+        return {"questions": f"{len(self.given):,}{named}; `gen review` judges them"}
 
 
 def _qrels(rows: list[dict[str, Any]]) -> Rows:

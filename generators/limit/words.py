@@ -26,6 +26,7 @@ from numpy.typing import NDArray
 from retgen.errors import RecipeError
 from retgen.generators.params import Job
 from retgen.streams import Permutation
+from retgen.tokenizer import stems
 
 ATTRIBUTES = "attributes.txt"  # in sources/: what agents have proposed
 
@@ -110,19 +111,7 @@ def attributes_digest(attributes: Sequence[Attribute]) -> str:
 def attribute_stems(attributes: Sequence[Attribute]) -> frozenset[str]:
     """The stems of all words of the attributes."""
     words = {word for a in attributes for word in _WORD.findall(a.text.casefold())}
-    return frozenset(stem_words(sorted(words)))
-
-
-@cache
-def _stemmer() -> Any:
-    import Stemmer
-
-    return Stemmer.Stemmer("english", 0)  # without a cache, whose care costs more than stems
-
-
-def stem_words(words: Sequence[str]) -> list[str]:
-    """Snowball (English) stems of case-folded words."""
-    return list(_stemmer().stemWords(words))
+    return frozenset(stems(sorted(words)))
 
 
 # --- names ----------------------------------------------------------------------------------------
@@ -155,8 +144,8 @@ def _names_with_stems() -> list[list[tuple[str, str]]]:
     result = []
     for words in both:
         plain = sorted(word for word in words if word.isalpha() and len(word) > 1)
-        stems = stem_words([word.casefold() for word in plain])
-        result.append(list(zip(plain, stems, strict=True)))
+        stemmed = stems([word.casefold() for word in plain])
+        result.append(list(zip(plain, stemmed, strict=True)))
     return result
 
 

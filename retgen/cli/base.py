@@ -347,11 +347,6 @@ def fail_of_systems(failures: Mapping[str, str], code: int) -> None:
         fail("\n".join(failures.values()) + resume, code)
 
 
-def plural(count: int, noun: str) -> str:
-    """A number with its noun: 1 request, 2 requests."""
-    return f"{count:,} {noun}" if count == 1 else f"{count:,} {noun}s"
-
-
 def given_command() -> str:
     """The command as it was typed."""
     return shlex.join(["gen", *sys.argv[1:]])

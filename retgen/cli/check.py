@@ -16,11 +16,11 @@ from retgen.cli.base import (
     Quiet,
     SplitOption,
     command,
-    plural,
     print_result,
     shown_progress,
 )
 from retgen.errors import UsageError
+from retgen.results.numbers import count_text
 
 
 @command(
@@ -100,14 +100,16 @@ def _findings(path: Path, result: Any) -> str:
         lines.append(f"  off     {rule}: {reason}")
     if result.proven:
         lines.append(f"  proven: {result.proven:,} qrels, {result.proof}")
+    if result.judged:
+        lines.append(f"  judged: {result.judged:,} qrels")
     if result.human:
-        lines.append(f"  human: {result.human:,} qrels, settled by people in a review")
+        lines.append(f"  human: {result.human:,} qrels, given by people")
     if result.origin and "origin" not in result.switched_off:
         from retgen.validators.rules.origin import in_words
 
         lines.append(f"  origin: {in_words(result.origin)}")
     verdict = "ok" if result.ok else "not ok"
-    errors, warnings = plural(result.errors, "error"), plural(result.warnings, "warning")
+    errors, warnings = count_text(result.errors, "error"), count_text(result.warnings, "warning")
     lines.append(f"{verdict}: {errors}, {warnings}")
     return "\n".join(lines)
 

@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING, Any
 
 import typer
 
-from retgen.cli.base import Json, app, command, plural, print_json, report_errors
+from retgen.cli.base import Json, app, command, print_json, report_errors
 from retgen.errors import UsageError
+from retgen.results.numbers import count_text
 
 if TYPE_CHECKING:
     from retgen.agents.ledger import LedgerReader
@@ -76,7 +77,7 @@ def export_command(file: Path, ledger: Path | None = None, run: str | None = Non
         raise UsageError(f"there is no folder {file.parent}: create it, or name another file")
     with _opened(ledger, run) as (result, name):
         count = export_replay(result, file, name)
-    print(f"wrote {plural(count, 'answer')} to {file}")
+    print(f"wrote {count_text(count, 'answer')} to {file}")
 
 
 @contextmanager

@@ -15,12 +15,12 @@ from retgen.cli.base import (
     app,
     command,
     overrides_of,
-    plural,
     print_json,
     print_result,
     shown_progress,
 )
 from retgen.errors import SealBroken, SealUnchecked
+from retgen.results.numbers import count_text
 
 commands = typer.Typer(
     help="Test sets that are committed to, opened after a round, and made again by anybody.",
@@ -139,7 +139,7 @@ def verify_command(
         raise
     text = (
         f"yes: {result.name}, round {result.round}, is what was committed to: "
-        f"{plural(result.files, 'file')} made again, {result.bytes:,} bytes, all the same"
+        f"{count_text(result.files, 'file')} made again, {result.bytes:,} bytes, all the same"
         + (f"\nThe set is in {result.path}" if result.path else "")
     )
     print_result({"ok": True, **result._asdict()}, lambda: text, json, quiet)

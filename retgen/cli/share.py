@@ -8,7 +8,8 @@ from typing import Any
 
 import typer
 
-from retgen.cli.base import RUN, Json, Quiet, command, plural, print_result
+from retgen.cli.base import RUN, Json, Quiet, command, print_result
+from retgen.results.numbers import count_text
 
 
 @command(
@@ -87,7 +88,7 @@ def _text(result: Any, dry_run: bool) -> str:
             lines.append(f"{one.kind:8} {one.path}{size}")
     same = sum(one.kind == "unchanged" for one in result.changes)
     if same:
-        lines.append(f"unchanged: {plural(same, 'file')}")
+        lines.append(f"unchanged: {count_text(same, 'file')}")
     if dry_run:
         there = [one.bytes for one in result.changes if one.kind != "removed"]
         lines.append(f"in all: {len(there)} files, {size_text(sum(there))}")

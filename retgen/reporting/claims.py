@@ -80,8 +80,10 @@ def _verdict(report: Report) -> tuple[str, str, str]:
         return "good", "PROVEN", text
     judged, human = report.count("judged_qrels"), report.count("human_qrels")
     if human:
-        kinds = {"proven": proven, "judged": judged, "settled by people": human}
+        kinds = {"proven": proven, "judged": judged, "given by people": human}
         said = ", ".join(f"{number(n)} {kind}" for kind, n in kinds.items() if n)
+        if human == qrels:
+            return "fair", "LABELLED BY PEOPLE", f"all {number(qrels)} qrels"
         return "fair", "REVIEWED", f"of {number(qrels)} qrels {said}"
     if judged:
         judges = report.manifest.get("judged") or "they are a judge's"
@@ -137,7 +139,7 @@ def what_it_tests(report: Report) -> Iterator[Statement]:
         return
     relevant = report.part("relevant_per_query", "statistics")
     columns = report.part("queries_per_relevant_document", "statistics")
-    if relevant and statistics.get("documents"):
+    if relevant and statistics.get("documents") and statistics.get("qrels"):
         count = value_range(relevant)
         queries = count_text(report.queries_counted, "query", "queries")
         text = (
@@ -177,8 +179,8 @@ def what_it_does_not_test(report: Report) -> Iterator[Statement]:
         yield "Meaning beyond words.", f"{caution[0].upper()}{caution[1:]}."
     elif report.examples["literal"]:
         text = (
-            "In every example below the asked words stand literally in the relevant documents: a "
-            "lexical retriever can find them."
+            "In every example below words of the query stand literally in the relevant documents: "
+            "a lexical retriever may find them."
         )
         yield "Understanding.", text
     if report.manifest and not report.manifest.get("complete"):

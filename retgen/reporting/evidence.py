@@ -124,8 +124,8 @@ def judged_labels(number: int, qrels: int, label: str) -> str:
 
 
 def human_labels(number: int, qrels: int) -> str:
-    """Of labels that people settled."""
-    return f"{number:,} of {qrels:,} qrels, settled by people in a review"
+    """Of labels that people gave: in a review, or beside their questions."""
+    return f"{number:,} of {qrels:,} qrels, given by people"
 
 
 def judge_with_accuracy(name: str, judge: Mapping[str, Any] | None) -> str:

@@ -12,6 +12,7 @@ the person and the time. Verdicts are never written over data.
 | `sample` | the pairs of both parts, in the order in which they are judged |
 | `review` `begin` | a review of a data set, and how it begins |
 | `report` | error rates with bounds, agreement, next steps; a page and a text |
+| `judge` | a model gives grades to the pairs |
 | `web/` | the page on which people judge |
 | `exchange/` | formats that other tools read and write |
 | `apply` | a new version of the run, with the settled labels |

@@ -115,7 +115,7 @@ def _counts(states: Sequence[tuple[Item, Consensus]]) -> dict[str, int]:
 
 
 def _questions(states: Sequence[tuple[Item, Consensus]]) -> dict[str, int]:
-    """How many questions there are, how many of them are judged whole, and answered."""
+    """How many questions have candidates, how many of them are judged whole, and answered."""
     every, left, answered = set[str](), set[str](), set[str]()
     for item, one in states:
         every.add(item.query_id)
@@ -278,10 +278,10 @@ def findings(result: Mapping[str, Any]) -> list[str]:
     missing, asked = result["missing"], result["questions"]
     if asked:
         lines.append(
-            f"{asked['judged']:,} of {count_text(asked['questions'], 'question')} are judged "
-            f"whole; {asked['answered']:,} have a relevant document. Of {missing['settled']:,} "
-            f"judged candidates {missing['wrong']:,} are relevant; {', '.join(result['pool'])} "
-            f"found {missing['population']:,}."
+            f"{asked['judged']:,} of {count_text(asked['questions'], 'question')} with "
+            f"candidates are judged whole; {asked['answered']:,} of them got a relevant one. "
+            f"Of {missing['settled']:,} judged candidates {missing['wrong']:,} are relevant; "
+            f"{', '.join(result['pool'])} found {missing['population']:,}."
         )
     elif missing["settled"]:
         lines.append(
@@ -313,7 +313,15 @@ def next_steps(result: Mapping[str, Any]) -> list[str]:
     left = [f"{name} {count:,}" for name, count in ahead["left"].items() if count]
     if left:
         lines.append(f"items left to judge: {', '.join(left)} ({_command(result)} opens the page)")
-    return lines or ["everything is judged and settled: `gen run RECIPE --apply-review` applies it"]
+    if result["changed"]:
+        lines.append("put the old tables back, or begin a review with --out")
+    elif not lines:
+        command, what = ["gen", "run", result["dataset"], "--apply-review"], "applies it"
+        if not (Path(result["dataset"]) / "recipe.yaml").is_file():
+            command = ["gen", "review", result["dataset"], *("--export qrels --to FILE".split())]
+            what = "writes its labels"
+        lines.append(f"everything is judged and settled: `{shlex.join(command)}` {what}")
+    return lines
 
 
 def report_page(name: str, result: Mapping[str, Any]) -> Page:

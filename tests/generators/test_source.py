@@ -15,7 +15,6 @@ from retgen.sources import TableColumns
 
 ENGLISH = "The harbour was opened to the ships of the company in the spring of that year."
 GERMAN = "Der Hafen wurde im Frühling desselben Jahres für die Schiffe der Gesellschaft geöffnet."
-CHINESE = "港口于同年春天向公司的船只开放，许多居民前来观看。"
 
 
 @pytest.fixture

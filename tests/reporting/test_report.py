@@ -202,7 +202,7 @@ def test_the_asked_words_are_highlighted(tmp_path: Path, content: dict[str, Any]
     page = Page(render(tmp_path, content))
     # "likes" stands in every document, so it is no part of what the query asks for
     assert page.marked == ["Walks", "Park", "walks", "park", "Parks", "Walks", "Park"]
-    assert "In every example below the asked words stand literally" in page.text
+    assert "In every example below words of the query stand literally" in page.text
 
 
 def test_a_literal_answer_is_not_claimed_where_one_document_has_none(

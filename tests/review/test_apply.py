@@ -126,7 +126,7 @@ def test_what_was_settled_holds_and_nothing_else_changes(parent: Path) -> None:
     human = (result.path / "tables" / "human.jsonl").read_text().splitlines()
     assert len(human) == 3
     card = (result.path / "dataset" / "README.md").read_text()
-    assert "**REVIEWED**: of 41 qrels 38 proven, 3 settled by people" in card
+    assert "**REVIEWED**: of 41 qrels 38 proven, 3 given by people" in card
     assert all(path.read_bytes() == data for path, data in held.items())
 
 
@@ -273,6 +273,6 @@ def test_the_command_writes_the_version_and_refuses_what_does_not_fit(
     assert "people decided: leave out --set" in done.stderr
     done = gen("run", parent, "--apply-review")
     assert done.returncode == 0, done.stderr
-    assert "human       3 of 41 qrels, settled by people in a review" in done.stdout
+    assert "human       3 of 41 qrels, given by people" in done.stdout
     assert "review      2 people: 2 labels confirmed, 1 positives rejected" in done.stdout
     assert "finished before: nothing to do" in gen("run", parent, "--apply-review").stdout

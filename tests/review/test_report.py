@@ -172,7 +172,8 @@ def test_all_labels_judged_give_the_exact_rate(dataset: Write, tmp_path: Path) -
     result = report(review)
     assert findings(result) == ["Label relevant (1): 2 of all 40 labels are wrong (5.0%)."]
     assert next_steps(result) == [
-        "everything is judged and settled: `gen run RECIPE --apply-review` applies it"
+        f"everything is judged and settled: `gen review {path} --export qrels --to FILE` writes "
+        "its labels"
     ]
 
 

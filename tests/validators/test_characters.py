@@ -103,6 +103,3 @@ def test_documents_and_queries_are_named(tmp_path: Path) -> None:
         "query q0 holds U+2066, a control of the direction of writing, and no text that needs it"
     )
     assert messages == [(["q0"], message)]
-
-
-LETTERS = "aZ 9.\n\t\x7fÃÂéüßŸšŠœâ€™\u00ad\u0301\u0130\u024f\u0250\u0370я漢\ufeff\u202e\ud800\x85\U0001f3f4"

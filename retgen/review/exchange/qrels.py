@@ -26,7 +26,8 @@ def write(review: Review, path: Path) -> None:
     tables = review.dataset.qrels
     rows = tables[review.settings.split].read()[0] if review.settings.split in tables else []
     labels = {(q, d): int(relevance) for q, d, relevance in rows}
-    graded = max(labels.values(), default=0) > 1
+    # labels of 0 and 1 stay so, whatever grades people could give
+    graded = not labels or max(labels.values()) > 1
     by, settled = review.by_item(), 0
     for item in review.items:
         state = review.consensus(by.get(item.item_id, ()))

@@ -17,7 +17,6 @@ from tests.conftest import read_jsonl
 pytestmark = pytest.mark.usefixtures("one_torch_thread")
 
 DOCS = "abcde"
-UNJUDGED = "pairs without a judgement are taken as not relevant"
 PAIRS = [(f"q{i}", doc, 1.0) for i, pair in enumerate(combinations(DOCS, 2)) for doc in pair]
 
 

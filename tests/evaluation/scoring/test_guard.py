@@ -59,7 +59,19 @@ def test_another_system_and_other_queries(limit_run: Path, dataset: Write, gen: 
     shared = "--metric", "recall@2", "--out", "now", "--fail-if", "recall@2 < kept"
     done = gen("eval", limit_run, "--model", "tfidf", *shared)
     assert done.returncode == 2
-    assert "kept has no system of this call. It has: bm25\n" in done.stderr
+    assert "kept has no recall@2 of tfidf. It has: bm25\n" in done.stderr
     done = gen("eval", other, *shared)
     assert done.returncode == 2
     assert "is of other queries than" in done.stderr
+
+
+def test_too_few_queries_for_an_interval(dataset: Write, gen: Gen) -> None:
+    few = dataset({"a": "an owl", "b": "a fox"}, {"q": "owl"}, [("q", "a", 1)])
+    scored = "eval", few, "--metric", "recall@1", "--model", "bm25"
+    assert gen(*scored, "--out", "few").returncode == 0
+    done = gen(*scored, "--out", "now", "--fail-if", "recall@1 < few")
+    assert done.returncode == 2
+    assert done.stderr == (
+        "gen: --fail-if cannot tell whether a score is lower: no intervals: too few independent "
+        "units: 1 groups of queries that share relevant documents, 12 needed\n"
+    )

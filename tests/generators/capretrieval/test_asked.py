@@ -90,6 +90,22 @@ def test_a_line_a_question_and_tables(tmp_path: Path) -> None:
     assert (refused[0].where, refused[0].reason) == ("q.jsonl, line 3", "is not a JSON object")
 
 
+def test_no_question_is_cut_or_loses_its_id(tmp_path: Path) -> None:
+    (tmp_path / "q.csv").write_text("question\nhow do I print, copy, and scan\nwhere\n")
+    queries, refused = read_questions(tmp_path / "q.csv")
+    assert [q.text for q in queries] == ["where"]
+    assert [(one.where, one.reason) for one in refused] == [
+        ("q.csv, line 2", "has more cells than the header: put a text with commas in quotes")
+    ]
+    (tmp_path / "q.csv").write_text("id,question\nq2,first\n,second\n")
+    assert [(q.id, q.text) for q in read_questions(tmp_path / "q.csv")[0]] == [
+        ("q2", "first"),
+        ("q3", "second"),
+    ]
+    (tmp_path / "q.jsonl").write_text('{"question": "a\u2028b line"}\n', "utf-8")
+    assert [q.text for q in read_questions(tmp_path / "q.jsonl")[0]] == ["a b line"]
+
+
 @pytest.mark.parametrize(
     ("name", "data", "message"),
     [
@@ -97,6 +113,7 @@ def test_a_line_a_question_and_tables(tmp_path: Path) -> None:
         ("q.csv", b"", "holds no question: write about forty, one a line."),
         ("q.txt", "a\nW\u00e4rme".encode("latin-1"), "line 2: is not UTF-8: convert the file"),
         ("q.txt", "a".encode("utf-16"), "line 1: is not UTF-8: convert the file"),
+        ("q.csv", b'question\n"who\nwhat\n', "unexpected end of data: is a quote left open?"),
         (
             "q.csv",
             b"frage,seite\nwas,a\n",
@@ -194,7 +211,7 @@ def people(row: dict[str, str]) -> int | None:
 def test_people_and_a_model_judge_the_candidates(kb: Path, ask: Gen, server: Server) -> None:
     assert new(kb, "asked.txt").returncode == 0
     done = ask("run", "q.yaml")
-    assert "questions   3; next: `gen review`" in done.stdout
+    assert "questions   3; `gen review` judges them" in done.stdout
     assert qrels(kb / "outputs/q/dataset/qrels.jsonl") == {}
     done = ask("eval", "outputs/q")
     assert done.stderr.endswith(
@@ -234,7 +251,7 @@ def test_people_and_a_model_judge_the_candidates(kb: Path, ask: Gen, server: Ser
     assert manifest["evidence"] == {"structural": 0, "judged": 1, "human": 3}
     assert manifest["judges"]["judge_relevance 1"]["by"] == "openai:gpt-5-mini"
     reviewed = (kb / "outputs/q_v2/dataset/README.md").read_text()
-    assert "**REVIEWED**: of 4 qrels 1 judged, 3 settled by people" in reviewed
+    assert "**REVIEWED**: of 4 qrels 1 judged, 3 given by people" in reviewed
     card = (kb / "outputs/q/dataset/README.md").read_text()
     assert "**NOT JUDGED**: nobody has judged a pair yet (gen review)" in card
     assert ask("validate", "outputs/q_v2").returncode == 0

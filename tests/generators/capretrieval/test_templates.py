@@ -13,10 +13,6 @@ from tests.conftest import read_jsonl
 from tests.generators.capretrieval.texts import TEXTS, write_recipe, write_rows
 
 WORDS = [word.strip(".,").lower() for text in TEXTS for word in text.split() if len(word) > 5]
-SAID = (
-    "so many documents share 70% of their words (filled-in templates) that only those that share "
-    "80% of their words or more stay on one side: held-out documents resemble training documents"
-)
 SPLIT = {"test": 7, "dev": 2, "train": 39}
 
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 from collections import Counter
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +17,6 @@ from retgen.evaluation.training import read_pairs
 from tests.conftest import read_jsonl
 
 Rows = list[dict[str, Any]]
-Recipe = Callable[[str], Path]
 
 # the bytes of limit_small: a change here changes what every recipe makes
 PINNED = {

@@ -15,7 +15,6 @@ from retgen.generators.limit.words import (
     bundled_files,
     half_of,
     load_names,
-    stem_words,
 )
 from retgen.tokenizer import content_stems, stems
 from retgen.validators.limit import read_attributes, split_half
@@ -72,7 +71,7 @@ def test_names() -> None:
     first, last = names.parts(np.arange(200_000))
     assert len(set(zip(first.tolist(), last.tolist(), strict=True))) == 200_000
     parts = [word.casefold() for word in (*names.first, *names.last)]
-    assert not forbidden.intersection(stem_words(parts))
+    assert not forbidden.intersection(stems(parts))
     train = load_names(forbidden, 42, "train", 10_000_000)
     assert set(train.last).isdisjoint(names.last)
     most = len(names.first) * len(names.last)

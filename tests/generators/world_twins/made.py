@@ -14,7 +14,6 @@ from retgen.generators.world_twins import WorldTwins
 from retgen.generators.world_twins.params import TwinsParams
 
 Row = dict[str, Any]
-TABLES = ("corpus", "queries", "qrels", "qrels_graded")
 
 
 def job(seed: int = 3, **params: Any) -> Job[TwinsParams]:
