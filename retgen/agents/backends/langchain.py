@@ -135,7 +135,9 @@ class LangChainChat(ChatModel):
         """Describe an exception of a provider's package, by the causes that it was raised from."""
         words, name = self._words(error), type(error).__name__
         if name in _ENDED:
-            return self.read(_dump({"ended": _ENDED[name]}))
+            usage = getattr(getattr(error, "completion", None), "usage", None)
+            stated = usage.model_dump() if usage is not None else None
+            return self.read(_dump({"ended": _ENDED[name], "usage": stated}))
         cause: BaseException | None = error
         while cause is not None:
             response = getattr(cause, "response", cause)
