@@ -47,21 +47,36 @@ def main() -> int:
 
 def commands() -> str:
     """The page as it is, with a chapter for every command, in the order of `gen --help`."""
+    from collections import Counter
+
     import typer
 
     from retgen.cli import app
 
     group: typer.core.TyperGroup = typer.main.get_command(app)  # type: ignore[assignment]
-    chapters = list[str]()
+    every: dict[str, Any] = {}
     for name in group.list_commands(typer.Context(group)):
         command = group.commands[name]
-        parts = {f"{name} {inner}": one for inner, one in getattr(command, "commands", {}).items()}
-        chapters += [_command(*part) for part in (parts or {name: command}).items()]
-    return _page("commands.md", "commands", "\n".join(chapters).strip())
+        parts = getattr(command, "commands", {})
+        every |= {f"{name} {part}": one for part, one in parts.items()} or {name: command}
+    options = {name: _options(command) for name, command in every.items()}
+    used = Counter(row for rows in options.values() for row in rows)
+    shared = [row for row, times in used.items() if times >= 4 and row[0].startswith("`-")]
+    head = "option", "what"
+    chapters = ["## Options of many commands", _table(head, shared)]
+    for name, command in every.items():
+        examples = command.epilog.partition(":")[2].split("  |  ")
+        shown = "\n".join(one.strip() for one in examples)
+        also = ", ".join(names for names, what in shared if (names, what) in options[name])
+        rows = [row for row in options[name] if row not in shared]
+        rows += [("also", also)] if also else []
+        chapters += [f"## gen {name}", command.help, f"```\n{shown}\n```"]
+        chapters += [_table(head, rows)] if rows else []
+    return _page("commands.md", "commands", "\n\n".join(chapters))
 
 
-def _command(name: str, command: Any) -> str:
-    """What a command does, its arguments and options, and its examples."""
+def _options(command: Any) -> list[tuple[str, str]]:
+    """(names, what it does) of every argument and option of a command."""
     import contextlib
     import io
 
@@ -71,8 +86,6 @@ def _command(name: str, command: Any) -> str:
         command.get_help(typer.Context(command))  # names of retrievers, rules, ... are put in
     rows = []
     for param in command.params:
-        if param.name == "verbose":
-            continue
         values = "" if getattr(param, "is_flag", False) else param.metavar or param.name.upper()
         if param.opts[0].startswith("-"):
             names = ", ".join(f"`{one} {values}".rstrip() + "`" for one in param.opts)
@@ -82,11 +95,8 @@ def _command(name: str, command: Any) -> str:
         what = [param.help or "", "Required." if param.required else ""]
         what.append(f"Default: {param.default}." if param.show_default and param.default else "")
         what.append(f"Environment: `{param.envvar}`." if param.envvar else "")
-        rows.append([names, " ".join(filter(None, what)).replace("|", "\\|")])
-    examples = command.epilog.partition(":")[2].split("  |  ")
-    shown = "\n".join(one.strip() for one in examples)
-    table = _table(["option", "what"], rows) if rows else ""
-    return f"## gen {name}\n\n{command.help}\n\n```\n{shown}\n```\n\n{table}\n"
+        rows.append((names, " ".join(filter(None, what)).replace("|", "\\|")))
+    return rows
 
 
 def recipes() -> str:
