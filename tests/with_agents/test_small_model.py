@@ -36,7 +36,7 @@ PRICED = ("--price", "0.1,0.4", "--max-usd", "1")
 
 
 def test_a_whole_run_with_a_model_that_writes_badly(tmp_path: Path) -> None:
-    titles = ["Volcanoes", "Owls", "Honey", "Trams", "Cheese"]
+    titles = ["Volcanoes", "Owls", "Honey"]
     rows = [{"title": title, "text": text} for title, text in zip(titles, TEXTS, strict=False)]
     (tmp_path / "kb.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
 
@@ -54,7 +54,7 @@ def test_a_whole_run_with_a_model_that_writes_badly(tmp_path: Path) -> None:
 
     # what the answers were worth adds up, and all of it is paid
     answers = manifest["answers"]
-    assert answers["write_queries"].get("taken", 0) + answers["write_queries"].get("failed", 0) == 5
+    assert answers["write_queries"].get("taken", 0) + answers["write_queries"].get("failed", 0) == 3
     assert manifest["usd"] == pytest.approx(
         (0.1 * manifest["tokens"]["in"] + 0.4 * manifest["tokens"]["out"]) / 1e6
     )
