@@ -50,7 +50,7 @@ bench: .venv/dev  ## speed, as ratios against named references
 bench-agents: .venv/dev  ## our own cost of a call to a chat model, against the bare client
 	$(BIN)/python benchmarks/agents.py
 
-bench-families: .venv/dev  ## every family written and proven; haystacks against encoding each again until it fits
+bench-families: .venv/dev  ## haystacks against encoding each again until it fits
 	$(BIN)/python benchmarks/families.py
 
 bench-models: .venv/dev  ## encoding, search, training, BM25, free embeddings, each beside its reference
@@ -59,10 +59,10 @@ bench-models: .venv/dev  ## encoding, search, training, BM25, free embeddings, e
 bench-validate: .venv/dev  ## all rules over a million documents; near-duplicates and captions against their references
 	$(BIN)/python benchmarks/validate.py
 
-bench-own-documents: .venv/dev  ## whole offline runs over documents of one's own, stage by stage; hard negatives
+bench-own-documents: .venv/dev  ## hard negatives for documents of one's own, against sentence-transformers' miner
 	$(BIN)/python benchmarks/own_documents.py
 
-bench-large: .venv/dev  ## every family at three sizes: time, memory, disk
+bench-large: .venv/dev  ## every family at three sizes: time of each stage, memory, disk
 	$(BIN)/python benchmarks/large.py
 
 clean:

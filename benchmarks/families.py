@@ -1,57 +1,26 @@
-"""Speed of families: written, then read back and proven; haystacks against re-encoding.
+"""Speed of haystacks: drawn and each encoded again as a check, against re-encoding while they grow.
 
-Each recipe is run in a process of its own, at a size that takes a minute or less, and the stages of
-its manifest are printed by the document. The naive way to make a haystack adds a sentence and
-encodes the text, until it has its length. It is even told which sentences fit, so that both ways
-make the same texts.
+The naive way to make a haystack adds a sentence and encodes the text, until it has its length. It
+is even told which sentences fit, so that both ways make the same texts. What every family takes,
+stage by stage, is printed by large.py.
 
-    .venv/bin/python benchmarks/families.py [--scale 1.0] [--sample 7]
+    .venv/bin/python benchmarks/families.py [--sample 7] [--rounds 3]
 """
 
 from __future__ import annotations
 
 import statistics
-import subprocess
-import sys
 import tempfile
 import time
 from pathlib import Path
 from typing import Any
 
-import orjson
 from common import options, peak
-
-SIZES = {
-    "limit_dense": ("params.docs", 50_000),
-    "world_operators": ("params.documents", 20_000),
-    "world_twins": ("params.triples_per_cell", 10),
-    "multiconir_movies": ("params.ladders", 500),
-    "niah": ("params.places", 10),
-    "capretrieval_album": ("params.captions", 3_024),
-}
 
 
 def main() -> None:
-    given = options(__doc__, scale=1.0, recipes=list(SIZES), sample=7, rounds=3)
-    for recipe in given.recipes:
-        option, size = SIZES[recipe]
-        stages(recipe, option, max(2, round(size * given.scale)))
+    given = options(__doc__, sample=7, rounds=3)
     haystacks(given.sample, given.rounds)
-
-
-def stages(recipe: str, option: str, size: int) -> None:
-    """Run a recipe, and print what its stages took."""
-    with tempfile.TemporaryDirectory(dir=".") as name:
-        out = Path(name).resolve() / "run"
-        command = [sys.executable, "-m", "retgen.cli", "run", recipe, "--out", str(out), "-q"]
-        began = time.perf_counter()
-        subprocess.run([*command, "--set", f"{option}={size}"], check=True)
-        seconds = time.perf_counter() - began
-        manifest = orjson.loads((out / "manifest.json").read_bytes())
-    documents = manifest["counts"]["documents"]
-    shown = ", ".join(f"{stage} {took:.2f} s" for stage, took in manifest["timings"].items())
-    print(f"{recipe}: {documents:,} documents in {seconds:.1f} s, {documents / seconds:,.0f}/s")
-    print(f"    {shown}", flush=True)
 
 
 def haystacks(sample: int, rounds: int) -> None:

@@ -1,4 +1,4 @@
-"""Every family at three sizes: time, memory, disk, and what each record adds.
+"""Every family at three sizes: time of each stage, memory, disk, and what each record adds.
 
 Memory is that of the largest process without the pages of mapped files, which the system takes back
 whenever it needs them; Linux alone tells them apart.
@@ -9,6 +9,7 @@ whenever it needs them; Linux alone tells them apart.
 from __future__ import annotations
 
 import contextlib
+import json
 import os
 import shutil
 import subprocess
@@ -18,8 +19,9 @@ import time
 from collections.abc import Iterator
 from pathlib import Path
 
-from common import options
-from own_documents import generated, recipe_of
+from common import entries, options
+
+from retgen.streams import Stream
 
 # recipe, how its size is set, unit, sizes, the smallest size that it takes
 FAMILIES = {
@@ -35,30 +37,34 @@ FAMILIES = {
 
 def main() -> None:
     given = options(__doc__, families=list(FAMILIES), scale=1.0, engine="local")
-    print("| family | size | time | memory | disk |")
-    print("|---|---:|---:|---:|---:|", flush=True)
+    print("| family | size | time | memory | disk | stages |")
+    print("|---|---:|---:|---:|---:|---|", flush=True)
     for name in given.families:
         recipe, option, unit, steps, least = FAMILIES[name]
         sizes = [max(least, round(size * given.scale)) for size in steps]
         costs = []
         for size in sizes:
-            seconds, memory, disk = cost(recipe, option, size, given.engine)
-            costs.append((seconds, memory, disk))
+            *taken, timings = cost(recipe, option, size, given.engine)
+            costs.append(taken)
+            seconds, memory, disk = taken
             shown = f"{seconds:.1f} s | {memory:,.0f} MB | {disk:,.1f} MB"
-            print(f"| {name} | {size:,} {unit} | {shown} |", flush=True)
+            stages = ", ".join(f"{stage} {took:.2f}" for stage, took in timings.items())
+            print(f"| {name} | {size:,} {unit} | {shown} | {stages} |", flush=True)
         if sizes[-1] > sizes[-2]:
             more = [(b - a) / (sizes[-1] - sizes[-2]) for a, b in zip(*costs[-2:], strict=True)]
             ms, *kilobytes = (f"{one * 1e3:.3g}" for one in more)
-            print(f"| | each of the last | {ms} ms | {' kB | '.join(kilobytes)} kB |", flush=True)
+            print(f"| | each of the last | {ms} ms | {' kB | '.join(kilobytes)} kB | |", flush=True)
 
 
-def cost(recipe: str, option: str, size: int, engine: str) -> tuple[float, float, float]:
-    """Seconds, megabytes of the largest process and megabytes on disk of one run."""
+def cost(
+    recipe: str, option: str, size: int, engine: str
+) -> tuple[float, float, float, dict[str, float]]:
+    """Seconds, megabytes of the largest process and on disk of one run; seconds of its stages."""
     with tempfile.TemporaryDirectory(dir=".") as name:
         folder = Path(name).resolve()
         more = ["--set", f"{option}={size}"]
         if not recipe:
-            recipe, more = str(recipe_of(generated(folder / "kb.jsonl", size))), []
+            recipe, more = str(own_documents(folder, size)), []
         out = folder / "run"
         command = [sys.executable, "-m", "retgen.cli", "run", recipe, "--out", str(out), "-q"]
         command += ["--engine", engine, *more]
@@ -71,8 +77,23 @@ def cost(recipe: str, option: str, size: int, engine: str) -> tuple[float, float
         if process.returncode:
             raise SystemExit(f"{' '.join(command)}: exit code {process.returncode}")
         disk = sum(path.stat().st_size for path in out.rglob("*") if path.is_file()) / 1e6
+        timings = json.loads((out / "manifest.json").read_text())["timings"]
         shutil.rmtree(out)
-    return seconds, memory, disk
+    return seconds, memory, disk, timings
+
+
+def own_documents(folder: Path, documents: int) -> Path:
+    """A recipe over so many documents of 60 words: catalogued things, in sentences of twelve."""
+    things = sorted(set(entries()))
+    picks = Stream(42, "benchmarks/own_documents").integers(len(things), documents * 60)
+    with open(folder / "kb.jsonl", "w") as file:
+        for i, row in enumerate(picks.reshape(documents, 60).tolist()):
+            cut = " ".join(things[j] for j in row).split()[:60]
+            text = ". ".join(" ".join(cut[at : at + 12]) for at in range(0, 60, 12)) + "."
+            file.write(json.dumps({"_id": f"d{i}", "title": "", "text": text}) + "\n")
+    path = folder / "kb.yaml"
+    path.write_text("name: kb\nfamily: capretrieval\nparams:\n  source: {path: kb.jsonl}\n")
+    return path
 
 
 def tree(process: int) -> Iterator[int]:

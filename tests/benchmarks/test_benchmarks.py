@@ -22,12 +22,12 @@ CASES: dict[str, tuple[str, str]] = {
         rf"   16 in flight: {F} of openai's CPU; at most 0.60 ms (NOT )?reached",
     ),
     "families": (
-        "--scale 0.02 --recipes limit_dense --sample 1 --rounds 1",
+        "--sample 1 --rounds 1",
         rf"  ratio to re-encoding until the length fits: {N} \({N} to {N}\)",
     ),
     "large": (
         "--families limit --scale 0.0005",
-        rf"\| limit \| 5,000 documents \| {F} s \| {N} MB \| {F} MB \|",
+        rf"\| limit \| 5,000 documents \| {F} s \| {N} MB \| {F} MB \| .*write.* \|",
     ),
     "limit": ("--documents 200 --rounds 1", rf"    ratio {F}  \({F} to {F}\)"),
     "models": (
@@ -35,7 +35,7 @@ CASES: dict[str, tuple[str, str]] = {
         rf"  free embeddings, d=4, n=9, 1 starts: {F} s, plain script / ours {F}  .*",
     ),
     "own_documents": (
-        "--documents 60 --passages 300 --queries 20",
+        "--passages 300 --queries 20",
         "    76 of 76 negatives are among their 76",
     ),
     "validate": (
