@@ -11,7 +11,7 @@ import pytest
 from retgen.errors import RecipeError
 from retgen.facts.captions import Speaker, load_captions
 from retgen.generators import family
-from retgen.generators.album.params import AlbumParams
+from retgen.generators.album import AlbumParams
 from retgen.generators.album.queries import SHARES
 from retgen.generators.params import Job
 from retgen.generators.records import Records

@@ -16,10 +16,10 @@ import pytest
 from retgen.data import Qrel, Query, open_dataset
 from retgen.facts.captions import CAPTIONS_FILE
 from retgen.generators import family
-from retgen.generators.album.params import AlbumParams
+from retgen.generators.album import AlbumParams
 from retgen.generators.params import Job
 from retgen.validators.album import AlbumSpec, proof_rules
-from retgen.validators.album.reader import LANGUAGES, album_definition
+from retgen.validators.album.reader import LANGUAGES, caption_reader
 from retgen.validators.rule import Batch, Finding, Judgements
 
 Row = dict[str, Any]
@@ -93,7 +93,7 @@ class Word(NamedTuple):
 
 @cache
 def _words(language: str) -> dict[str, Word]:
-    known = album_definition(CAPTIONS_FILE)
+    known = caption_reader(CAPTIONS_FILE, language).definition
     result = {
         name[0].lower(): Word(one.part, meaning)
         for meaning, one in known.meanings.items()
@@ -203,7 +203,8 @@ def query_hypernym(made: Tables, draw: random.Random) -> Tables | None:
     place = _pattern(made.language).search(text)
     if place is None:
         return None
-    meanings, one = album_definition(CAPTIONS_FILE).meanings, words[place[0].lower()].meaning
+    meanings = caption_reader(CAPTIONS_FILE, "en").definition.meanings
+    one = words[place[0].lower()].meaning
     if one not in meanings:
         return None
     related = sorted(
