@@ -27,7 +27,7 @@ from retgen.errors import RecipeError, SourceRefused
 from retgen.generators.family import CallEstimate, Evidence, Family, Plan
 from retgen.generators.multiconir.agents import AGENTS, CALIBRATE, VERIFY
 from retgen.generators.multiconir.checks import CONDITIONS, word_count
-from retgen.generators.multiconir.facts import is_drawn, openings, world_of
+from retgen.generators.multiconir.facts import DRAWN, is_drawn, openings, world_of
 from retgen.generators.multiconir.ladders import (
     DOCUMENTS,
     LADDER_DOCUMENTS,
@@ -88,7 +88,8 @@ class MultiConIR(Family[MultiConIRParams]):
     def plan(self, job: Job[MultiConIRParams]) -> Plan:
         params = job.params
         if is_drawn(job):
-            return _plan(job, min(params.count(), job.limit or params.count()))
+            wanted = params.ladders or DRAWN
+            return _plan(job, min(wanted, job.limit or wanted))
         if missing := sorted({agent.name for agent in AGENTS} - job.live):
             raise RecipeError(
                 f"params: ladders of documents are a model's work ({', '.join(missing)}): name "
@@ -96,18 +97,14 @@ class MultiConIR(Family[MultiConIRParams]):
                 "they are drawn"
             )
         params.rewriting()
-        available = _available(params)
-        asked = [n for n in (params.ladders, job.limit) if n is not None]
-        wanted = min([*asked, *([] if available is None else [available])], default=0)
+        asked = (params.ladders, job.limit, _available(params))
+        wanted = min((n for n in asked if n is not None), default=0)
         notes = []
         unknown = on_the_hub(params) and not wanted
         if on_the_hub(params):
-            what = (
-                "how many ladders it gives" if unknown else f"whether it gives {wanted:,} ladders"
-            )
-            notes.append(
-                f"{source_of(params).path} is not looked up for a plan: {what} is not known"
-            )
+            what = f"whether it gives {wanted:,} ladders" if wanted else "how many ladders it gives"
+            path = source_of(params).path
+            notes.append(f"{path} is not looked up for a plan: {what} is not known")
         if params.ladders is None:
             notes.append("documents that give no ladder are rejected, so there may be fewer")
         notes.append(
@@ -129,22 +126,18 @@ class MultiConIR(Family[MultiConIRParams]):
         return "structural" if is_drawn(job) else "judged"
 
     def word_lists(self, job: Job[MultiConIRParams]) -> Mapping[str, str]:
-        if not is_drawn(job):
-            return {}
-        return domain_digest(world_of(job.params))
+        return domain_digest(world_of(job.params)) if is_drawn(job) else {}
 
     def judges(self, job: Job[MultiConIRParams]) -> Mapping[str, Mapping[str, Any]]:
         return {} if is_drawn(job) else {VERIFY.name: _calibration(job).report()}
 
     def generate(self, job: Job[MultiConIRParams]) -> Records:
-        domain = job.params.the_domain()
-        ladders = stored_ladders(job.source_folder() / LADDERS)
         exported = LadderTables(
-            ladders,
+            stored_ladders(job.source_folder() / LADDERS),
             job.seed,
             _opening(job),
-            domain.name,
-            None if is_drawn(job) else (VERIFY.name, _calibration(job).model),
+            job.params.the_domain().name,
+            {} if is_drawn(job) else {"agent": VERIFY.name, "model": _calibration(job).model},
         )
         return Records(
             corpus=exported.corpus(),
@@ -168,13 +161,18 @@ class MultiConIR(Family[MultiConIRParams]):
             example=_example(exported),
             tables=exported.tables(),
             training=exported.training(),
-            licences=_licences(job),
+            licences={"documents and queries": OWN_LICENCE}
+            if is_drawn(job)
+            else {
+                "documents": source_of(job.params).licence,
+                "queries and rewrites": MODEL_TERMS,
+            },
         )
 
     def checks(self, job: Job[MultiConIRParams], judgements: Judgements) -> Sequence[CorpusRule]:
         sources = job.source_folder()
         domain, run = job.params.the_domain(), sources.parent
-        count = job.params.count() if is_drawn(job) else job.params.ladders
+        count = job.params.ladders or (DRAWN if is_drawn(job) else None)
         asked = min(filter(None, (count, job.limit)), default=None)
         spec = proof.LadderSpec(
             sources / DOCUMENTS,
@@ -255,12 +253,6 @@ def _available(params: MultiConIRParams) -> int | None:
     raise SourceRefused(f"{message} {refusals(refused)}".rstrip(), rows)
 
 
-def _licences(job: Job[MultiConIRParams]) -> dict[str, str]:
-    if is_drawn(job):
-        return {"documents and queries": OWN_LICENCE}
-    return {"documents": source_of(job.params).licence, "queries and rewrites": MODEL_TERMS}
-
-
 _CARD = (
     "Every record is a ladder: a document that meets ten conditions, and hard negatives of which "
     "each violates one condition more than the one before (MultiConIR). Queries ask for the first "
@@ -281,30 +273,24 @@ _HOW_DRAWN = (
 
 def _facts(job: Job[MultiConIRParams], exported: LadderTables) -> dict[str, str]:
     """The columns of the paper's Table 1."""
-    count, of_queries, of_documents, example = len(exported.ladders), 0, 0, ""
-    for ladder in exported.ladders:
-        example = example or ladder.title or ladder.id
-        of_queries += sum(
-            word_count(text) for one in STYLES for text in exported.texts(ladder, one)
-        )
-        of_documents += sum(map(word_count, ladder.sentences))
+    ladders, count = exported.ladders, len(exported.ladders)
+    queries = (text for one in ladders for style in STYLES for text in exported.texts(one, style))
+    sentences = (text for one in ladders for text in one.sentences)
+    if is_drawn(job):
+        source = f"drawn, world of {world_of(job.params).entity.plural}"
+    else:
+        source = "bundled" if job.params.source is None else "the recipe's"
     return {
         "Domain": exported.domain,
         "Number": f"{count:,}",
         "Queries of a style": f"{count * CONDITIONS:,}",
         "Hard negatives": f"{count * (len(LADDER_DOCUMENTS) - 1):,}",
-        "Words a query": f"{of_queries / max(1, count * QUERIES):.1f}",
-        "Words a positive": f"{of_documents / max(1, count):.1f}",
-        "Source": _source(job),
+        "Words a query": f"{sum(map(word_count, queries)) / max(1, count * QUERIES):.1f}",
+        "Words a positive": f"{sum(map(word_count, sentences)) / max(1, count):.1f}",
+        "Source": source,
         "Licence": OWN_LICENCE if is_drawn(job) else source_of(job.params).licence,
-        "Example": example,
+        "Example": ladders[0].title or ladders[0].id if count else "",
     }
-
-
-def _source(job: Job[MultiConIRParams]) -> str:
-    if is_drawn(job):
-        return f"drawn, world of {world_of(job.params).entity.plural}"
-    return "bundled" if job.params.source is None else "the recipe's"
 
 
 def _example(exported: LadderTables) -> Example | None:
@@ -313,10 +299,8 @@ def _example(exported: LadderTables) -> Example | None:
         return None
     one = exported.ladders[exported.turn(0)]
     rows = [
-        (f"{number}. {condition}", sentence, rewrite)
-        for number, (condition, sentence, rewrite) in enumerate(
-            zip(one.conditions, one.sentences, one.rewrites, strict=True), 1
-        )
+        (f"{n}. {one.conditions[n - 1]}", one.sentences[n - 1], one.rewrites[n - 1])
+        for n in range(1, CONDITIONS + 1)
     ]
     head = ("condition", "its sentence in the positive", "from HN of this number on")
     return Example(f"The ladder of {one.title or one.id}", head, rows)

@@ -17,7 +17,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, Literal
 
-from retgen.agents.agent import AnswerSchema, Numbered, Question
+from retgen.agents.agent import A, Agent, AnswerSchema, Numbered, Q, Question
 from retgen.generators.agents import bundled_agent
 from retgen.generators.multiconir.checks import (
     CONDITIONS,
@@ -161,10 +161,9 @@ def good_sentences(question: AskConditions, answer: Extracted) -> tuple[list[Fou
     taken: list[Found] = []
     faults: Faults = {}
     for one in answer.found:
-        sentences = [other.sentence for other in taken]
-        conditions = [other.condition for other in taken]
-        fault = check_sentence(question.document, one.sentence, sentences)
-        fault = fault or check_condition(one.sentence, one.condition, conditions)
+        fault = check_sentence(
+            question.document, one.sentence, [other.sentence for other in taken]
+        ) or check_condition(one.sentence, one.condition, [other.condition for other in taken])
         if fault:
             faults[one.sentence] = fault
         elif len(taken) < question.count:
@@ -264,56 +263,37 @@ def good_queries(question: AskLadderQueries, answer: Written) -> tuple[dict[int,
     return taken, faults
 
 
-def _ten(
-    good: Callable[[Any, Any], tuple[Sequence[Any] | Mapping[Any, Any], Faults]], part: str
-) -> Callable[[Any, Any], str | None]:
-    """The check of an agent: whether ten parts of its answer pass, else what is wrong."""
+# --- agents ---------------------------------------------------------------------------------------
 
-    def check(question: Any, answer: Any) -> str | None:
-        taken, faults = good(question, answer)
+
+def _agent(
+    name: str,
+    role: Literal["write", "judge"],
+    question: type[Q],
+    answer: type[A],
+    part: str,
+    good: Callable[[Q, A], tuple[Sequence[Any] | Mapping[Any, Any], Faults]],
+    max_tokens: int = 1536,
+) -> Agent[Q, A]:
+    """An agent whose answer is taken once ten of its parts pass; `part`: what faults call one."""
+
+    def check(asked: Q, answered: A) -> str | None:
+        taken, faults = good(asked, answered)
         if len(taken) >= CONDITIONS:
             return None
         first = [f"{part} {name!r}: {fault}" for name, fault in [*faults.items()][:_SHOWN]]
         return "; ".join([f"{len(taken)} can be used, {CONDITIONS} are needed", *first])
 
-    return check
+    prompt = f"multiconir/{name}"
+    return bundled_agent(prompt, role, question, answer, check=check, max_tokens=max_tokens)
 
 
-# --- agents ---------------------------------------------------------------------------------------
-
-
-EXTRACT = bundled_agent(
-    "multiconir/extract_conditions",
-    "write",
-    AskConditions,
-    Extracted,
-    check=_ten(good_sentences, "sentence"),
-    max_tokens=1536,
+EXTRACT = _agent(
+    "extract_conditions", "write", AskConditions, Extracted, "sentence", good_sentences
 )
-REWRITE = bundled_agent(
-    "multiconir/write_hard_negatives",
-    "write",
-    AskRewrites,
-    Rewrites,
-    check=_ten(good_rewrites, "rewrite"),
-    max_tokens=1536,
-)
-QUERY = bundled_agent(
-    "multiconir/write_query",
-    "write",
-    AskLadderQueries,
-    Written,
-    check=_ten(good_queries, "query"),
-    max_tokens=2048,
-)
-VERIFY = bundled_agent(
-    "multiconir/verify_conditions",
-    "judge",
-    AskVerdicts,
-    Verdicts,
-    check=_ten(good_verdicts, "condition"),
-    max_tokens=1536,
-)
+REWRITE = _agent("write_hard_negatives", "write", AskRewrites, Rewrites, "rewrite", good_rewrites)
+QUERY = _agent("write_query", "write", AskLadderQueries, Written, "query", good_queries, 2048)
+VERIFY = _agent("verify_conditions", "judge", AskVerdicts, Verdicts, "condition", good_verdicts)
 # a name of its own: what a plan and a ledger say of ladders does not depend on the calibration
 CALIBRATE = replace(VERIFY, name="calibrate_judge", check=lambda question, answer: None)
 AGENTS = (EXTRACT, REWRITE, QUERY, VERIFY, CALIBRATE)

@@ -24,7 +24,6 @@ from retgen.yaml_text import read_yaml
 Strategy = Literal["modify", "reassign"]
 Strategies = Literal["modify", "reassign", "mixed"]
 Wording = Literal["literal", "paraphrase", "entailed"]
-DRAWN = 200  # ladders, unless a recipe says how many
 
 
 # --- domains --------------------------------------------------------------------------------------
@@ -133,14 +132,6 @@ class MultiConIRParams(Params):
         return (
             self.domain if isinstance(self.domain, LadderDomain) else bundled_domains()[self.domain]
         )
-
-    def count(self) -> int:
-        """How many ladders are drawn."""
-        return self.ladders or DRAWN
-
-    def strategy(self) -> Strategies:
-        """How sentences of drawn ladders are rewritten."""
-        return self.negatives.strategy or "mixed"
 
     def rewriting(self) -> Strategy:
         """How a model rewrites sentences of documents. Raises `RecipeError` for what none can."""

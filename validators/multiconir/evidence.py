@@ -32,14 +32,12 @@ class LadderReader:
             if query != f"{begin} {_join_clauses(clauses[:n])}.":
                 yield f"its descriptive query {n} does not ask for its first {n} conditions"
                 return
-        met = self._facts(ladder, ladder.sentences)
-        broken = self._facts(ladder, ladder.rewrites)
-        for found in (met, broken):
-            if isinstance(found, str):
-                yield found
-                return
-        assert not isinstance(met, str)
-        assert not isinstance(broken, str)
+        try:
+            met = self._facts(ladder, ladder.sentences)
+            broken = self._facts(ladder, ladder.rewrites)
+        except ValueError as problem:
+            yield str(problem)
+            return
         if len({fact.slot for fact in met}) < TEN:
             yield "two of its sentences are about the same"
         for c, clause in enumerate(clauses):
@@ -53,14 +51,14 @@ class LadderReader:
             elif self._meets(broken[c], asked):
                 yield f"condition {c + 1} asks {asked}, its rewrite says {broken[c]}"
 
-    def _facts(self, ladder: LadderRow, texts: Sequence[str]) -> list[Fact] | str:
-        """What each text says of the entity; or what is wrong."""
+    def _facts(self, ladder: LadderRow, texts: Sequence[str]) -> list[Fact]:
+        """What each text says of the entity. Raises `ValueError`."""
         facts, problems = self._reader.document(ladder.title, " ".join(texts))
         own = [fact for fact in facts if fact.holder == "self"]
+        if not problems and (len(own) != TEN or len(facts) > 2 * TEN):
+            problems = [f"its sentences state {len(own)} facts of {ladder.title}, not ten"]
         if problems:
-            return problems[0]
-        if len(own) != TEN or len(facts) > 2 * TEN:
-            return f"its sentences state {len(own)} facts of {ladder.title}, not ten"
+            raise ValueError(problems[0])
         return own
 
     def _meets(self, fact: Fact, asked: Any) -> bool:

@@ -68,18 +68,11 @@ class LadderFile:
             elif len({*one.sentences, *one.rewrites}) != 2 * TEN:
                 message = "two of its sentences and rewrites are the same"
                 self.unsound.append((one.id, message))
-        self._open()
-
-    def _open(self) -> None:
-        rows = JSONLines(self._path)
+        rows = JSONLines(path)
         self.at = lru_cache(2)(lambda number: _ladder(rows[number]))
 
-    def __getstate__(self) -> dict[str, Any]:
-        return {name: value for name, value in vars(self).items() if name != "at"}
-
-    def __setstate__(self, state: dict[str, Any]) -> None:
-        vars(self).update(state)
-        self._open()
+    def __reduce__(self) -> tuple[type[LadderFile], tuple[Path]]:
+        return LadderFile, (self._path,)  # another process reads it again
 
     def __len__(self) -> int:
         return len(self.numbers)

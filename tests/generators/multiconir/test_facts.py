@@ -86,8 +86,8 @@ def test_values_of_positives_and_negatives_are_drawn_alike() -> None:
 
 def test_what_is_entailed_excludes_the_other() -> None:
     slot = load_domain("films").slots["release"]
-    assert entailed_pair(slot, 1957, 1958, lambda bound: 0) is None
-    found = entailed_pair(slot, 1957, 1964, lambda bound: 0)
+    assert entailed_pair(slot, [1957, 1958], lambda bound: 0) is None
+    found = entailed_pair(slot, [1957, 1964], lambda bound: 0)
     assert found is not None
     assert [(one.low, one.high) for one in found] == [(1950, 1959), (1960, 1969)]  # type: ignore[union-attr]
 

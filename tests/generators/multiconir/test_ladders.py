@@ -33,8 +33,8 @@ LADDER = Ladder(
 
 
 def test_documents_of_a_ladder() -> None:
-    rungs = [(set(range(n)), True) for n in range(11)]
-    assert [*map(tuple, LADDER_DOCUMENTS)] == rungs + [({c}, False) for c in range(1, 10)]
+    rungs = [set(range(n)) for n in range(11)]
+    assert list(LADDER_DOCUMENTS) == [*rungs, *({c} for c in range(1, 10))]
 
 
 def test_a_document() -> None:
