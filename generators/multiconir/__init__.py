@@ -36,15 +36,15 @@ from retgen.generators.multiconir.ladders import (
 )
 from retgen.generators.multiconir.params import (
     MultiConIRParams,
-    documents_of,
     on_the_hub,
+    read_documents,
     source_of,
 )
 from retgen.generators.multiconir.tables import QUERIES, STYLES, LadderTables
 from retgen.generators.multiconir.with_agents import call_estimates, generate_ladders
 from retgen.generators.params import Job, domain_digest
 from retgen.generators.records import MODEL_TERMS, OWN_LICENCE, Example, Records
-from retgen.sources import RefusedRow, refusals
+from retgen.sources import refusals
 from retgen.validators import multiconir as proof
 from retgen.validators.rule import CorpusRule, Judgements
 
@@ -86,32 +86,42 @@ class MultiConIR(Family[MultiConIRParams]):
     )
 
     def plan(self, job: Job[MultiConIRParams]) -> Plan:
-        params = job.params
+        params, notes, unknown = job.params, list[str](), False
+        calls: Mapping[str, CallEstimate] = {}
         if is_drawn(job):
-            wanted = params.ladders or DRAWN
-            return _plan(job, min(wanted, job.limit or wanted))
-        if missing := sorted({agent.name for agent in AGENTS} - job.live):
-            raise RecipeError(
-                f"params: ladders of documents are a model's work ({', '.join(missing)}): name "
-                "one, as in --model openai:gpt-5-mini; without a model and without params.source "
-                "they are drawn"
+            wanted = _smallest(params.ladders or DRAWN, job.limit)
+        else:
+            if missing := sorted({agent.name for agent in AGENTS} - job.live):
+                raise RecipeError(
+                    f"params: ladders of documents are a model's work ({', '.join(missing)}): "
+                    "name one, as in --model openai:gpt-5-mini; without a model and without "
+                    "params.source they are drawn"
+                )
+            params.rewriting()
+            wanted = _smallest(params.ladders, job.limit, _available(params))
+            calls = call_estimates(job, wanted)
+            if on_the_hub(params):
+                path, unknown = source_of(params).path, not wanted
+                what = "how many ladders it gives"
+                what = what if unknown else f"whether it gives {wanted:,} ladders"
+                notes.append(f"{path} is not looked up for a plan: {what} is not known")
+            if params.ladders is None:
+                notes.append("documents that give no ladder are rejected, so there may be fewer")
+            notes.append(
+                f"{CALIBRATE.name} is asked once for each model and prompt: the ledger answers "
+                "later runs"
             )
-        params.rewriting()
-        asked = (params.ladders, job.limit, _available(params))
-        wanted = min((n for n in asked if n is not None), default=0)
-        notes = []
-        unknown = on_the_hub(params) and not wanted
-        if on_the_hub(params):
-            what = f"whether it gives {wanted:,} ladders" if wanted else "how many ladders it gives"
-            path = source_of(params).path
-            notes.append(f"{path} is not looked up for a plan: {what} is not known")
-        if params.ladders is None:
-            notes.append("documents that give no ladder are rejected, so there may be fewer")
-        notes.append(
-            f"{CALIBRATE.name} is asked once for each model and prompt: the ledger answers later "
-            "runs"
+        each = len(LADDER_DOCUMENTS)
+        documents, queries = wanted * each, wanted * QUERIES
+        return Plan(
+            documents=documents,
+            queries=queries,
+            qrels=queries * each,
+            bytes=documents * _DOCUMENT + queries * _QUERY + 2 * queries * each * _QREL,
+            call_estimates=dict(calls),
+            notes=tuple(notes),
+            unknown=unknown,
         )
-        return _plan(job, wanted, call_estimates(job, wanted), tuple(notes), unknown)
 
     def required_agents(self, job: Job[MultiConIRParams]) -> frozenset[str]:
         return frozenset() if is_drawn(job) else frozenset(agent.name for agent in AGENTS)
@@ -172,15 +182,14 @@ class MultiConIR(Family[MultiConIRParams]):
     def checks(self, job: Job[MultiConIRParams], judgements: Judgements) -> Sequence[CorpusRule]:
         sources = job.source_folder()
         domain, run = job.params.the_domain(), sources.parent
-        count = job.params.ladders or (DRAWN if is_drawn(job) else None)
-        asked = min(filter(None, (count, job.limit)), default=None)
+        asked = _smallest(job.params.ladders or (DRAWN if is_drawn(job) else None), job.limit)
         spec = proof.LadderSpec(
             sources / DOCUMENTS,
             sources / LADDERS,
             _opening(job),
             domain.name,
             run / "rejected.jsonl",
-            asked,
+            asked or None,
             world_of(job.params).path if is_drawn(job) else None,
         )
         return proof.proof_rules(spec, judgements)
@@ -197,24 +206,9 @@ class MultiConIR(Family[MultiConIRParams]):
         return head + source.block() + (folder / "own_domain.yaml").read_text("utf-8") + rest
 
 
-def _plan(
-    job: Job[MultiConIRParams],
-    ladders: int,
-    calls: Mapping[str, CallEstimate] | None = None,
-    notes: tuple[str, ...] = (),
-    unknown: bool = False,
-) -> Plan:
-    each = len(LADDER_DOCUMENTS)
-    documents, queries = ladders * each, ladders * QUERIES
-    return Plan(
-        documents=documents,
-        queries=queries,
-        qrels=queries * each,
-        bytes=documents * _DOCUMENT + queries * _QUERY + 2 * queries * each * _QREL,
-        call_estimates=dict(calls or {}),
-        notes=notes,
-        unknown=unknown,
-    )
+def _smallest(*counts: int | None) -> int:
+    """The smallest of the counts that are known; 0 for none."""
+    return min((count for count in counts if count is not None), default=0)
 
 
 def _opening(job: Job[MultiConIRParams]) -> str:
@@ -234,13 +228,7 @@ def _available(params: MultiConIRParams) -> int | None:
     source = source_of(params)
     if on_the_hub(params):
         return source.limit
-    refused: list[RefusedRow] = []
-    available = 0
-    for one in documents_of(params):
-        if isinstance(one, RefusedRow):
-            refused.append(one)
-        else:
-            available += 1
+    refused, available = read_documents(params, lambda one: None)
     if available >= max(1, params.ladders or 0):
         return available
     message = f"params.source: {source.path} holds no document that can be used."
@@ -249,8 +237,8 @@ def _available(params: MultiConIRParams) -> int | None:
             f"params.ladders: {params.ladders:,} ladders need as many documents; "
             f"{source.path} holds {available:,} that can be used."
         )
-    rows = [one._asdict() for one in refused]
-    raise SourceRefused(f"{message} {refusals(refused)}".rstrip(), rows)
+    message = f"{message} {refusals(refused)}".rstrip()
+    raise SourceRefused(message, [one._asdict() for one in refused])
 
 
 _CARD = (

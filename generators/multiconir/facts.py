@@ -105,12 +105,10 @@ class LadderSampler:
         """Ladder after ladder. Raises `RecipeError` where the domain gives no more."""
         made = 0
         for pair in self._entity_pairs():
-            name = f"{self.params.domain}-{made + 1:0{self._width}}"
-            ladder = self._ladder(name, pair)
-            if ladder is None:
-                continue
-            yield ladder
-            made += 1
+            ladder = self._ladder(f"{self.params.domain}-{made + 1:0{self._width}}", pair)
+            if ladder is not None:
+                yield ladder
+                made += 1
             if made == self.wanted:
                 return
         raise RecipeError(
@@ -119,8 +117,7 @@ class LadderSampler:
         )
 
     def _entity_pairs(self) -> Iterator[_EntityPair]:
-        purpose = f"multiconir/drawn/{self.params.domain}/"
-        stream = Stream(self.seed, purpose)
+        stream = Stream(self.seed, f"multiconir/drawn/{self.params.domain}/")
         full = np.full(_DRAWS, np.uint64(1 << 32))
         for start in range(0, self._pairs, _BLOCK):
             stop = min(start + _BLOCK, self._pairs)

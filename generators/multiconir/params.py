@@ -6,7 +6,7 @@ paper are in domains.yaml; a recipe may hold a block of the same keys.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from functools import cache
 from pathlib import Path
 from typing import Annotated, Literal
@@ -170,3 +170,17 @@ def documents_of(params: MultiConIRParams) -> Iterator[SourceDocument | RefusedR
                 yield RefusedRow(one.id, "source/sentences", message, one.id)
                 continue
         yield one
+
+
+def read_documents(
+    params: MultiConIRParams, take: Callable[[SourceDocument], object]
+) -> tuple[list[RefusedRow], int]:
+    """Give each document to `take`; what is refused, and how many documents there are."""
+    refused, count = [], 0
+    for one in documents_of(params):
+        if isinstance(one, RefusedRow):
+            refused.append(one)
+        else:
+            take(one)
+            count += 1
+    return refused, count

@@ -10,7 +10,6 @@ from functools import partial
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from retgen.generators.multiconir.checks import CONDITIONS
 from retgen.generators.multiconir.ladders import (
@@ -34,11 +33,6 @@ _TASKS: dict[str, tuple[int, int]] = {
     "task4_512": (len(RUNGS), 512),
     "task4_1024": (len(RUNGS), 1024),
 }
-
-
-def _of(index: int, size: int) -> NDArray[np.int64]:
-    """The numbers of a ladder's rows, of which every ladder has `size`."""
-    return np.arange(index * size, (index + 1) * size)
 
 
 class LadderTables:
@@ -105,7 +99,7 @@ class LadderTables:
         """(id, broken conditions) of a ladder's documents as they stand in the corpus."""
         count = len(LADDER_DOCUMENTS)
         order = draw_order(self.seed, f"multiconir/corpus/{self.ladders[index].id}", count)
-        ids = self._doc_ids.texts(_of(index, count))
+        ids = self._doc_ids.texts(np.arange(index * count, (index + 1) * count))
         return [(name, LADDER_DOCUMENTS[i]) for name, i in zip(ids, order, strict=True)]
 
     def documents_of(self, index: int) -> list[dict[str, Any]]:
@@ -136,7 +130,7 @@ class LadderTables:
     def queries_of(self, index: int) -> list[dict[str, Any]]:
         """A ladder's queries: ten in the first style, ten in the second."""
         ladder = self.ladders[index]
-        ids = iter(self._query_ids.texts(_of(index, QUERIES)))
+        ids = iter(self._ids_of_queries(index))
         return [
             {
                 "_id": next(ids),
@@ -153,9 +147,12 @@ class LadderTables:
             for n, text in enumerate(self.texts(ladder, style), 1)
         ]
 
+    def _ids_of_queries(self, index: int) -> list[str]:
+        return self._query_ids.texts(np.arange(index * QUERIES, (index + 1) * QUERIES))
+
     def _label_rows(self, index: int, score: Callable[[int, int], int]) -> list[dict[str, Any]]:
         """`score`: of the conditions asked for and those met."""
-        ids = self._query_ids.texts(_of(index, QUERIES))
+        ids = self._ids_of_queries(index)
         documents = self._corpus_order(index)
         return [
             {

@@ -13,7 +13,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from itertools import islice
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import xxhash
@@ -36,15 +35,20 @@ from retgen.generators.multiconir.agents import (
     good_sentences,
     good_verdicts,
     sentence_to_rewrite,
+    sheets,
 )
-from retgen.generators.multiconir.calibration import sheets
 from retgen.generators.multiconir.checks import CONDITIONS, split, usable
 from retgen.generators.multiconir.facts import LadderSampler, is_drawn
 from retgen.generators.multiconir.ladders import DOCUMENTS, LADDERS, Ladder, draw_order, places
-from retgen.generators.multiconir.params import MultiConIRParams, documents_of, on_the_hub
+from retgen.generators.multiconir.params import (
+    MultiConIRParams,
+    documents_of,
+    on_the_hub,
+    read_documents,
+)
 from retgen.generators.params import Job
 from retgen.generators.tables import iterate_rows
-from retgen.sources import RefusedRow, SourceDocument
+from retgen.sources import SourceDocument
 from retgen.write import AtomicFile, dump_json, json_line, write_file
 
 if TYPE_CHECKING:
@@ -68,7 +72,8 @@ async def generate_ladders(job: Job[MultiConIRParams], context: Context) -> None
         return
     result = await calibrate(context, CALIBRATE, sheets())
     write_file(context.folder / CALIBRATION, dump_json(result._asdict()))
-    refused, read = _read(job.params, context.folder)
+    with AtomicFile(context.folder / DOCUMENTS) as file:
+        refused, read = read_documents(job.params, lambda one: file.write(json_line(one.row())))
     most = min(filter(None, (read, job.params.ladders, job.limit)), default=0)
     wanted = job.params.ladders if job.limit is None else None
     agents = (EXTRACT, REWRITE, VERIFY, QUERY)
@@ -113,19 +118,6 @@ def _draw(job: Job[MultiConIRParams], context: Context) -> None:
             documents.write(json_line({"id": ladder.id, "text": text, "title": ladder.title}))
             stage.done += 1
             context.show(stage)
-
-
-def _read(params: MultiConIRParams, folder: Path) -> tuple[list[RefusedRow], int]:
-    """Copy the source's documents into the run; (what is refused, how many there are)."""
-    refused, count = [], 0
-    with AtomicFile(folder / DOCUMENTS) as file:
-        for one in documents_of(params):
-            if isinstance(one, RefusedRow):
-                refused.append(one)
-            else:
-                file.write(json_line(one.row()))
-                count += 1
-    return refused, count
 
 
 # --- a ladder that models write -------------------------------------------------------------------

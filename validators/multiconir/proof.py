@@ -18,12 +18,12 @@ import numpy as np
 from retgen.data import Dataset, Qrel, Query, TableFiles, qrel_of, query_of
 from retgen.validators.baselines import with_best
 from retgen.validators.chance import count_spread, spearman
-from retgen.validators.multiconir.evidence import LadderReader
 from retgen.validators.multiconir.ladders import (
     RUNGS,
     STYLES,
     TEN,
     LadderFile,
+    LadderReader,
     LadderRow,
     LadderSpec,
     ladder_faults,

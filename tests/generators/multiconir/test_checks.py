@@ -141,7 +141,7 @@ SENTENCE = "She was born in Lisbon in 1931 as the second of four children."
 )
 def test_rewrite(rewrite: str, fault: str | None) -> None:
     result = check_rewrite(
-        SENTENCE, "Born in Lisbon in 1931", rewrite, fewest=9, most=17, kept=0.6, key_terms=0.5
+        SENTENCE, "Born in Lisbon in 1931", rewrite, fewest=9, most=17, key_terms=0.5
     )
     assert result == fault
 
@@ -149,7 +149,7 @@ def test_rewrite(rewrite: str, fault: str | None) -> None:
 def test_reassigned_sentences_keep_the_key_terms() -> None:
     def fault(rewrite: str) -> str | None:
         return check_rewrite(
-            SENTENCE, "Born in Lisbon in 1931", rewrite, fewest=9, most=30, kept=0.6, key_terms=0.8
+            SENTENCE, "Born in Lisbon in 1931", rewrite, fewest=9, most=30, key_terms=0.8
         )
 
     kept = "She was born in Prague in 1931 as the second of four children, her mother in Lisbon."

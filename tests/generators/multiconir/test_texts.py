@@ -8,8 +8,7 @@ from pathlib import Path
 import pytest
 
 from retgen import generators
-from retgen.generators.multiconir.agents import Judged, Verdicts
-from retgen.generators.multiconir.calibration import cases, sheets
+from retgen.generators.multiconir.agents import Judged, Verdicts, cases, sheets
 from retgen.generators.multiconir.checks import split, usable
 from tests.conftest import read_jsonl
 
