@@ -184,39 +184,10 @@ def caption_word_dropped(made: Tables, draw: random.Random) -> Tables:
     )
 
 
-def fact_changed(made: Tables, draw: random.Random) -> Tables:
-    i, j = draw.sample(range(CAPTIONS), 2)
-    facts = made.corpus[j]["metadata"]["facts"]
-    return made._replace(corpus=_with(made.corpus, i, metadata={"facts": facts}))
-
-
 def query_word(made: Tables, draw: random.Random) -> Tables | None:
     i = draw.randrange(QUERIES)
     text = _another_word(made.queries[i]["text"], made.language, draw)
     return made._replace(queries=_with(made.queries, i, text=text)) if text else None
-
-
-def query_hypernym(made: Tables, draw: random.Random) -> Tables | None:
-    """A name is exchanged for that of its kind, or the other way round."""
-    i = draw.randrange(QUERIES)
-    text, words = made.queries[i]["text"], _words(made.language)
-    place = _pattern(made.language).search(text)
-    if place is None:
-        return None
-    meanings = caption_reader(CAPTIONS_FILE, "en").definition.meanings
-    one = words[place[0].lower()].meaning
-    if one not in meanings:
-        return None
-    related = sorted(
-        text
-        for text, word in words.items()
-        if word.role != "colour"
-        and (word.meaning in meanings[one].above or one in meanings[word.meaning].above)
-    )
-    if not related:
-        return None
-    text = text[: place.start()] + draw.choice(related) + text[place.end() :]
-    return made._replace(queries=_with(made.queries, i, text=text))
 
 
 def queries_moved(made: Tables, draw: random.Random) -> Tables | None:
@@ -243,29 +214,14 @@ def grade_changed(made: Tables, draw: random.Random) -> Tables:
     return made._replace(qrels=qrels)
 
 
-def certain_made_likely(made: Tables, draw: random.Random) -> Tables:
-    """A relevant caption is judged 0, as if it did not say it."""
-    qrels = list(made.qrels)
-    i = draw.choice([i for i, row in enumerate(qrels) if row[2]])
-    qrels[i] = (*qrels[i][:2], 0)
-    return made._replace(qrels=qrels)
-
-
-def zero_added(made: Tables, draw: random.Random) -> Tables | None:
-    """A row of 0 for a caption that has nothing of what an answered query asks for."""
-    answered = sorted({query_id for query_id, _, score in made.qrels if score})
-    query_id, doc_id = draw.choice(answered), draw.choice(made.corpus)["_id"]
-    if any((q, d) == (query_id, doc_id) for q, d, _ in made.qrels):
-        return None
-    return made._replace(qrels=[*made.qrels, (query_id, doc_id, 0)])
-
-
 def qrel_added(made: Tables, draw: random.Random) -> Tables | None:
-    query_id = draw.choice(made.queries)["_id"]
-    doc_id = draw.choice(made.corpus)["_id"]
-    if any((q, d) == (query_id, doc_id) for q, d, _ in made.qrels):
+    """Of 0 too, where the query has an answer: else the caption may be one that nearly is."""
+    query_id, doc_id = draw.choice(made.queries)["_id"], draw.choice(made.corpus)["_id"]
+    own = {doc: score for query, doc, score in made.qrels if query == query_id}
+    if doc_id in own:
         return None
-    return made._replace(qrels=[*made.qrels, (query_id, doc_id, draw.choice((1, 2)))])
+    grade = draw.choice((0, 1, 2) if any(own.values()) else (1, 2))
+    return made._replace(qrels=[*made.qrels, (query_id, doc_id, grade)])
 
 
 CHANGES: list[Callable[[Tables, random.Random], Tables | None]] = [
@@ -274,14 +230,10 @@ CHANGES: list[Callable[[Tables, random.Random], Tables | None]] = [
     captions_exchanged,
     caption_moved,
     caption_word_dropped,
-    fact_changed,
     query_word,
-    query_hypernym,
     queries_moved,
     qrel_dropped,
     grade_changed,
-    certain_made_likely,
-    zero_added,
     qrel_added,
 ]
 
@@ -300,8 +252,8 @@ def mutations(change: Callable[..., Tables | None], language: str, count: int) -
 @pytest.mark.parametrize("language", ["en", "zh"])
 @pytest.mark.parametrize("change", CHANGES, ids=lambda change: change.__name__)
 def test_every_change_is_found(change: Callable[..., Tables | None], language: str) -> None:
-    """12 of each of the fourteen kinds; 420, more than 10,000 in all, in the long proofs."""
-    for changed in mutations(change, language, 420 if LONG else 12):
+    """12 of each of the ten kinds; 500, 10,000 in all, in the long proofs."""
+    for changed in mutations(change, language, 500 if LONG else 12):
         findings = found(tables(language), changed)
         assert findings, changed
         assert {finding.rule.split("/")[0] for finding in findings} == {"album-proof"}
@@ -311,22 +263,13 @@ def test_grades_beside_the_qrels_are_read(tmp_path: Path) -> None:
     made = tables("en")
     likely = next(row for row in made.qrels if not row[2])
     answered = {query_id for query_id, _, score in made.qrels if score}
-    for name, rows in (
-        ("corpus", made.corpus),
-        ("queries", made.queries),
-        ("qrels", [{"query-id": q, "corpus-id": d, "score": s} for q, d, s in made.qrels]),
-        (
-            "qrels_graded",
-            [
-                {
-                    "query-id": q,
-                    "corpus-id": d,
-                    "score": 2 if (q, d, s) == likely else 2 if s else int(q in answered),
-                }
-                for q, d, s in made.qrels
-            ],
-        ),
-    ):
+    pairs = [{"query-id": q, "corpus-id": d, "score": s} for q, d, s in made.qrels]
+    grades = [
+        row | {"score": 2 if both == likely or both[2] else int(both[0] in answered)}
+        for row, both in zip(pairs, made.qrels, strict=True)
+    ]
+    files = {"corpus": made.corpus, "queries": made.queries, "qrels": pairs, "qrels_graded": grades}
+    for name, rows in files.items():
         (tmp_path / f"{name}.jsonl").write_bytes(b"".join(orjson.dumps(r) + b"\n" for r in rows))
     judgements = Judgements(
         [Query(row["_id"], row["text"], row["metadata"]) for row in made.queries],
