@@ -135,12 +135,11 @@ class LadderSampler:
         slots = self.domain.slots
         free = [slots[name] for name in self._of_others if self._differ(slots[name], pair)]
         apart = self._apart(free, pair)
-        asked: list[PairCondition] = []
-        tries = _ORDERS if len(free) >= CONDITIONS else 0
-        while tries and len(asked) < CONDITIONS:
+        for _ in range(_ORDERS if len(free) >= CONDITIONS else 0):
             asked = self._conditions(pair, free, apart)
-            tries -= 1
-        if len(asked) < CONDITIONS:
+            if len(asked) == CONDITIONS:
+                break
+        else:
             return None
         _shuffle(asked, pair.pick)
         for place, one in enumerate(asked):  # no other ladder begins as this one does

@@ -15,8 +15,6 @@ from collections.abc import Iterator, Sequence
 from itertools import islice
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-import xxhash
-
 from retgen.agents.agent import Agent, RepairsFailed
 from retgen.agents.judge import CALIBRATION, calibrate
 from retgen.generators.family import CallEstimate
@@ -85,8 +83,7 @@ async def generate_ladders(job: Job[MultiConIRParams], context: Context) -> None
 
     def admit(made: Ladder) -> str | None:
         """Queries that begin alike would be one query, with documents of two ladders."""
-        both = (made.conditions[0], *made.queries)
-        texts = {xxhash.xxh3_64_intdigest(one.encode()) for one in both}
+        texts = {hash(one) for one in (made.conditions[0], *made.queries)}
         if texts & asked:
             return "another ladder has the same first condition, or the same query"
         asked.update(texts)
