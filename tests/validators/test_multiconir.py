@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import shutil
 from collections.abc import Callable
 from pathlib import Path
@@ -11,7 +10,6 @@ from typing import Any
 import pytest
 
 from retgen import run, validate
-from retgen.errors import RecipeError
 from tests.conftest import read_jsonl
 from tests.shared import altered, sample
 
@@ -113,6 +111,11 @@ def swapped(text: str) -> str:
                 lambda rows: rows[-1].update(text="I am looking for nothing."),
                 "it is not the descriptive query for the first 10 conditions of legal-",
             ),
+            (
+                QUERIES,
+                lambda rows: rows.append(rows[0] | {"_id": "q0000000"}),
+                "q0000000: another query asks the same",
+            ),
             (QUERIES, lambda rows: rows.pop(), "its queries are not two styles of 1 to 10"),
             (QUERIES, lambda rows: rows[4].update(_id="q0000000"), "1 queries have no qrels"),
             (
@@ -164,41 +167,6 @@ def test_grades_that_are_not_there(two: Path, tmp_path: Path) -> None:
     ]
 
 
-def test_a_row_that_is_no_grade(finished: Path, tmp_path: Path) -> None:
-    def change(rows: list[Row]) -> None:
-        rows.append({"query-id": rows[0]["query-id"]})
-
-    every = validate(altered(finished, tmp_path, GRADED, change)).findings
-    results = [one for one in every if one.rule != "regenerated"]
-    assert [(one.rule, one.message) for one in results] == [
-        ("schema", "qrels_graded.jsonl, line 1,601: has no corpus-id, has no score")
-    ]
-
-
-def test_two_queries_that_ask_the_same(two: Path, tmp_path: Path) -> None:
-    """Two ladders with one condition."""
-
-    def change(rows: list[Row]) -> None:
-        for part in ("conditions", "queries"):
-            rows[1][part] = rows[0][part]
-
-    copy = altered(two, tmp_path, "sources/ladders.jsonl", change)
-    queries = read_jsonl(copy / QUERIES)
-    first, second = (row["id"] for row in read_jsonl(copy / "sources" / "ladders.jsonl")[:2])
-    texts = {
-        (row["metadata"]["style"], row["metadata"]["conditions"]): row["text"]
-        for row in queries
-        if row["metadata"]["ladder"] == first
-    }
-    for row in queries:
-        if row["metadata"]["ladder"] == second:
-            row["text"] = texts[row["metadata"]["style"], row["metadata"]["conditions"]]
-    (copy / QUERIES).write_text("".join(json.dumps(row) + "\n" for row in queries))
-    results = [message for message in messages(copy) if "another query asks the same" in message]
-    assert len(results) == 1
-    assert "(19 more of this kind: " in results[0]
-
-
 def test_documents_in_the_order_of_their_rungs(finished: Path, tmp_path: Path) -> None:
     def change(rows: list[Row]) -> None:
         rows.sort(key=lambda row: (row["metadata"]["ladder"], len(row["metadata"]["broken"])))
@@ -208,22 +176,6 @@ def test_documents_in_the_order_of_their_rungs(finished: Path, tmp_path: Path) -
     assert messages == [
         "the place of a document among those of its ladder tells its rung (p = 3e-16); shuffle them"
     ]
-
-
-def test_a_rule_can_be_switched_off_but_the_proof_stays(tmp_path: Path) -> None:
-    off = {"encoding": "for a test"}
-    done = run("multiconir_legal", out=tmp_path / "run", limit=2, overrides={"validate.off": off})
-    assert done.manifest["checks"]["switched_off"] == off
-    assert validate(done.path).switched_off == off
-    with pytest.raises(
-        RecipeError, match=r"^validate\.off: ladder-proof vouches for this data set"
-    ):
-        run(
-            "multiconir_legal",
-            out=tmp_path / "other",
-            limit=1,
-            overrides={"validate.off": {"ladder-proof": "for a test"}},
-        )
 
 
 def test_what_sentences_mean_is_read(two: Path, tmp_path: Path) -> None:

@@ -140,16 +140,3 @@ def test_binary_labels_are_exported_and_the_grades_beside_them(
     assert sorted(path.name for path in (tmp_path / "beir" / "qrels").iterdir()) == ["test.tsv"]
     task = (tmp_path / "mteb" / "task.py").read_text()
     assert "main_score='ndcg_at_10'" in task
-
-
-@pytest.mark.filterwarnings("ignore")  # what other libraries deprecate is theirs
-def test_the_grades_are_a_configuration_of_their_own(finished: Path, tmp_path: Path) -> None:
-    from datasets import load_dataset
-
-    for folder in (finished / "dataset", export(finished, "mteb", tmp_path / "mteb")):
-        splits = [
-            load_dataset(str(folder), name, cache_dir=str(tmp_path / "cache"))
-            for name in ("default", "graded")
-        ]
-        assert [list(one) for one in splits] == [["test"], ["test"]]
-        assert [set(one["test"]["score"]) for one in splits] == [{0, 1}, set(range(11))]
