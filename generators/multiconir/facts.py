@@ -359,9 +359,9 @@ class PairCondition(NamedTuple):
     def list_item(self, relative: str) -> str:
         """The condition as it stands in a list, which needs no "that" before a verb."""
         clause = self.clause(self.first)
-        if self.frame.removeprefix(f"{relative} ").partition(" ")[0] in _NO_VERBS:
-            return capital(clause)
-        return capital(clause.removeprefix(f"{relative} "))
+        bare = clause.removeprefix(f"{relative} ")
+        verb = self.frame.removeprefix(f"{relative} ").partition(" ")[0]
+        return capital(clause if verb in _NO_VERBS else bare)
 
     def clause(self, condition: Condition) -> str:
         """A relative clause."""

@@ -88,8 +88,22 @@ class LadderTables:
         return self._labels(lambda asked, met: met)
 
     def _labels(self, score: Callable[[int, int], int]) -> Rows:
-        each = QUERIES * len(LADDER_DOCUMENTS)
-        return self._table(each, lambda i: self._label_rows(self.turn(i), score))
+        """`score`: of the conditions asked for and those met."""
+
+        def rows(place: int) -> list[Row]:
+            index = self.turn(place)
+            asked = [*range(1, CONDITIONS + 1)] * len(STYLES)
+            return [
+                {
+                    "query-id": query,
+                    "corpus-id": name,
+                    "score": score(n, n - sum(c < n for c in broken)),
+                }
+                for query, n in zip(self._ids_of_queries(index), asked, strict=True)
+                for name, broken in self._corpus_order(index)
+            ]
+
+        return self._table(QUERIES * len(LADDER_DOCUMENTS), rows)
 
     def turn(self, place: int) -> int:
         """The ladder whose queries stand at a place."""
@@ -149,20 +163,6 @@ class LadderTables:
 
     def _ids_of_queries(self, index: int) -> list[str]:
         return self._query_ids.texts(np.arange(index * QUERIES, (index + 1) * QUERIES))
-
-    def _label_rows(self, index: int, score: Callable[[int, int], int]) -> list[dict[str, Any]]:
-        """`score`: of the conditions asked for and those met."""
-        ids = self._ids_of_queries(index)
-        documents = self._corpus_order(index)
-        return [
-            {
-                "query-id": query,
-                "corpus-id": name,
-                "score": score(n, n - sum(c < n for c in broken)),
-            }
-            for query, n in zip(ids, [*range(1, CONDITIONS + 1)] * len(STYLES), strict=True)
-            for name, broken in documents
-        ]
 
     # --- the paper's flat tables, and evidence ----------------------------------------------
 

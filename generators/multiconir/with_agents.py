@@ -12,6 +12,7 @@ further call. A document with fewer than ten is discarded, as in the paper.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from functools import partial
 from itertools import islice
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -89,9 +90,7 @@ async def generate_ladders(job: Job[MultiConIRParams], context: Context) -> None
         asked.update(texts)
         return None
 
-    async def write(document: SourceDocument) -> Ladder:
-        return await write_ladder(job, document, context)
-
+    write = partial(write_ladder, job, context)
     documents = (SourceDocument(**row) for row in iterate_rows(context.folder / DOCUMENTS))
     with AtomicFile(context.folder / LADDERS) as file:
         async for ladder in context.accepted_records(
@@ -129,7 +128,7 @@ class Candidate(NamedTuple):
 
 
 async def write_ladder(
-    job: Job[MultiConIRParams], document: SourceDocument, context: Context
+    job: Job[MultiConIRParams], context: Context, document: SourceDocument
 ) -> Ladder:
     """The ladder of a document. Raises `RepairsFailed` with the rule that the document fails."""
     domain, strategy = job.params.the_domain(), job.params.rewriting()

@@ -64,31 +64,30 @@ class ExportedLabels(TablesProof):
 
     def _triplet(self, broken: Callable[[int], int], row: Row) -> None:
         """`broken`: what the negative of a query with n conditions breaks, as bits."""
-        ladder, _, n = self._asked(row)
+        ladder, n, query = self._asked(row)
         positive, negative = self._document(ladder, 0), self._document(ladder, broken(n))
-        self._same(row, ladder, anchor=self._query(row), positive=positive, negative=negative)
+        self._same(row, ladder, anchor=query, positive=positive, negative=negative)
 
     def _list(self, row: Row) -> None:
-        ladder, *_ = self._asked(row)
+        ladder, _, query = self._asked(row)
         documents, labels = self._rungs(ladder), [*range(TEN, -1, -1)]
-        self._same(row, ladder, query=self._query(row), docs=documents, labels=labels)
+        self._same(row, ladder, query=query, docs=documents, labels=labels)
 
     def _pair(self, row: Row) -> None:
-        ladder, *_ = self._asked(row)
+        ladder, _, query = self._asked(row)
         documents = self._rungs(ladder)
         worse = documents[documents.index(row["better"]) + 1]
-        self._same(row, ladder, query=self._query(row), worse=worse)
+        self._same(row, ladder, query=query, worse=worse)
 
     def _flat(self, last: int, words: int, row: Row) -> None:
         """Ten queries, the positive and hard negatives up to the last, as long as `words` says."""
-        number, style = self._ladder(row["id"]), STYLES.index(row["style"])
-        ladder = self.proof.ladders.at(number)
+        ladder, style = self._ladder(row["id"]), STYLES.index(row["style"])
         queries = {f"Query{n}": self.proof.text(ladder, style, n) for n in range(1, TEN + 1)}
-        self._same(row, number, **queries)
-        for rung, right in enumerate(self._rungs(number)[: last + 1]):
+        self._same(row, ladder, **queries)
+        for rung, right in enumerate(self._rungs(ladder)[: last + 1]):
             key = f"HN{rung}" if rung else "Positive"
             plain = _PADDING.sub("", row[key]) if words else row[key]
-            self._same({"id": row["id"], key: plain}, number, **{key: right})
+            self._same({key: plain}, ladder, **{key: right})
             size, short = len(row[key].split()), len(right.split())
             # a text that is as long already stays as it is
             wanted = short if short >= words or words - short in _IMPOSSIBLE else words
@@ -120,16 +119,13 @@ class ExportedLabels(TablesProof):
 
     # --- what they have to be ---------------------------------------------------------------
 
-    def _asked(self, row: Row) -> tuple[int, int, int]:
-        """(ladder, style, conditions) of the query that a row names."""
+    def _asked(self, row: Row) -> tuple[int, int, str]:
+        """(ladder, conditions, text) of the query that a row names."""
         query_id = row["query-id"]
         if query_id not in self.proof.asked:
             raise RowFault("query", f"there is no query {query_id}", [str(query_id)])
-        return self.proof.asked[query_id]
-
-    def _query(self, row: Row) -> str:
-        number, style, n = self._asked(row)
-        return self.proof.text(self.proof.ladders.at(number), style, n)
+        ladder, style, n = self.proof.asked[query_id]
+        return ladder, n, self.proof.text(ladder, style, n)
 
     def _ladder(self, name: Any) -> int:
         number = self.proof.ladders.number(name)

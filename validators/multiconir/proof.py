@@ -24,7 +24,6 @@ from retgen.validators.multiconir.ladders import (
     TEN,
     LadderFile,
     LadderReader,
-    LadderRow,
     LadderSpec,
     ladder_faults,
     numbers_of,
@@ -208,13 +207,15 @@ class LadderProof(CorpusRule):
             return "its metadata does not name a ladder of the run, a style and a number"
         if not 1 <= count <= TEN or query.metadata.get("domain") != self.spec.domain:
             return f"its metadata does not name 1 to 10 conditions of domain {self.spec.domain!r}"
-        ladder, which = self.ladders.at(number), STYLES.index(style)
-        if query.text != self.text(ladder, which, count):
-            return f"it is not the {style} query for the first {count} conditions of {ladder.id}"
+        which = STYLES.index(style)
+        if query.text != self.text(number, which, count):
+            name = self.ladders.at(number).id
+            return f"it is not the {style} query for the first {count} conditions of {name}"
         return number, which, count
 
-    def text(self, ladder: LadderRow, style: int, count: int) -> str:
+    def text(self, number: int, style: int, count: int) -> str:
         """The query of a style that asks for a ladder's first conditions."""
+        ladder = self.ladders.at(number)
         if style:
             return ladder.queries[count - 1]
         listed = [f"{n}. {text}" for n, text in enumerate(ladder.conditions[:count], 1)]
