@@ -92,6 +92,10 @@ class AlbumDefinition:
             slot: {name: ValueDefinition(name, (), tuple(one.above)) for name, one in self.of(slot)}
             for slot in FACTS
         }
+        self._kinds_of = {
+            slot: {kind for one in known.values() for kind in one.parents}
+            for slot, known in self.values.items()
+        }
 
     def _add(self, lines: Any, part: str, above: frozenset[str], rules: Mapping[str, Any]) -> None:
         for line in lines:
@@ -153,7 +157,9 @@ class AlbumDefinition:
 
     def _fits(self, slot: str, value: str, certain: bool) -> Expression:
         own = ["is", slot, value]
-        return own if certain else ["or", own, ["within", slot, value]]
+        if certain or value not in self._kinds_of[slot]:
+            return own
+        return ["or", own, ["within", slot, value]]
 
     def _causes(self, value: str) -> Iterator[Expression]:
         """What makes something likely."""

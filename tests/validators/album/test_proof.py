@@ -148,31 +148,29 @@ def things_exchanged(made: Tables, draw: random.Random) -> Tables | None:
     one, other = things[0], things[-1]
     if words[one[0].lower()].meaning == words[other[0].lower()].meaning:
         return None
-    text = (
-        text[: one.start()]
-        + other[0]
-        + text[one.end() : other.start()]
-        + one[0]
-        + text[other.end() :]
-    )
+    between = text[one.end() : other.start()]
+    text = f"{text[: one.start()]}{other[0]}{between}{one[0]}{text[other.end() :]}"
     return made._replace(corpus=_with(made.corpus, i, text=text))
+
+
+def _exchanged(rows: list[Row], key: str, draw: random.Random) -> tuple[list[Row], list[str]]:
+    """Two rows with what they have under a key exchanged, and the ids of both."""
+    i, j = draw.sample(range(len(rows)), 2)
+    one, other = rows[i][key], rows[j][key]
+    ids = [rows[i]["_id"], rows[j]["_id"]]
+    return _with(_with(rows, i, **{key: other}), j, **{key: one}), ids
 
 
 def captions_exchanged(made: Tables, draw: random.Random) -> Tables:
     """Two texts change places, their metadata stay."""
-    i, j = draw.sample(range(CAPTIONS), 2)
-    texts = made.corpus[i]["text"], made.corpus[j]["text"]
-    return made._replace(corpus=_with(_with(made.corpus, i, text=texts[1]), j, text=texts[0]))
+    return made._replace(corpus=_exchanged(made.corpus, "text", draw)[0])
 
 
 def caption_moved(made: Tables, draw: random.Random) -> Tables | None:
     """Two captions change places with their facts: only grades can tell."""
-    i, j = draw.sample(range(CAPTIONS), 2)
-    ids = made.corpus[i]["_id"], made.corpus[j]["_id"]
+    corpus, ids = _exchanged(made.corpus, "_id", draw)
     rows = [{(q, s) for q, d, s in made.qrels if d == one} for one in ids]
-    if rows[0] == rows[1]:
-        return None
-    return made._replace(corpus=_with(_with(made.corpus, i, _id=ids[1]), j, _id=ids[0]))
+    return made._replace(corpus=corpus) if rows[0] != rows[1] else None
 
 
 def caption_word_dropped(made: Tables, draw: random.Random) -> Tables:
@@ -192,12 +190,9 @@ def query_word(made: Tables, draw: random.Random) -> Tables | None:
 
 def queries_moved(made: Tables, draw: random.Random) -> Tables | None:
     """Two queries change places with their metadata: only grades can tell."""
-    i, j = draw.sample(range(QUERIES), 2)
-    ids = made.queries[i]["_id"], made.queries[j]["_id"]
+    queries, ids = _exchanged(made.queries, "_id", draw)
     rows = [{(d, s) for q, d, s in made.qrels if q == one} for one in ids]
-    if rows[0] == rows[1]:
-        return None
-    return made._replace(queries=_with(_with(made.queries, i, _id=ids[1]), j, _id=ids[0]))
+    return made._replace(queries=queries) if rows[0] != rows[1] else None
 
 
 def qrel_dropped(made: Tables, draw: random.Random) -> Tables:
