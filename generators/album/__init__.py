@@ -15,46 +15,43 @@ has flowers), by a table and not by judgement.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from functools import lru_cache
-from typing import Any, NamedTuple
+from typing import Literal
 
 import numpy as np
+from pydantic import Field
 
-from retgen.errors import RecipeError
-from retgen.facts.captions import CAPTIONS_FILE, Speaker, load_captions
-from retgen.facts.facts import Selection, World
-from retgen.facts.table import EntityTable
-from retgen.generators.album.params import AlbumParams
+from retgen.facts.captions import CAPTIONS_FILE, load_captions
 from retgen.generators.album.queries import (
     GRANULARITY,
+    UNANSWERED,
     AlbumQuery,
     QuerySampler,
-    Scenes,
     expression,
 )
-from retgen.generators.album.training import training_tables
+from retgen.generators.album.scenes import Scenes
+from retgen.generators.album.training import FILES, training_pairs
 from retgen.generators.family import Family, Plan
-from retgen.generators.params import Job
-from retgen.generators.records import OWN_LICENCE, Records, Rows, rows_of
+from retgen.generators.params import Job, Params
+from retgen.generators.records import OWN_LICENCE, Records, Row, Rows, rows_of
 from retgen.generators.tables import Ids
-from retgen.streams import Stream
 from retgen.validators import album as proof
 from retgen.validators.rule import CorpusRule, Judgements
 
 __all__ = ["Album"]
 
-_DRAWS = 16  # choices of a caption's words
-_BELOW = 2**16
-_MOST = 1_000_000  # scenes that are drawn, equal ones among them
 
+class AlbumParams(Params):
+    """How much of an album is written, and in which language; the scenes are the same in both."""
 
-class _Tables(NamedTuple):
-    scenes: Scenes
-    captions: list[str]
-    queries: list[AlbumQuery]
-    doc_ids: list[str]
-    query_ids: list[str]
+    language: Literal["en", "zh"] = "en"
+    captions: int = Field(3024, ge=100)
+    queries: int = Field(404, ge=8)
+    training: int = Field(
+        0, ge=0, description="captions more, to train on: keywords and summaries ask for them"
+    )
 
 
 class Album(Family[AlbumParams]):
@@ -75,51 +72,41 @@ class Album(Family[AlbumParams]):
 
     def plan(self, job: Job[AlbumParams]) -> Plan:
         tables = _tables(job.params, job.seed)
-        judged = _qrels(tables, 1)
-        written = (_corpus(tables), _queries(tables), judged, _qrels(tables, 2))
-        sample = 400  # rows say how long the others are
-        size = 0
-        for rows in written:
-            shown = min(sample, rows.count)
-            size += len(rows.jsonl(0, shown)) * rows.count // max(1, shown)
         return Plan(
-            documents=len(tables.captions),
-            queries=len(tables.queries),
-            qrels=judged.count,
-            bytes=size,
+            documents=tables["corpus"].count,
+            queries=tables["queries"].count,
+            qrels=tables["qrels"].count,
+            bytes=sum(len(rows.jsonl(0, rows.count)) for rows in tables.values()),
         )
 
     def generate(self, job: Job[AlbumParams]) -> Records:
-        tables = _tables(job.params, job.seed)
-        training = _training(job.params, job.seed) if job.params.training else {}
-        strong = sum(g == 2 for query in tables.queries for g in query.grades.values())
-        weak = sum(len(query.grades) for query in tables.queries) - strong
+        params = job.params
+        tables = _tables(params, job.seed)
+        training = _training(params, job.seed) if params.training else {}
+        queries = _queries(params, job.seed)
+        pairs = Counter((score, grade) for one in queries for _, score, grade in one.judged)
+        answered = sum(any(score for _, score, _ in one.judged) for one in queries)
         return Records(
-            corpus=_corpus(tables),
-            queries=_queries(tables),
-            qrels={"test": _qrels(tables, 1)},
-            graded={"test": _qrels(tables, 2)},
+            corpus=tables["corpus"],
+            queries=tables["queries"],
+            qrels={"test": tables["qrels"]},
+            graded={"test": tables["graded"]},
             training=training,
             features={
                 "corpus": {"facts": ["string"]},
-                "queries": {
-                    "type": "string",
-                    "granularity": "string",
-                    "level": "string",
-                    "expression": "string",
-                },
+                "queries": dict.fromkeys(("type", "granularity", "level", "expression"), "string"),
             },
             complete=True,
             word_lists={"album": load_captions().digest()},
             card=[*_CARD, *([_TRAINING] if training else [])],
-            languages=["zho-Hans" if job.params.language == "zh" else "eng-Latn"],
+            languages=["zho-Hans" if params.language == "zh" else "eng-Latn"],
             licences={"captions and queries": OWN_LICENCE},
             facts={
-                "pairs graded": f"{len(tables.captions) * len(tables.queries):,}",
-                "graded 2": f"{strong:,}",
-                "graded 1": f"{weak:,}",
-                "likely": f"{sum(len(query.likely) for query in tables.queries):,}",
-                "queries without an answer": f"{sum(not q.grades for q in tables.queries):,}",
+                "pairs graded": f"{params.captions * params.queries:,}",
+                "graded 2": f"{pairs[2, 2]:,}",
+                "graded 1": f"{pairs[1, 2]:,}",
+                "likely": f"{pairs[0, 1]:,}",
+                "queries without an answer": f"{len(queries) - answered:,}",
             },
         )
 
@@ -130,7 +117,7 @@ class Album(Family[AlbumParams]):
             params.language,
             params.captions,
             params.queries,
-            round(params.queries * params.unanswerable),
+            round(params.queries * UNANSWERED),
             bool(params.training),
         )
         return proof.proof_rules(spec, judgements)
@@ -161,77 +148,41 @@ _TRAINING = (
 
 
 @lru_cache(maxsize=2)
-def _tables(params: AlbumParams, seed: int) -> _Tables:
-    scenes, captions = _captions(params, 0, params.captions, seed)
-    speaker = Speaker(load_captions(), params.language)
-    queries = QuerySampler(scenes, seed, speaker.query).draw(params.queries, params.unanswerable)
-    doc_ids = Ids(seed, "album/ids", "d", params.captions).texts(np.arange(params.captions))
-    query_ids = Ids(seed, "album/ids", "q", len(queries)).texts(np.arange(len(queries)))
-    return _Tables(scenes, captions, queries, doc_ids, query_ids)
+def _scenes(params: AlbumParams, seed: int) -> Scenes:
+    return Scenes(seed, 0, params.captions, params.language)
+
+
+@lru_cache(maxsize=2)
+def _queries(params: AlbumParams, seed: int) -> list[AlbumQuery]:
+    return QuerySampler(_scenes(params, seed), seed).draw(params.queries)
 
 
 @lru_cache(maxsize=2)
 def _training(params: AlbumParams, seed: int) -> Mapping[str, Rows]:
     """Pairs of captions that follow those of the corpus."""
-    scenes, captions = _captions(params, params.captions, params.training, seed)
-    kept_out = frozenset(expression(query.asked) for query in _tables(params, seed).queries)
-    say = Speaker(load_captions(), params.language).query
-    return training_tables(scenes, captions, seed, say, kept_out)
+    scenes = Scenes(seed, params.captions, params.training, params.language)
+    kept_out = {expression(query.asked) for query in _queries(params, seed)}
+    return {name: _rows(training_pairs(name, scenes, seed, kept_out)) for name in FILES}
 
 
-def _captions(params: AlbumParams, first: int, count: int, seed: int) -> tuple[Scenes, list[str]]:
-    """Scenes first..first+count-1 of a seed, all different, and their captions."""
-    known = load_captions()
-    kept = _distinct(seed, first + count)[first:]
-    scenes = Scenes(known, EntityTable(Selection(known.domain, seed, _MOST, kept)))
-    speaker = Speaker(known, params.language)
-    words = Stream(seed, f"album/words/{params.language}")
-    bounds = np.full(_DRAWS, _BELOW, np.uint64)
-    draws = words.draws(first, first + count, bounds).tolist()
-
-    def caption(facts: Mapping[str, str], row: list[int]) -> str:
-        left = iter(row)
-        return speaker.caption(facts, lambda bound: next(left) * bound // _BELOW)
-
-    return scenes, [caption(*both) for both in zip(scenes.facts, draws, strict=True)]
-
-
-def _distinct(seed: int, count: int) -> list[int]:
-    """The numbers of the first scenes that differ from all before."""
-    world = World(load_captions().domain, seed, _MOST)
-    seen: dict[bytes, int] = {}
-    start = 0
-    while len(seen) < count:
-        if start >= _MOST:
-            raise RecipeError(
-                f"params.captions: {count:,} captions are more than the {len(seen):,} different "
-                f"ones among {_MOST:,} scenes; ask for fewer"
-            )
-        stop = min(start + max(1000, 2 * (count - len(seen))), _MOST)
-        rows = np.stack([*world.columns(start, stop).values()], axis=1)
-        for i, row in enumerate(rows, start):
-            seen.setdefault(row.tobytes(), i)
-        start = stop
-    return [*seen.values()][:count]
-
-
-def _corpus(tables: _Tables) -> Rows:
-    def row(i: int) -> Mapping[str, Any]:
-        return {
-            "_id": tables.doc_ids[i],
+def _tables(params: AlbumParams, seed: int) -> dict[str, Rows]:
+    scenes, queries = _scenes(params, seed), _queries(params, seed)
+    doc_ids, query_ids = (
+        Ids(seed, "album/ids", letter, count).texts(np.arange(count))
+        for letter, count in (("d", params.captions), ("q", len(queries)))
+    )
+    corpus: list[Row] = [
+        {
+            "_id": doc_id,
             "title": "",
-            "text": tables.captions[i],
-            "metadata": {"facts": [f"{k}={v}" for k, v in tables.scenes.facts[i].items()]},
+            "text": text,
+            "metadata": {"facts": [f"{slot}={value}" for slot, value in facts.items()]},
         }
-
-    return rows_of(row, len(tables.captions))
-
-
-def _queries(tables: _Tables) -> Rows:
-    def row(i: int) -> Mapping[str, Any]:
-        query = tables.queries[i]
-        return {
-            "_id": tables.query_ids[i],
+        for doc_id, text, facts in zip(doc_ids, scenes.captions, scenes.facts, strict=True)
+    ]
+    asked: list[Row] = [
+        {
+            "_id": query_id,
             "text": query.text,
             "metadata": {
                 "type": query.type,
@@ -240,28 +191,24 @@ def _queries(tables: _Tables) -> Rows:
                 "expression": expression(query.asked),
             },
         }
-
-    return rows_of(row, len(tables.queries))
-
-
-def _qrels(tables: _Tables, column: int) -> Rows:
-    """Judged pairs with the score of the qrels (`column` 1) or their grade beside them (2)."""
-    judged = [
-        (query, document, score, certain)
-        for query, drawn in enumerate(tables.queries)
-        for document, score, certain in (
-            *((i, grade, 2) for i, grade in drawn.grades.items()),
-            *((i, 0, 1) for i in drawn.likely),
-            *((i, 0, 0) for i in drawn.near),
-        )
+        for query_id, query in zip(query_ids, queries, strict=True)
     ]
+    qrels, graded = (
+        [
+            {"query-id": query_id, "corpus-id": doc_ids[both[0]], "score": both[column]}
+            for query_id, query in zip(query_ids, queries, strict=True)
+            for both in query.judged
+        ]
+        for column in (1, 2)
+    )
+    named: dict[str, Sequence[Row]] = {
+        "corpus": corpus,
+        "queries": asked,
+        "qrels": qrels,
+        "graded": graded,
+    }
+    return {name: _rows(rows) for name, rows in named.items()}
 
-    def row(i: int) -> Mapping[str, Any]:
-        query, document, *scores = judged[i]
-        return {
-            "query-id": tables.query_ids[query],
-            "corpus-id": tables.doc_ids[document],
-            "score": scores[column - 1],
-        }
 
-    return rows_of(row, len(judged))
+def _rows(rows: Sequence[Row]) -> Rows:
+    return rows_of(rows.__getitem__, len(rows))

@@ -9,9 +9,8 @@ import orjson
 
 from retgen.facts import drawing
 from retgen.facts.captions import load_captions
+from retgen.generators.album.scenes import THINGS
 from retgen.tokenizer import is_unspaced
-
-_THINGS = ("subject", "object", "place", "topic", "passing", "further", "mention")
 
 
 def view(
@@ -46,7 +45,7 @@ def _slot(part: str, asked: Mapping[str, str], facts: Mapping[str, str]) -> str:
     """The slot of a part of a query: of a thing, that in which the scene has one."""
     if part in ("thing", "other"):
         concepts = load_captions().concepts
-        held = [one for one in _THINGS if one in facts]
+        held = [one for one in THINGS if one in facts]
         fits = [one for one in held if asked[part] in concepts[facts[one]].value.above]
         return fits[0] if fits else "subject"
     thing = _slot("thing", asked, facts) if part == "colour" and "thing" in asked else "subject"

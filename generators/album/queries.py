@@ -1,14 +1,4 @@
-"""Queries of an album: what they ask for, and what a scene is worth to them.
-
-A query is a conjunction over one scene: a thing (with number, colour, what it does), a place, a
-time, a topic, another thing. Its grade is
-
-    2   the scene has it, in the query's own terms, and nothing of it only in passing
-    1   the scene has it: as a kind of what is asked for, or in passing
-    0   else
-
-Of the scenes with 0, some *likely* have it: a caption of a garden does not say that there are
-flowers. What makes what likely stands in the domain file, which the proof reads by itself.
+"""Queries of an album: what they ask for, and the captions that are judged.
 
 Types are CapRetrieval's eight (arXiv 2506.08592, Appendix B.1). `granularity`: "fine" asks for one
 thing, "middle" for two facts, "coarse" for a whole scene, as a summary does. `level`: "named", or
@@ -19,16 +9,14 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Callable, Iterator, Sequence
-from functools import cached_property
+from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 import numpy as np
 
 from retgen.errors import RecipeError
-from retgen.facts.captions import CaptionDomain, Facts
-from retgen.facts.expressions import Condition, Expression, Is, Within, all_of, execute
-from retgen.facts.table import EntityTable, Mask
+from retgen.facts.captions import Facts
+from retgen.generators.album.scenes import Scenes
 from retgen.streams import Stream
 
 # of 100 queries; what a type lacks (there are only so many names) goes to the last three
@@ -42,109 +30,43 @@ SHARES = {
     "simple condition": 28,
     "complex condition": 26,
 }
-GRANULARITY = dict.fromkeys(("object", "person", "place", "concept", "event"), "fine") | {
+GRANULARITY = dict.fromkeys(SHARES, "fine") | {
     "conjunction": "middle",
     "simple condition": "middle",
     "complex condition": "coarse",
 }
+UNANSWERED = 0.05  # of the queries have no answer, though some captions nearly are one
 _BELOW = 2**32
 _GENERAL = 6  # one part of every so many conditions is asked for by its kind
 _NEAR = 10  # captions a query without an answer is judged 0 on, which nearly answer it
 _TRIES = 8  # scenes looked at for each query before there are too few
 
-_SAME = ("action", "object", "state", "place", "moment", "topic", "month")  # asked as they are
-_SALIENT, _IN_PASSING = ("subject", "object", "place", "topic"), ("passing", "further", "mention")
-_PARTS = ("thing", "number", "colour", *_SAME, "other")
-_DEEDS = ("action", "state", "topic", "month")  # only a subject does, or is of a topic
-_BOUND = ("number", "colour", *_DEEDS)
-
-
-# --- grades ---------------------------------------------------------------------------------------
-
-
-class Scenes:
-    """The scenes of an album as facts, and which of them have what is asked for."""
-
-    def __init__(self, known: CaptionDomain, table: EntityTable) -> None:
-        self.known, self.table = known, table
-        slots = known.domain.slots
-        self._values = {one: {value.name for value in slot.values} for one, slot in slots.items()}
-
-    @cached_property
-    def facts(self) -> list[dict[str, str]]:
-        """What each scene has, slot -> value."""
-        result: list[dict[str, str]] = [{} for _ in range(self.table.count)]
-        for name, slot in self.known.domain.slots.items():
-            for facts, code in zip(result, self.table.columns[name].tolist(), strict=True):
-                if code >= 0:
-                    facts[name] = slot.values[code].name
-        return result
-
-    def has(self, asked: Facts, *, certain: bool = False, likely: bool = False) -> Mask:
-        """Which scenes have all of it, (scenes,). `certain`: with grade 2; `likely`: or likely."""
-        result = np.ones(self.table.count, np.bool_)
-        for key in asked:
-            if key in ("number", "colour") and "thing" in asked:
-                continue  # of the thing
-            ways = self._ways(key, asked, certain)
-            if likely and key in ("other", "place", "moment", "thing"):
-                ways += self._causes(asked[key]) if key != "thing" or not _bound(asked) else []
-            met = np.zeros(self.table.count, np.bool_)
-            for one in ways:
-                met |= execute(one, self.table)
-            result &= met
-        return result
-
-    def likely(self, asked: Facts) -> Mask:
-        """The scenes that do not say it, or not all of it, and likely have it."""
-        return self.has(asked, likely=True) & ~self.has(asked)
-
-    def near(self, asked: Facts) -> list[int]:
-        """The first scenes that have all that is asked for but one part."""
-        result = np.zeros(self.table.count, np.bool_)
-        for key in asked.keys() - {"thing"}:
-            result |= self.has({one: value for one, value in asked.items() if one != key})
-        return [int(i) for i in np.flatnonzero(result)[:_NEAR]]
-
-    def _ways(self, key: str, asked: Facts, certain: bool) -> list[Expression]:
-        """The conditions of which a scene meets one where it has this part."""
-        if key in _SAME:
-            return [*self._fits(key, asked[key], certain)]
-        seen = ("number", "colour") if key == "thing" else ()
-        alone = key == "thing" and any(one in asked for one in _DEEDS)
-        result: list[Expression] = []
-        for slot in (*_SALIENT, *(() if certain else _IN_PASSING)):
-            of = {"number": "number", "colour": "colour"} if slot == "subject" else {}
-            if slot in ("passing", "further"):
-                of = {"number": "", "colour": f"{slot}_colour"}
-            wanted = [one for one in seen if one in asked]
-            if (alone and slot != "subject") or any(one not in of for one in wanted):
-                continue
-            if of.get("number") == "" and asked.get("number", "1") != "1" and wanted:
-                continue
-            more = [Is(of[one], asked[one]) for one in wanted if of[one]]
-            result += [all_of([one, *more]) for one in self._fits(slot, asked[key], certain)]
-        return result
-
-    def _fits(self, slot: str, name: str, certain: bool) -> Iterator[Condition]:
-        if name in self._values[slot]:
-            yield Is(slot, name)
-        if not certain:
-            yield Within(slot, name)
-
-    def _causes(self, name: str) -> list[Expression]:
-        """What makes something likely."""
-        return [
-            condition
-            for slot, table in self.known.likely.items()
-            for cause, effects in table.items()
-            if any(name in self.known.concepts[one].value.above for one in effects)
-            for condition in self._fits(slot, cause, False)
-        ]
-
-
-def _bound(asked: Facts) -> bool:
-    return any(one in asked for one in _BOUND)
+_PARTS = "thing number colour action object state place moment topic month other".split()
+# what can be asked for together: parts of a query, "=" the slot of the scene, "?" where it has one
+_DOES = "action? object? state?"
+_TOGETHER = {
+    "conjunction": ("thing other=object", "thing other=passing", "thing other=further"),
+    "simple condition": (
+        f"thing {_DOES}",
+        "thing place",
+        f"{_DOES} place",
+        "thing number",
+        "thing colour",
+        "thing=passing colour=passing_colour",
+        "thing=further colour=further_colour",
+        "place moment",
+        "thing moment",
+        "thing topic",
+    ),
+    "complex condition": (
+        f"thing {_DOES} place",
+        f"thing {_DOES} place moment?",
+        f"thing colour? {_DOES} place",
+        f"thing number? colour? {_DOES} place",
+        "thing topic month",
+    ),
+}
+_DETAILS = ("colour", "place", "moment", "topic", "month", "other")
 
 
 def expression(asked: Facts) -> str:
@@ -153,37 +75,29 @@ def expression(asked: Facts) -> str:
     return json.dumps(parts, ensure_ascii=False, separators=(",", ":"))
 
 
-# --- drawing --------------------------------------------------------------------------------------
-
-
 class AlbumQuery(NamedTuple):
-    """A query, its type, and the grades of the scenes that have what it asks for."""
+    """A query. `judged`: a scene, its score in the qrels and its grade beside them, each."""
 
     asked: Facts
     text: str
     type: str
     level: str
-    grades: dict[int, int]
-    likely: list[int]
-    near: list[int]
+    judged: list[tuple[int, int, int]]
 
 
 class QuerySampler:
-    """Draws queries. `say` words what is asked for, by a function that deals numbers."""
+    """Draws queries."""
 
-    def __init__(
-        self, scenes: Scenes, seed: int, say: Callable[[Facts, Callable[[int], int]], str]
-    ) -> None:
-        self._scenes, self._say = scenes, say
-        self._concepts = scenes.known.concepts
+    def __init__(self, scenes: Scenes, seed: int) -> None:
+        self._scenes, self._concepts = scenes, scenes.known.concepts
         self._stream = Stream(seed, "album/queries")
         # words have a stream of their own, so that both languages ask the same
         self._words = Stream(seed, "album/query words")
         self._seen: set[str] = set()
         self._above = {name for one in self._concepts.values() for name in one.value.parents}
 
-    def draw(self, count: int, unanswerable: float) -> list[AlbumQuery]:
-        """So many queries, all different, shuffled; that share of them without an answer.
+    def draw(self, count: int) -> list[AlbumQuery]:
+        """So many queries, all different, shuffled; a share of them without an answer.
 
         Of single names, those that few captions hold are drawn first, in proportion.
         """
@@ -193,13 +107,8 @@ class QuerySampler:
             for asked in self._narrow_first(candidates)[:wanted]:
                 result += self._query(asked, kind)
         several = [kind for kind in SHARES if GRANULARITY[kind] != "fine"]
-        missing = count - len(result)
-        total = sum(SHARES[kind] for kind in several)
-        counts = [missing * SHARES[kind] // total for kind in several]
-        counts[-1] = missing - sum(counts[:-1])
-        without = round(count * unanswerable)
-        empty = [min(without * number // max(1, missing), number) for number in counts]
-        empty[-1] = without - sum(empty[:-1])
+        counts = _apportioned(count - len(result), [SHARES[kind] for kind in several])
+        empty = _apportioned(round(count * UNANSWERED), counts)
         for kind, number, none in zip(several, counts, empty, strict=True):
             result += self._conditions(kind, none, answered=False)
             result += self._conditions(kind, number - none)
@@ -212,7 +121,7 @@ class QuerySampler:
 
     def _single(self) -> dict[str, list[dict[str, str]]]:
         """What can be asked for by one name, by type; only what a scene holds."""
-        result: dict[str, list[dict[str, str]]] = {kind: [] for kind in list(SHARES)[:5]}
+        result: dict[str, list[dict[str, str]]] = {kind: [] for kind in SHARES}
         for name, one in self._concepts.items():
             key, kind = {
                 "moments": ("moment", "concept"),
@@ -273,9 +182,7 @@ class QuerySampler:
 
     def _other_details(self, asked: Facts) -> list[tuple[str, str]]:
         """Other details that could have been there in place of one of them."""
-        keys = [
-            key for key in ("colour", "place", "moment", "topic", "month", "other") if key in asked
-        ]
+        keys = [key for key in _DETAILS if key in asked]
         if not keys:
             return []
         key = keys[self._stream.below(len(keys))]
@@ -310,53 +217,45 @@ class QuerySampler:
         if len(set(names)) < len(names) or key in self._seen:
             return
         self._seen.add(key)
-        text = self._say(asked, self._words.below)
+        text = self._scenes.speaker.query(asked, self._words.below)
         level = "named" if self._above.isdisjoint(names) else "hypernym"
-        scenes = self._scenes
-        there = scenes.has(asked)
-        both = there.astype(int) + scenes.has(asked, certain=True)
-        grades = {i: int(both[i]) for i in np.flatnonzero(there).tolist()}
-        likely = np.flatnonzero(scenes.likely(asked)).tolist()
-        near = [] if grades else scenes.near(asked)
-        yield AlbumQuery(asked, text, kind, level, grades, likely, near)
+        yield AlbumQuery(asked, text, kind, level, [*self._judged(asked)])
+
+    def _judged(self, asked: Facts) -> Iterator[tuple[int, int, int]]:
+        """What is said, what is likely, and without either what nearly answers the query."""
+        has = self._scenes.has
+        there, likely = has(asked), has(asked, likely=True)
+        certain = has(asked, certain=True)
+        for i in np.flatnonzero(there).tolist():
+            yield i, 1 + int(certain[i]), 2
+        for i in np.flatnonzero(likely & ~there).tolist():
+            yield i, 0, 1
+        if not there.any():
+            near = np.zeros_like(there)
+            for key in asked.keys() - {"thing"}:
+                near |= has({one: value for one, value in asked.items() if one != key})
+            for i in np.flatnonzero(near)[:_NEAR].tolist():
+                yield i, 0, 0
+
+
+def _apportioned(total: int, shares: Sequence[int]) -> list[int]:
+    """A total in proportion to shares, rounded down but for the last."""
+    parts = [total * share // sum(shares) for share in shares[:-1]]
+    return [*parts, total - sum(parts)]
 
 
 def together(kind: str, scene: Facts) -> Iterator[dict[str, str]]:
     """What of a scene can be asked for together."""
-
-    def of(*keys: str, **more: str) -> dict[str, str]:
-        facts = {**scene, "thing": scene["subject"]}
-        return {key: facts[key] for key in keys if key in facts} | more
-
-    does = ("action", "object", "state")
-    number = ("number",) if scene["number"] != "1" else ()
-    if "topic" in scene:
-        if kind == "simple condition":
-            yield of("thing", "topic")
-        elif kind == "complex condition" and "month" in scene:
-            yield of("thing", "topic", "month")
-        return
-    match kind:
-        case "conjunction":
-            for key in ("object", "passing", "further"):
-                if key in scene:
-                    yield of("thing", other=scene[key])
-        case "simple condition":
-            yield of("thing", *does)
-            yield of("thing", "place")
-            yield of(*does, "place")
-            if number:
-                yield of("thing", "number")
-            if "colour" in scene:
-                yield of("thing", "colour")
-            for key in ("passing", "further"):
-                if f"{key}_colour" in scene:
-                    yield {"thing": scene[key], "colour": scene[f"{key}_colour"]}
-            if "moment" in scene:
-                yield of("place", "moment")
-                yield of("thing", "moment")
-        case _:
-            yield of("thing", *does, "place")
-            yield of("thing", *does, "place", "moment")
-            yield of("thing", "colour", *does, "place")
-            yield of("thing", *number, "colour", *does, "place")
+    facts = {**scene, "thing": scene["subject"]}
+    if facts["number"] == "1":
+        del facts["number"]  # nobody asks for one
+    for parts in _TOGETHER[kind]:
+        asked, there = {}, True
+        for part in parts.split():
+            key, _, slot = part.rstrip("?").partition("=")
+            if (slot or key) in facts:
+                asked[key] = facts[slot or key]
+            else:
+                there = there and part.endswith("?")
+        if there and len(asked) > 1:
+            yield asked

@@ -7,48 +7,34 @@ scene. With each stands a caption that shares a fact with it and does not have w
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping
 from typing import Any
 
 import numpy as np
 
 from retgen.facts.captions import Facts
 from retgen.facts.expressions import Is, execute
-from retgen.generators.album.queries import Scenes, expression, together
-from retgen.generators.records import Rows, rows_of
+from retgen.generators.album.queries import expression, together
+from retgen.generators.album.scenes import THINGS, Scenes
 from retgen.generators.tables import Ids
 from retgen.streams import Stream
 
+FILES = ("kw", "sm")
 _EACH = 2  # queries of each kind a caption
 _UNSHARED = ("number", "colour", "passing_colour", "further_colour")
 
 
-def training_tables(
-    scenes: Scenes,
-    captions: Sequence[str],
-    seed: int,
-    say: Callable[[Facts, Callable[[int], int]], str],
-    kept_out: frozenset[str],
-) -> dict[str, Rows]:
-    """Pairs, each with one negative, by the names of their files, kw and sm.
+def training_pairs(
+    name: str, scenes: Scenes, seed: int, kept_out: Collection[str]
+) -> list[Mapping[str, Any]]:
+    """Pairs of the file kw or sm, each with one negative.
 
-    `say` words what is asked for; `kept_out`: queries of the test set, of which none is trained on.
+    `kept_out`: queries of the test set, of which none is trained on.
     """
-    return {name: _table(name, scenes, captions, seed, say, kept_out) for name in ("kw", "sm")}
-
-
-def _table(
-    name: str,
-    scenes: Scenes,
-    captions: Sequence[str],
-    seed: int,
-    say: Callable[[Facts, Callable[[int], int]], str],
-    kept_out: frozenset[str],
-) -> Rows:
     stream = Stream(seed, f"album/training/{name}")
     # words have a stream of their own, so that both languages ask the same
     words = Stream(seed, f"album/training words/{name}")
-    found: list[Mapping[str, Any]] = []
+    found: list[dict[str, str]] = []
     for i, facts in enumerate(scenes.facts):
         several = _keywords(scenes, facts) if name == "kw" else together("complex condition", facts)
         choices = {expression(asked): asked for asked in several}
@@ -59,20 +45,19 @@ def _table(
                 left -= 1
                 found.append(
                     {
-                        "anchor": say(choices[key], words.below),
-                        "positive": captions[i],
-                        "negative_1": captions[negative],
+                        "anchor": scenes.speaker.query(choices[key], words.below),
+                        "positive": scenes.captions[i],
+                        "negative_1": scenes.captions[negative],
                     }
                 )
     rows = stream.shuffled(found)
-    ids = Ids(seed, f"album/training/{name}", "t", max(1, len(rows)))
-    names = ids.texts(np.arange(len(rows)))
-    return rows_of(lambda i: {**rows[i], "query-id": names[i]}, len(rows))
+    ids = Ids(seed, f"album/training/{name}", "t", max(1, len(rows))).texts(np.arange(len(rows)))
+    return [{**row, "query-id": one} for row, one in zip(rows, ids, strict=True)]
 
 
 def _keywords(scenes: Scenes, facts: Facts) -> Iterator[Facts]:
     concepts = scenes.known.concepts
-    for key in ("subject", "object", "place", "topic", "passing", "further", "mention"):
+    for key in THINGS:
         for name in concepts[facts[key]].value.above if key in facts else ():
             if concepts[name].asked:
                 yield {"thing": name}

@@ -27,7 +27,7 @@ from retgen.errors import RecipeError, SourceRefused
 from retgen.generators.family import CallEstimate, Evidence, Family, Plan
 from retgen.generators.multiconir.agents import AGENTS, CALIBRATE, VERIFY
 from retgen.generators.multiconir.checks import CONDITIONS, word_count
-from retgen.generators.multiconir.facts import is_drawn, openings, world_of
+from retgen.generators.multiconir.facts import DRAWN, is_drawn, openings, world_of
 from retgen.generators.multiconir.ladders import (
     DOCUMENTS,
     LADDER_DOCUMENTS,
@@ -36,15 +36,15 @@ from retgen.generators.multiconir.ladders import (
 )
 from retgen.generators.multiconir.params import (
     MultiConIRParams,
-    documents_of,
     on_the_hub,
+    read_documents,
     source_of,
 )
 from retgen.generators.multiconir.tables import QUERIES, STYLES, LadderTables
 from retgen.generators.multiconir.with_agents import call_estimates, generate_ladders
 from retgen.generators.params import Job, domain_digest
 from retgen.generators.records import MODEL_TERMS, OWN_LICENCE, Example, Records
-from retgen.sources import RefusedRow, refusals
+from retgen.sources import refusals
 from retgen.validators import multiconir as proof
 from retgen.validators.rule import CorpusRule, Judgements
 
@@ -86,35 +86,42 @@ class MultiConIR(Family[MultiConIRParams]):
     )
 
     def plan(self, job: Job[MultiConIRParams]) -> Plan:
-        params = job.params
+        params, notes, unknown = job.params, list[str](), False
+        calls: Mapping[str, CallEstimate] = {}
         if is_drawn(job):
-            return _plan(job, min(params.count(), job.limit or params.count()))
-        if missing := sorted({agent.name for agent in AGENTS} - job.live):
-            raise RecipeError(
-                f"params: ladders of documents are a model's work ({', '.join(missing)}): name "
-                "one, as in --model openai:gpt-5-mini; without a model and without params.source "
-                "they are drawn"
-            )
-        params.rewriting()
-        available = _available(params)
-        asked = [n for n in (params.ladders, job.limit) if n is not None]
-        wanted = min([*asked, *([] if available is None else [available])], default=0)
-        notes = []
-        unknown = on_the_hub(params) and not wanted
-        if on_the_hub(params):
-            what = (
-                "how many ladders it gives" if unknown else f"whether it gives {wanted:,} ladders"
-            )
+            wanted = _smallest(params.ladders or DRAWN, job.limit)
+        else:
+            if missing := sorted({agent.name for agent in AGENTS} - job.live):
+                raise RecipeError(
+                    f"params: ladders of documents are a model's work ({', '.join(missing)}): "
+                    "name one, as in --model openai:gpt-5-mini; without a model and without "
+                    "params.source they are drawn"
+                )
+            params.rewriting()
+            wanted = _smallest(params.ladders, job.limit, _available(params))
+            calls = call_estimates(job, wanted)
+            if on_the_hub(params):
+                path, unknown = source_of(params).path, not wanted
+                what = "how many ladders it gives"
+                what = what if unknown else f"whether it gives {wanted:,} ladders"
+                notes.append(f"{path} is not looked up for a plan: {what} is not known")
+            if params.ladders is None:
+                notes.append("documents that give no ladder are rejected, so there may be fewer")
             notes.append(
-                f"{source_of(params).path} is not looked up for a plan: {what} is not known"
+                f"{CALIBRATE.name} is asked once for each model and prompt: the ledger answers "
+                "later runs"
             )
-        if params.ladders is None:
-            notes.append("documents that give no ladder are rejected, so there may be fewer")
-        notes.append(
-            f"{CALIBRATE.name} is asked once for each model and prompt: the ledger answers later "
-            "runs"
+        each = len(LADDER_DOCUMENTS)
+        documents, queries = wanted * each, wanted * QUERIES
+        return Plan(
+            documents=documents,
+            queries=queries,
+            qrels=queries * each,
+            bytes=documents * _DOCUMENT + queries * _QUERY + 2 * queries * each * _QREL,
+            call_estimates=dict(calls),
+            notes=tuple(notes),
+            unknown=unknown,
         )
-        return _plan(job, wanted, call_estimates(job, wanted), tuple(notes), unknown)
 
     def required_agents(self, job: Job[MultiConIRParams]) -> frozenset[str]:
         return frozenset() if is_drawn(job) else frozenset(agent.name for agent in AGENTS)
@@ -129,22 +136,18 @@ class MultiConIR(Family[MultiConIRParams]):
         return "structural" if is_drawn(job) else "judged"
 
     def word_lists(self, job: Job[MultiConIRParams]) -> Mapping[str, str]:
-        if not is_drawn(job):
-            return {}
-        return domain_digest(world_of(job.params))
+        return domain_digest(world_of(job.params)) if is_drawn(job) else {}
 
     def judges(self, job: Job[MultiConIRParams]) -> Mapping[str, Mapping[str, Any]]:
         return {} if is_drawn(job) else {VERIFY.name: _calibration(job).report()}
 
     def generate(self, job: Job[MultiConIRParams]) -> Records:
-        domain = job.params.the_domain()
-        ladders = stored_ladders(job.source_folder() / LADDERS)
         exported = LadderTables(
-            ladders,
+            stored_ladders(job.source_folder() / LADDERS),
             job.seed,
             _opening(job),
-            domain.name,
-            None if is_drawn(job) else (VERIFY.name, _calibration(job).model),
+            job.params.the_domain().name,
+            {} if is_drawn(job) else {"agent": VERIFY.name, "model": _calibration(job).model},
         )
         return Records(
             corpus=exported.corpus(),
@@ -168,21 +171,25 @@ class MultiConIR(Family[MultiConIRParams]):
             example=_example(exported),
             tables=exported.tables(),
             training=exported.training(),
-            licences=_licences(job),
+            licences={"documents and queries": OWN_LICENCE}
+            if is_drawn(job)
+            else {
+                "documents": source_of(job.params).licence,
+                "queries and rewrites": MODEL_TERMS,
+            },
         )
 
     def checks(self, job: Job[MultiConIRParams], judgements: Judgements) -> Sequence[CorpusRule]:
         sources = job.source_folder()
         domain, run = job.params.the_domain(), sources.parent
-        count = job.params.count() if is_drawn(job) else job.params.ladders
-        asked = min(filter(None, (count, job.limit)), default=None)
+        asked = _smallest(job.params.ladders or (DRAWN if is_drawn(job) else None), job.limit)
         spec = proof.LadderSpec(
             sources / DOCUMENTS,
             sources / LADDERS,
             _opening(job),
             domain.name,
             run / "rejected.jsonl",
-            asked,
+            asked or None,
             world_of(job.params).path if is_drawn(job) else None,
         )
         return proof.proof_rules(spec, judgements)
@@ -199,24 +206,9 @@ class MultiConIR(Family[MultiConIRParams]):
         return head + source.block() + (folder / "own_domain.yaml").read_text("utf-8") + rest
 
 
-def _plan(
-    job: Job[MultiConIRParams],
-    ladders: int,
-    calls: Mapping[str, CallEstimate] | None = None,
-    notes: tuple[str, ...] = (),
-    unknown: bool = False,
-) -> Plan:
-    each = len(LADDER_DOCUMENTS)
-    documents, queries = ladders * each, ladders * QUERIES
-    return Plan(
-        documents=documents,
-        queries=queries,
-        qrels=queries * each,
-        bytes=documents * _DOCUMENT + queries * _QUERY + 2 * queries * each * _QREL,
-        call_estimates=dict(calls or {}),
-        notes=notes,
-        unknown=unknown,
-    )
+def _smallest(*counts: int | None) -> int:
+    """The smallest of the counts that are known; 0 for none."""
+    return min((count for count in counts if count is not None), default=0)
 
 
 def _opening(job: Job[MultiConIRParams]) -> str:
@@ -236,13 +228,7 @@ def _available(params: MultiConIRParams) -> int | None:
     source = source_of(params)
     if on_the_hub(params):
         return source.limit
-    refused: list[RefusedRow] = []
-    available = 0
-    for one in documents_of(params):
-        if isinstance(one, RefusedRow):
-            refused.append(one)
-        else:
-            available += 1
+    refused, available = read_documents(params, lambda one: None)
     if available >= max(1, params.ladders or 0):
         return available
     message = f"params.source: {source.path} holds no document that can be used."
@@ -251,14 +237,8 @@ def _available(params: MultiConIRParams) -> int | None:
             f"params.ladders: {params.ladders:,} ladders need as many documents; "
             f"{source.path} holds {available:,} that can be used."
         )
-    rows = [one._asdict() for one in refused]
-    raise SourceRefused(f"{message} {refusals(refused)}".rstrip(), rows)
-
-
-def _licences(job: Job[MultiConIRParams]) -> dict[str, str]:
-    if is_drawn(job):
-        return {"documents and queries": OWN_LICENCE}
-    return {"documents": source_of(job.params).licence, "queries and rewrites": MODEL_TERMS}
+    message = f"{message} {refusals(refused)}".rstrip()
+    raise SourceRefused(message, [one._asdict() for one in refused])
 
 
 _CARD = (
@@ -281,30 +261,24 @@ _HOW_DRAWN = (
 
 def _facts(job: Job[MultiConIRParams], exported: LadderTables) -> dict[str, str]:
     """The columns of the paper's Table 1."""
-    count, of_queries, of_documents, example = len(exported.ladders), 0, 0, ""
-    for ladder in exported.ladders:
-        example = example or ladder.title or ladder.id
-        of_queries += sum(
-            word_count(text) for one in STYLES for text in exported.texts(ladder, one)
-        )
-        of_documents += sum(map(word_count, ladder.sentences))
+    ladders, count = exported.ladders, len(exported.ladders)
+    queries = (text for one in ladders for style in STYLES for text in exported.texts(one, style))
+    sentences = (text for one in ladders for text in one.sentences)
+    if is_drawn(job):
+        source = f"drawn, world of {world_of(job.params).entity.plural}"
+    else:
+        source = "bundled" if job.params.source is None else "the recipe's"
     return {
         "Domain": exported.domain,
         "Number": f"{count:,}",
         "Queries of a style": f"{count * CONDITIONS:,}",
         "Hard negatives": f"{count * (len(LADDER_DOCUMENTS) - 1):,}",
-        "Words a query": f"{of_queries / max(1, count * QUERIES):.1f}",
-        "Words a positive": f"{of_documents / max(1, count):.1f}",
-        "Source": _source(job),
+        "Words a query": f"{sum(map(word_count, queries)) / max(1, count * QUERIES):.1f}",
+        "Words a positive": f"{sum(map(word_count, sentences)) / max(1, count):.1f}",
+        "Source": source,
         "Licence": OWN_LICENCE if is_drawn(job) else source_of(job.params).licence,
-        "Example": example,
+        "Example": ladders[0].title or ladders[0].id if count else "",
     }
-
-
-def _source(job: Job[MultiConIRParams]) -> str:
-    if is_drawn(job):
-        return f"drawn, world of {world_of(job.params).entity.plural}"
-    return "bundled" if job.params.source is None else "the recipe's"
 
 
 def _example(exported: LadderTables) -> Example | None:
@@ -313,10 +287,8 @@ def _example(exported: LadderTables) -> Example | None:
         return None
     one = exported.ladders[exported.turn(0)]
     rows = [
-        (f"{number}. {condition}", sentence, rewrite)
-        for number, (condition, sentence, rewrite) in enumerate(
-            zip(one.conditions, one.sentences, one.rewrites, strict=True), 1
-        )
+        (f"{n}. {one.conditions[n - 1]}", one.sentences[n - 1], one.rewrites[n - 1])
+        for n in range(1, CONDITIONS + 1)
     ]
     head = ("condition", "its sentence in the positive", "from HN of this number on")
     return Example(f"The ladder of {one.title or one.id}", head, rows)

@@ -15,12 +15,16 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
-from typing import Any, Literal
+from functools import cache, partial
+from pathlib import Path
+from typing import Any, Literal, NamedTuple
 
-from retgen.agents.agent import AnswerSchema, Numbered, Question
+from retgen.agents.agent import A, Agent, AnswerSchema, Numbered, Q, Question
+from retgen.agents.judge import CalibrationCase, CalibrationSheet
 from retgen.generators.agents import bundled_agent
 from retgen.generators.multiconir.checks import (
     CONDITIONS,
+    KEPT,
     check_condition,
     check_query,
     check_quote,
@@ -30,13 +34,13 @@ from retgen.generators.multiconir.checks import (
     word_count,
 )
 from retgen.generators.multiconir.params import Strategy
+from retgen.generators.tables import read_rows
+from retgen.streams import Stream
 
 Verdict = Literal["satisfied", "violated", "cannot_tell"]
 Faults = dict[Any, str]  # what is wrong with each part of an answer
 
 NEGATIONS = 2  # rewrites of a ladder that may merely negate
-# what a rewritten sentence has to keep (paper, Appendix G.1: no rewriting into generic text)
-KEPT = 0.6  # of the original's words, in their order
 _KEY_TERMS = {"reassign": 0.8, "modify": 0.4}  # of the condition's content words
 _LENGTH = 0.35  # how far its number of words may be from the original's, as a share
 _CLAUSE = 1.5  # as much longer a reassigned sentence may be, to which a clause is added
@@ -161,10 +165,9 @@ def good_sentences(question: AskConditions, answer: Extracted) -> tuple[list[Fou
     taken: list[Found] = []
     faults: Faults = {}
     for one in answer.found:
-        sentences = [other.sentence for other in taken]
-        conditions = [other.condition for other in taken]
-        fault = check_sentence(question.document, one.sentence, sentences)
-        fault = fault or check_condition(one.sentence, one.condition, conditions)
+        fault = check_sentence(
+            question.document, one.sentence, [other.sentence for other in taken]
+        ) or check_condition(one.sentence, one.condition, [other.condition for other in taken])
         if fault:
             faults[one.sentence] = fault
         elif len(taken) < question.count:
@@ -199,7 +202,6 @@ def good_rewrites(question: AskRewrites, answer: Rewrites) -> tuple[dict[int, st
             rewrite,
             fewest=one.fewest,
             most=one.most,
-            kept=KEPT,
             key_terms=_KEY_TERMS[question.strategy],
         )
         if not rewrite.strip():
@@ -249,71 +251,113 @@ def good_queries(question: AskLadderQueries, answer: Written) -> tuple[dict[int,
     given = {one.number: one.text for one in reversed(answer.queries)}
     taken: dict[int, str] = {}
     faults: Faults = {}
-    known = set[str]()
     for number in range(1, len(question.conditions) + 1):
-        text = given.get(number, "")
-        plain = " ".join(text.casefold().split())
-        fault = check_query(question.conditions, number, text) if plain else "there was none"
-        if not fault and plain in known:
+        text = given.get(number, "").strip()
+        fault = check_query(question.conditions, number, text) if text else "there was none"
+        if not fault and text.casefold() in map(str.casefold, taken.values()):
             fault = "it is the same as another"
         if fault:
             faults[number] = fault
         else:
             taken[number] = text
-            known.add(plain)
     return taken, faults
-
-
-def _ten(
-    good: Callable[[Any, Any], tuple[Sequence[Any] | Mapping[Any, Any], Faults]], part: str
-) -> Callable[[Any, Any], str | None]:
-    """The check of an agent: whether ten parts of its answer pass, else what is wrong."""
-
-    def check(question: Any, answer: Any) -> str | None:
-        taken, faults = good(question, answer)
-        if len(taken) >= CONDITIONS:
-            return None
-        first = [f"{part} {name!r}: {fault}" for name, fault in [*faults.items()][:_SHOWN]]
-        return "; ".join([f"{len(taken)} can be used, {CONDITIONS} are needed", *first])
-
-    return check
 
 
 # --- agents ---------------------------------------------------------------------------------------
 
 
-EXTRACT = bundled_agent(
-    "multiconir/extract_conditions",
-    "write",
-    AskConditions,
-    Extracted,
-    check=_ten(good_sentences, "sentence"),
-    max_tokens=1536,
+def _agent(
+    name: str,
+    role: Literal["write", "judge"],
+    question: type[Q],
+    answer: type[A],
+    part: str,
+    good: Callable[[Q, A], tuple[Sequence[Any] | Mapping[Any, Any], Faults]],
+    max_tokens: int = 1536,
+) -> Agent[Q, A]:
+    """An agent whose answer is taken once ten of its parts pass; `part`: what faults call one."""
+
+    def check(asked: Q, answered: A) -> str | None:
+        taken, faults = good(asked, answered)
+        if len(taken) >= CONDITIONS:
+            return None
+        first = [f"{part} {name!r}: {fault}" for name, fault in [*faults.items()][:_SHOWN]]
+        return "; ".join([f"{len(taken)} can be used, {CONDITIONS} are needed", *first])
+
+    prompt = f"multiconir/{name}"
+    return bundled_agent(prompt, role, question, answer, check=check, max_tokens=max_tokens)
+
+
+EXTRACT = _agent(
+    "extract_conditions", "write", AskConditions, Extracted, "sentence", good_sentences
 )
-REWRITE = bundled_agent(
-    "multiconir/write_hard_negatives",
-    "write",
-    AskRewrites,
-    Rewrites,
-    check=_ten(good_rewrites, "rewrite"),
-    max_tokens=1536,
-)
-QUERY = bundled_agent(
-    "multiconir/write_query",
-    "write",
-    AskLadderQueries,
-    Written,
-    check=_ten(good_queries, "query"),
-    max_tokens=2048,
-)
-VERIFY = bundled_agent(
-    "multiconir/verify_conditions",
-    "judge",
-    AskVerdicts,
-    Verdicts,
-    check=_ten(good_verdicts, "condition"),
-    max_tokens=1536,
-)
+REWRITE = _agent("write_hard_negatives", "write", AskRewrites, Rewrites, "rewrite", good_rewrites)
+QUERY = _agent("write_query", "write", AskLadderQueries, Written, "query", good_queries, 2048)
+VERIFY = _agent("verify_conditions", "judge", AskVerdicts, Verdicts, "condition", good_verdicts)
 # a name of its own: what a plan and a ledger say of ladders does not depend on the calibration
 CALIBRATE = replace(VERIFY, name="calibrate_judge", check=lambda question, answer: None)
 AGENTS = (EXTRACT, REWRITE, QUERY, VERIFY, CALIBRATE)
+
+
+# --- the calibration set of the judge ------------------------------------------------------------
+
+
+_AT_A_TIME = 10
+
+
+class JudgedCondition(NamedTuple):
+    """A case. `label`: satisfied, violated or cannot_tell; `kind`: what makes it hard."""
+
+    text: str
+    condition: str
+    label: str
+    kind: str
+
+
+@cache
+def cases() -> tuple[JudgedCondition, ...]:
+    """Bundled cases whose labels are known, 48 for each of the paper's five domains.
+
+        {"text": "...", "condition": "...", "label": "violated", "kind": "antonym"}
+
+    Paraphrases and near misses are among them.
+    """
+    files = sorted((Path(__file__).parent / "calibration_set").glob("*.jsonl"))
+    return tuple(JudgedCondition(**row) for file in files for row in read_rows(file))
+
+
+@cache
+def sheets() -> tuple[CalibrationSheet[AskVerdicts, Verdicts], ...]:
+    """The cases, ten a sheet, in the form in which the judge sees ladders.
+
+    Texts stand in one order, conditions in another, two cases of each domain, so that a text rarely
+    bears on another case's condition. The questions are the same in every run, so each model and
+    prompt pays for them once: the ledger answers later runs.
+    """
+    count = len(cases()) // _AT_A_TIME
+    result = []
+    for number in range(count):
+        shown = cases()[number::count]
+        stream = Stream(0, f"multiconir/calibration/{number}")  # not the recipe's seed
+        texts, conditions = (stream.permutation(_AT_A_TIME).tolist() for _ in range(2))
+        question = AskVerdicts(
+            texts=tuple(shown[i].text for i in texts),
+            conditions=tuple(shown[i].condition for i in conditions),
+        )
+        known = [CalibrationCase(one.label, f"{one.label}/{one.kind}") for one in shown]
+        result.append(CalibrationSheet(question, known, partial(_verdicts, question, shown)))
+    return tuple(result)
+
+
+def _verdicts(
+    question: AskVerdicts, shown: Sequence[JudgedCondition], answer: Verdicts
+) -> list[str | None]:
+    """The verdict on each case; None on a condition whose verdicts have a fault."""
+    verdicts, _ = good_verdicts(question, answer)
+    result: list[str | None] = []
+    for case in shown:
+        judged = verdicts.get(question.conditions.index(case.condition) + 1)
+        text = question.texts.index(case.text) + 1
+        stated = [one.verdict for one in judged or () if one.text == text]
+        result.append(None if judged is None else (stated or ["cannot_tell"])[0])
+    return result

@@ -14,7 +14,6 @@ rewrite does; `context` puts sentences that state nothing behind each sentence a
 
 from __future__ import annotations
 
-import datetime
 from collections.abc import Callable, Iterator, Sequence
 from typing import NamedTuple, TypeVar
 
@@ -35,8 +34,10 @@ from retgen.streams import Stream
 from retgen.tokenizer import content_stems, tokens
 
 T = TypeVar("T")
+DRAWN = 200  # ladders, unless a recipe says how many
 _DRAWS = 400  # of a pair, 32 bits each
 _ORDERS = 4  # in which slots are tried: what goes with what leaves some without a condition
+_BLOCK = 512  # pairs drawn at a time
 _PAIRS = 4  # that there are for a ladder; some are too much alike
 _WORLDS = {"movies": "films"}  # other domains go by their names
 
@@ -73,11 +74,9 @@ def openings(params: MultiConIRParams) -> tuple[str, str]:
 class _EntityPair(NamedTuple):
     """Codes of two entities by slot, what the first is called, and draws that are the pair's."""
 
-    first: dict[str, int]
-    second: dict[str, int]
+    codes: dict[str, list[int]]
     forms: tuple[str, str, str]
     pick: Callable[[int], int]
-    mixes: dict[tuple[str, str], bool]  # of two slots, once it was looked up
 
 
 class LadderSampler:
@@ -86,7 +85,7 @@ class LadderSampler:
     def __init__(self, params: MultiConIRParams, seed: int) -> None:
         self.params, self.seed = params, seed
         self.domain = world_of(params)
-        self.wanted = params.count()
+        self.wanted = params.ladders or DRAWN
         self._opening = openings(params)[1]
         self._width = max(5, len(str(self.wanted)))
         pairs = _PAIRS * self.wanted + 100
@@ -106,12 +105,10 @@ class LadderSampler:
         """Ladder after ladder. Raises `RecipeError` where the domain gives no more."""
         made = 0
         for pair in self._entity_pairs():
-            name = f"{self.params.domain}-{made + 1:0{self._width}}"
-            ladder = self._ladder(name, pair)
-            if ladder is None:
-                continue
-            yield ladder
-            made += 1
+            ladder = self._ladder(f"{self.params.domain}-{made + 1:0{self._width}}", pair)
+            if ladder is not None:
+                yield ladder
+                made += 1
             if made == self.wanted:
                 return
         raise RecipeError(
@@ -120,21 +117,16 @@ class LadderSampler:
         )
 
     def _entity_pairs(self) -> Iterator[_EntityPair]:
-        purpose = f"multiconir/drawn/{self.params.domain}/"
-        stream = Stream(self.seed, purpose)
+        stream = Stream(self.seed, f"multiconir/drawn/{self.params.domain}/")
         full = np.full(_DRAWS, np.uint64(1 << 32))
-        step = 512
-        for start in range(0, self._pairs, step):
-            stop = min(start + step, self._pairs)
+        for start in range(0, self._pairs, _BLOCK):
+            stop = min(start + _BLOCK, self._pairs)
             columns = self.world.columns(2 * start, 2 * stop)
-            listed = {slot: codes.tolist() for slot, codes in columns.items()}
+            both = {slot: codes.reshape(-1, 2).tolist() for slot, codes in columns.items()}
             forms = self.world.forms(np.arange(2 * start, 2 * stop, 2))
-            draws = stream.draws(start, stop, full).tolist()
-            for i in range(stop - start):
-                first, second = (
-                    {slot: codes[2 * i + k] for slot, codes in listed.items()} for k in (0, 1)
-                )
-                yield _EntityPair(first, second, forms[i], _picker(draws[i]), {})
+            for i, draws in enumerate(stream.draws(start, stop, full).tolist()):
+                codes = {slot: pairs[i] for slot, pairs in both.items()}
+                yield _EntityPair(codes, forms[i], _picker(draws))
 
     # --- which conditions ---------------------------------------------------------------------
 
@@ -142,8 +134,10 @@ class LadderSampler:
         """The ladder of a pair; None where the two are too much alike."""
         slots = self.domain.slots
         free = [slots[name] for name in self._of_others if self._differ(slots[name], pair)]
+        apart = self._apart(free, pair)
         for _ in range(_ORDERS if len(free) >= CONDITIONS else 0):
-            if len(asked := self._conditions(pair, free)) == CONDITIONS:
+            asked = self._conditions(pair, free, apart)
+            if len(asked) == CONDITIONS:
                 break
         else:
             return None
@@ -156,7 +150,9 @@ class LadderSampler:
                 return self._ladder_of(name, pair, asked)
         return None
 
-    def _conditions(self, pair: _EntityPair, able: Sequence[Slot]) -> list[PairCondition]:
+    def _conditions(
+        self, pair: _EntityPair, able: Sequence[Slot], apart: set[frozenset[str]]
+    ) -> list[PairCondition]:
         """Ten conditions, or as many as there are, over slots on which the two differ: `able`."""
         pick, wordings = pair.pick, self.params.wordings
         turns = [*wordings] * (CONDITIONS // len(wordings))
@@ -169,17 +165,18 @@ class LadderSampler:
         taken: list[PairCondition] = []
         for wording in turns:
             for slot in free:
-                if all(self._mix(slot.name, one.slot.name, pair) for one in taken) and (
-                    one := self._condition(slot, wording, pair)
-                ):
-                    taken.append(one)
+                if any({slot.name, one.slot.name} in apart for one in taken):
+                    continue
+                condition = self._condition(slot, wording, pair)
+                if condition is not None:
+                    taken.append(condition)
                     free.remove(slot)
                     break
         return taken
 
     def _differ(self, slot: Slot, pair: _EntityPair) -> bool:
         """Whether both have a value, and each says something that the other does not."""
-        one, two = pair.first[slot.name], pair.second[slot.name]
+        one, two = pair.codes[slot.name]
         if ABSENT in (one, two) or one == two:
             return False
         names = [bare for _, (_, bare) in self._values(slot, pair)]
@@ -190,42 +187,33 @@ class LadderSampler:
 
     def _values(self, slot: Slot, pair: _EntityPair) -> list[tuple[str, tuple[str, str]]]:
         """Name and words of the values of both, which have one."""
-        codes = np.array([pair.first[slot.name], pair.second[slot.name]])
+        codes = np.array(pair.codes[slot.name])
         return [one for one in self._composer.wordings_of(slot, codes) if one is not None]
 
-    def _mix(self, one: str, two: str, pair: _EntityPair) -> bool:
-        """Whether each entity's value of a slot goes with the other's of another one."""
-        if (one, two) not in pair.mixes:
-            pair.mixes[one, two] = pair.mixes[two, one] = self._crossed(one, two, pair)
-        return pair.mixes[one, two]
-
-    def _crossed(self, one: str, two: str, pair: _EntityPair) -> bool:
-        for name, other in ((one, two), (two, one)):
-            slot = self.domain.slots[name]
-            if other in slot.dependences:
-                if slot.before == other:
-                    return False  # which entities come before one is drawn with it
-                codes = np.array([pair.first[name], pair.second[name]])
-                crossed = np.array([pair.second[other], pair.first[other]])
-                if not self.world.fits(name, codes, {other: crossed}).all():
-                    return False
-        return True
+    def _apart(self, slots: Sequence[Slot], pair: _EntityPair) -> set[frozenset[str]]:
+        """Pairs of slots of which one entity's value does not go with the other's."""
+        result = set()
+        known = {slot.name for slot in slots}
+        for slot in slots:
+            codes = np.array(pair.codes[slot.name])
+            for other in known.intersection(slot.dependences):
+                crossed = {other: np.array(pair.codes[other][::-1])}
+                # which entities come before one is drawn with it
+                if slot.before == other or not self.world.fits(slot.name, codes, crossed).all():
+                    result.add(frozenset((slot.name, other)))
+        return result
 
     def _condition(self, slot: Slot, wording: str, pair: _EntityPair) -> PairCondition | None:
         """A condition over a slot; None where it cannot be asked so."""
-        pick = pair.pick
-        codes = pair.first[slot.name], pair.second[slot.name]
+        pick, codes = pair.pick, pair.codes[slot.name]
         able = list(range(len(slot.document)))
         if wording == "entailed":
-            both = entailed_pair(slot, *codes, pick)
+            both = entailed_pair(slot, codes, pick)
             if both is None:
                 return None
         else:
-            if slot.is_ordered:
-                first, second = (scalar(slot, code) for code in codes)
-            else:
-                first, second = self.world.value_names(slot, codes)
-            both = Is(slot.name, first), Is(slot.name, second)
+            names = [scalar(slot, code) for code in codes] if slot.is_ordered else []
+            both = [Is(slot.name, one) for one in names or self.world.value_names(slot, codes)]
         if wording == "literal":
             cut = self._composer.wordings[slot.name]
             able = [i for i in able if cut[i].joins and cut[i].alone]
@@ -290,7 +278,7 @@ class LadderSampler:
             ]
 
     def _strategies(self, pick: Callable[[int], int]) -> list[str]:
-        strategy = self.params.strategy()
+        strategy = self.params.negatives.strategy or "mixed"
         if strategy != "mixed":
             return [strategy] * CONDITIONS
         strategies = ["modify", "reassign"] * (CONDITIONS // 2)
@@ -371,9 +359,9 @@ class PairCondition(NamedTuple):
     def list_item(self, relative: str) -> str:
         """The condition as it stands in a list, which needs no "that" before a verb."""
         clause = self.clause(self.first)
-        if self.frame.removeprefix(f"{relative} ").partition(" ")[0] in _NO_VERBS:
-            return capital(clause)
-        return capital(clause.removeprefix(f"{relative} "))
+        bare = clause.removeprefix(f"{relative} ")
+        verb = self.frame.removeprefix(f"{relative} ").partition(" ")[0]
+        return capital(clause if verb in _NO_VERBS else bare)
 
     def clause(self, condition: Condition) -> str:
         """A relative clause."""
@@ -384,40 +372,37 @@ class PairCondition(NamedTuple):
 
 
 def entailed_pair(
-    slot: Slot, first: int, second: int, pick: Callable[[int], int]
-) -> tuple[Condition, Condition] | None:
-    """What two values entail and the other does not; None where there is nothing of the kind.
+    slot: Slot, codes: Sequence[int], pick: Callable[[int], int]
+) -> Sequence[Condition] | None:
+    """What each of two values entails and the other does not; None where there is nothing of the
+    kind.
 
     No parent that repeats a word of its value: that would be asking literally.
     """
     name = slot.name
     if slot.is_listed:
-        one, two = slot.values[first].parents, slot.values[second].parents
+        values = [slot.values[code] for code in codes]
         levels = [
-            level
-            for level in range(min(len(one), len(two)))
-            if one[level] not in two
-            and two[level] not in one
-            and not content_stems(slot.values[first].name) & content_stems(one[level])
-            and not content_stems(slot.values[second].name) & content_stems(two[level])
+            both
+            for both in zip(*(value.parents for value in values), strict=False)
+            if not any(
+                parent in other.parents or content_stems(value.name) & content_stems(parent)
+                for parent, value, other in zip(both, values, values[::-1], strict=True)
+            )
         ]
-        if not levels:
-            return None
-        level = levels[pick(len(levels))]
-        return Within(name, one[level]), Within(name, two[level])
-    if slot.type == "year":
-        low, high = first // 10 * 10, second // 10 * 10
-        if low == high:
-            return None
-        return ValueRange(name, low, low + 9), ValueRange(name, high, high + 9)
-    if slot.type == "date":
-        years = [datetime.date.fromordinal(code).year for code in (first, second)]
-        if years[0] // 10 == years[1] // 10 or {year % 10 for year in years} & {0, 9}:
-            return None  # a year at an end would be named
+        return [Within(name, one) for one in levels[pick(len(levels))]] if levels else None
+    if slot.type in ("year", "date"):
+        years = [int(str(scalar(slot, code))[:4]) for code in codes]
         decades = [year // 10 * 10 for year in years]
-        both = [ValueRange(name, f"{low}-01-01", f"{low + 9}-12-31") for low in decades]
-        return both[0], both[1]
+        if decades[0] == decades[1]:
+            return None
+        if slot.type == "year":
+            return [ValueRange(name, low, low + 9) for low in decades]
+        if any(year % 10 in (0, 9) for year in years):
+            return None  # a year at an end would be named
+        return [ValueRange(name, f"{low}-01-01", f"{low + 9}-12-31") for low in decades]
     if slot.type == "number":
+        first, second = codes
         widths = [
             width
             for width in _WIDTHS
@@ -426,8 +411,8 @@ def entailed_pair(
         if not widths:
             return None
         width = widths[pick(len(widths))]
-        low, high = (code // width * width for code in (first, second))
-        if low == high or 0 in (low, high):
+        lows = [code // width * width for code in codes]
+        if lows[0] == lows[1] or 0 in lows:
             return None
-        return ValueRange(name, low, low + width), ValueRange(name, high, high + width)
+        return [ValueRange(name, low, low + width) for low in lows]
     return None

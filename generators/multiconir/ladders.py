@@ -62,6 +62,17 @@ class Ladder(NamedTuple):
         """One line of the file."""
         return json_line(self._asdict())
 
+    def first(self, n: int) -> dict[str, Any]:
+        """What is known of the first n conditions of a drawn ladder; of others nothing."""
+        if not self.expressions:
+            return {}
+        parts = self.expressions[:n]
+        return {
+            "wordings": self.wordings[:n],
+            "strategies": self.strategies[:n],
+            "expression": f'["and",{",".join(parts)}]' if n > 1 else parts[0],
+        }
+
     def pieces(self, order: Sequence[int], broken: frozenset[int]) -> list[str]:
         """The sentences in `order`, with the rewrites of `broken` conditions (from 0)."""
         return [self.rewrites[c] if c in broken else self.sentences[c] for c in order]
@@ -71,20 +82,10 @@ class Ladder(NamedTuple):
         return " ".join(self.pieces(order, broken))
 
 
-class LadderDocument(NamedTuple):
-    """A document of every ladder. `broken`: conditions it violates, from 0; `is_rung`: whether it
-    is the positive or one of HN1 to HN10.
-    """
-
-    broken: frozenset[int]
-    is_rung: bool
-
-
-# of every ladder: the positive, HN1 to HN10, then those that break one condition alone
-LADDER_DOCUMENTS = tuple(
-    [LadderDocument(frozenset(range(n)), True) for n in range(CONDITIONS + 1)]
-    + [LadderDocument(frozenset([c]), False) for c in range(1, CONDITIONS)]
-)
+# the conditions (from 0) that the documents of every ladder break: the positive, HN1 to HN10, then
+# those that break one condition alone
+RUNGS = tuple(frozenset(range(n)) for n in range(CONDITIONS + 1))
+LADDER_DOCUMENTS = (*RUNGS, *(frozenset([c]) for c in range(1, CONDITIONS)))
 
 
 def stored_ladders(path: Path) -> Sequence[Ladder]:

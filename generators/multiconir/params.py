@@ -6,7 +6,7 @@ paper are in domains.yaml; a recipe may hold a block of the same keys.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from functools import cache
 from pathlib import Path
 from typing import Annotated, Literal
@@ -24,7 +24,6 @@ from retgen.yaml_text import read_yaml
 Strategy = Literal["modify", "reassign"]
 Strategies = Literal["modify", "reassign", "mixed"]
 Wording = Literal["literal", "paraphrase", "entailed"]
-DRAWN = 200  # ladders, unless a recipe says how many
 
 
 # --- domains --------------------------------------------------------------------------------------
@@ -134,14 +133,6 @@ class MultiConIRParams(Params):
             self.domain if isinstance(self.domain, LadderDomain) else bundled_domains()[self.domain]
         )
 
-    def count(self) -> int:
-        """How many ladders are drawn."""
-        return self.ladders or DRAWN
-
-    def strategy(self) -> Strategies:
-        """How sentences of drawn ladders are rewritten."""
-        return self.negatives.strategy or "mixed"
-
     def rewriting(self) -> Strategy:
         """How a model rewrites sentences of documents. Raises `RecipeError` for what none can."""
         named = self.negatives.strategy
@@ -179,3 +170,17 @@ def documents_of(params: MultiConIRParams) -> Iterator[SourceDocument | RefusedR
                 yield RefusedRow(one.id, "source/sentences", message, one.id)
                 continue
         yield one
+
+
+def read_documents(
+    params: MultiConIRParams, take: Callable[[SourceDocument], object]
+) -> tuple[list[RefusedRow], int]:
+    """Give each document to `take`; what is refused, and how many documents there are."""
+    refused, count = [], 0
+    for one in documents_of(params):
+        if isinstance(one, RefusedRow):
+            refused.append(one)
+        else:
+            take(one)
+            count += 1
+    return refused, count

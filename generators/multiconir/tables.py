@@ -5,18 +5,17 @@ A row of each depends on its ladder alone, so tables of any length are made ladd
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from retgen.generators.multiconir.checks import CONDITIONS
 from retgen.generators.multiconir.ladders import (
     LADDER_DOCUMENTS,
+    RUNGS,
     Ladder,
-    LadderDocument,
     draw_order,
     padded_text,
     places,
@@ -27,44 +26,21 @@ from retgen.streams import Permutation
 
 STYLES = ("instruction", "descriptive")
 QUERIES = len(STYLES) * CONDITIONS  # of a ladder
-_RUNGS = [one.broken for one in LADDER_DOCUMENTS if one.is_rung]
 # the paper's tables: how many documents of the ladder, and padded to how many words (Appendix F.2)
 _TASKS: dict[str, tuple[int, int]] = {
     "task1": (2, 0),
-    "task2_3": (len(_RUNGS), 0),
-    "task4_512": (len(_RUNGS), 512),
-    "task4_1024": (len(_RUNGS), 1024),
+    "task2_3": (len(RUNGS), 0),
+    "task4_512": (len(RUNGS), 512),
+    "task4_1024": (len(RUNGS), 1024),
 }
-
-
-def instruction(opening: str, conditions: Sequence[str]) -> str:
-    """An instruction-style query: exactly the conditions, numbered."""
-    listed = [f"{number}. {text}" for number, text in enumerate(conditions, 1)]
-    return "\n".join([opening, *listed])
-
-
-def _of_drawn(ladder: Ladder, n: int) -> dict[str, Any]:
-    """What is known of the first conditions of a drawn ladder."""
-    if not ladder.expressions:
-        return {}
-    parts = ladder.expressions[:n]
-    return {
-        "wordings": ladder.wordings[:n],
-        "strategies": ladder.strategies[:n],
-        "expression": f'["and",{",".join(parts)}]' if n > 1 else parts[0],
-    }
-
-
-def _block(index: int, size: int) -> NDArray[np.int64]:
-    """The numbers of a ladder's rows, of which every ladder has `size`."""
-    return np.arange(index * size, (index + 1) * size)
 
 
 class LadderTables:
     """All tables of a set of ladders.
 
     `opening`: of instruction-style queries. Documents of a ladder stand together in the corpus, in
-    an order of their own, so that neither place nor id tells a rung. `judge`: agent and model.
+    an order of their own, so that neither place nor id tells a rung. `judge`: agent and model,
+    where one judged.
     """
 
     def __init__(
@@ -73,7 +49,7 @@ class LadderTables:
         seed: int,
         opening: str,
         domain: str,
-        judge: tuple[str, str] | None,
+        judge: Mapping[str, str],
     ) -> None:
         self.ladders, self.seed, self.opening, self.domain = ladders, seed, opening, domain
         self.judge = judge
@@ -112,18 +88,32 @@ class LadderTables:
         return self._labels(lambda asked, met: met)
 
     def _labels(self, score: Callable[[int, int], int]) -> Rows:
-        each = QUERIES * len(LADDER_DOCUMENTS)
-        return self._table(each, lambda i: self._label_rows(self.turn(i), score))
+        """`score`: of the conditions asked for and those met."""
+
+        def rows(place: int) -> list[Row]:
+            index = self.turn(place)
+            asked = [*range(1, CONDITIONS + 1)] * len(STYLES)
+            return [
+                {
+                    "query-id": query,
+                    "corpus-id": name,
+                    "score": score(n, n - sum(c < n for c in broken)),
+                }
+                for query, n in zip(self._ids_of_queries(index), asked, strict=True)
+                for name, broken in self._corpus_order(index)
+            ]
+
+        return self._table(QUERIES * len(LADDER_DOCUMENTS), rows)
 
     def turn(self, place: int) -> int:
         """The ladder whose queries stand at a place."""
         return int(self._order(np.array([place], np.int64))[0])
 
-    def _corpus_order(self, index: int) -> list[tuple[str, LadderDocument]]:
-        """(id, rung) of a ladder's documents as they stand in the corpus."""
+    def _corpus_order(self, index: int) -> list[tuple[str, frozenset[int]]]:
+        """(id, broken conditions) of a ladder's documents as they stand in the corpus."""
         count = len(LADDER_DOCUMENTS)
         order = draw_order(self.seed, f"multiconir/corpus/{self.ladders[index].id}", count)
-        ids = self._doc_ids.texts(_block(index, count))
+        ids = self._doc_ids.texts(np.arange(index * count, (index + 1) * count))
         return [(name, LADDER_DOCUMENTS[i]) for name, i in zip(ids, order, strict=True)]
 
     def documents_of(self, index: int) -> list[dict[str, Any]]:
@@ -134,26 +124,27 @@ class LadderTables:
             {
                 "_id": name,
                 "title": "",
-                "text": ladder.text(order, rung.broken),
+                "text": ladder.text(order, broken),
                 "metadata": {
                     "ladder": ladder.id,
-                    "broken": sorted(c + 1 for c in rung.broken),
-                    "orders": [1] if rung.is_rung else [],  # breaking orders; the paper has one
+                    "broken": sorted(c + 1 for c in broken),
+                    "orders": [1] if broken in RUNGS else [],  # breaking orders; the paper has one
                 },
             }
-            for name, rung in self._corpus_order(index)
+            for name, broken in self._corpus_order(index)
         ]
 
     def texts(self, ladder: Ladder, style: str) -> list[str]:
         """The queries of a style, the first for one condition, the last for ten."""
         if style == "descriptive":
             return list(ladder.queries)
-        return [instruction(self.opening, ladder.conditions[:n]) for n in range(1, CONDITIONS + 1)]
+        listed = [f"{number}. {text}" for number, text in enumerate(ladder.conditions, 1)]
+        return ["\n".join([self.opening, *listed[:n]]) for n in range(1, CONDITIONS + 1)]
 
     def queries_of(self, index: int) -> list[dict[str, Any]]:
         """A ladder's queries: ten in the first style, ten in the second."""
         ladder = self.ladders[index]
-        ids = iter(self._query_ids.texts(_block(index, QUERIES)))
+        ids = iter(self._ids_of_queries(index))
         return [
             {
                 "_id": next(ids),
@@ -163,26 +154,15 @@ class LadderTables:
                     "domain": self.domain,
                     "style": style,
                     "conditions": n,
-                    **_of_drawn(ladder, n),
+                    **ladder.first(n),
                 },
             }
             for style in STYLES
             for n, text in enumerate(self.texts(ladder, style), 1)
         ]
 
-    def _label_rows(self, index: int, score: Callable[[int, int], int]) -> list[dict[str, Any]]:
-        """`score`: of the conditions asked for and those met."""
-        ids = self._query_ids.texts(_block(index, QUERIES))
-        documents = self._corpus_order(index)
-        return [
-            {
-                "query-id": query,
-                "corpus-id": name,
-                "score": score(n, n - sum(c < n for c in rung.broken)),
-            }
-            for query, n in zip(ids, [*range(1, CONDITIONS + 1)] * len(STYLES), strict=True)
-            for name, rung in documents
-        ]
+    def _ids_of_queries(self, index: int) -> list[str]:
+        return self._query_ids.texts(np.arange(index * QUERIES, (index + 1) * QUERIES))
 
     # --- the paper's flat tables, and evidence ----------------------------------------------
 
@@ -192,9 +172,9 @@ class LadderTables:
             name: self._table(len(STYLES), partial(self._flat, *shape))
             for name, shape in _TASKS.items()
         }
-        return made | (
-            {"verdicts": self._table(2 * CONDITIONS, self._verdicts)} if self.judge else {}
-        )
+        if self.judge:
+            made["verdicts"] = self._table(2 * CONDITIONS, self._verdicts)
+        return made
 
     def _flat(self, count: int, words: int, index: int) -> list[dict[str, Any]]:
         """Queries and the first documents of a ladder in a row, for each style."""
@@ -202,7 +182,7 @@ class LadderTables:
         order = places(self.seed, ladder.id)
         documents = {
             f"HN{i}" if i else "Positive": padded_text(ladder.pieces(order, broken), words)
-            for i, broken in enumerate(_RUNGS[:count])
+            for i, broken in enumerate(RUNGS[:count])
         }
         return [
             {"id": ladder.id, "style": style}
@@ -213,20 +193,18 @@ class LadderTables:
 
     def _verdicts(self, index: int) -> list[dict[str, Any]]:
         """Why each condition is met by its sentence, and not by its rewrite."""
-        ladder, (agent, model) = self.ladders[index], self.judge or ("", "")
+        ladder = self.ladders[index]
+        texts = {"sentence": ladder.sentences, "rewrite": ladder.rewrites}
         return [
             {
                 "ladder": ladder.id,
                 "condition": one["condition"],
                 "of": one["of"],
                 "asked": ladder.conditions[one["condition"] - 1],
-                "text": (ladder.rewrites if one["of"] == "rewrite" else ladder.sentences)[
-                    one["condition"] - 1
-                ],
+                "text": texts[one["of"]][one["condition"] - 1],
                 "verdict": one["verdict"],
                 "quote": one["quote"],
-                "agent": agent,
-                "model": model,
+                **self.judge,
             }
             for one in ladder.verdicts
         ]
@@ -263,12 +241,11 @@ class LadderTables:
     def _listwise(self, index: int) -> list[dict[str, Any]]:
         ladder = self.ladders[index]
         order = places(self.seed, ladder.id)
-        documents = [ladder.text(order, broken) for broken in _RUNGS]
+        documents = [ladder.text(order, broken) for broken in RUNGS]
         labels = list(range(CONDITIONS, -1, -1))
         return [
             {"query": row["text"], "docs": documents, "labels": labels, "query-id": row["_id"]}
-            for row in self.queries_of(index)
-            if row["metadata"]["conditions"] == CONDITIONS
+            for row in self.queries_of(index)[CONDITIONS - 1 :: CONDITIONS]
         ]
 
     def _pairs(self, index: int) -> list[dict[str, Any]]:

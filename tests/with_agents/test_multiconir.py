@@ -13,7 +13,7 @@ import pytest
 
 from retgen import plan, validate
 from retgen.errors import RecipeError
-from retgen.generators.multiconir.calibration import sheets
+from retgen.generators.multiconir.agents import sheets
 from tests.agents.ladder_mind import ladder_mind
 from tests.agents.server import Server, counted, serving
 from tests.command import in_process

@@ -64,35 +64,30 @@ class ExportedLabels(TablesProof):
 
     def _triplet(self, broken: Callable[[int], int], row: Row) -> None:
         """`broken`: what the negative of a query with n conditions breaks, as bits."""
-        ladder, _, n = self._asked(row)
-        self._same(row, ladder, "anchor", self._query(row))
-        self._same(row, ladder, "positive", self._document(ladder, 0))
-        self._same(row, ladder, "negative", self._document(ladder, broken(n)))
+        ladder, n, query = self._asked(row)
+        positive, negative = self._document(ladder, 0), self._document(ladder, broken(n))
+        self._same(row, ladder, anchor=query, positive=positive, negative=negative)
 
     def _list(self, row: Row) -> None:
-        ladder, *_ = self._asked(row)
-        self._same(row, ladder, "query", self._query(row))
-        self._same(row, ladder, "docs", [self._document(ladder, rung) for rung in RUNGS])
-        self._same(row, ladder, "labels", [*range(TEN, -1, -1)])
+        ladder, _, query = self._asked(row)
+        documents, labels = self._rungs(ladder), [*range(TEN, -1, -1)]
+        self._same(row, ladder, query=query, docs=documents, labels=labels)
 
     def _pair(self, row: Row) -> None:
-        ladder, *_ = self._asked(row)
-        self._same(row, ladder, "query", self._query(row))
-        documents = [self._document(ladder, rung) for rung in RUNGS]
-        rung = documents.index(row["better"])
-        self._same(row, ladder, "worse", documents[rung + 1])
+        ladder, _, query = self._asked(row)
+        documents = self._rungs(ladder)
+        worse = documents[documents.index(row["better"]) + 1]
+        self._same(row, ladder, query=query, worse=worse)
 
     def _flat(self, last: int, words: int, row: Row) -> None:
         """Ten queries, the positive and hard negatives up to the last, as long as `words` says."""
         ladder, style = self._ladder(row["id"]), STYLES.index(row["style"])
-        for n in range(1, TEN + 1):
-            text = self.proof.text(self.proof.ladders.at(ladder), style, n)
-            self._same(row, ladder, f"Query{n}", text)
-        for rung in range(last + 1):
+        queries = {f"Query{n}": self.proof.text(ladder, style, n) for n in range(1, TEN + 1)}
+        self._same(row, ladder, **queries)
+        for rung, right in enumerate(self._rungs(ladder)[: last + 1]):
             key = f"HN{rung}" if rung else "Positive"
-            right = self._document(ladder, RUNGS[rung])
-            plain = {key: _PADDING.sub("", row[key]) if words else row[key]}
-            self._same(plain, ladder, key, right)
+            plain = _PADDING.sub("", row[key]) if words else row[key]
+            self._same({key: plain}, ladder, **{key: right})
             size, short = len(row[key].split()), len(right.split())
             # a text that is as long already stays as it is
             wanted = short if short >= words or words - short in _IMPOSSIBLE else words
@@ -124,16 +119,13 @@ class ExportedLabels(TablesProof):
 
     # --- what they have to be ---------------------------------------------------------------
 
-    def _asked(self, row: Row) -> tuple[int, int, int]:
-        """(ladder, style, conditions) of the query that a row names."""
+    def _asked(self, row: Row) -> tuple[int, int, str]:
+        """(ladder, conditions, text) of the query that a row names."""
         query_id = row["query-id"]
         if query_id not in self.proof.asked:
             raise RowFault("query", f"there is no query {query_id}", [str(query_id)])
-        return self.proof.asked[query_id]
-
-    def _query(self, row: Row) -> str:
-        number, style, n = self._asked(row)
-        return self.proof.text(self.proof.ladders.at(number), style, n)
+        ladder, style, n = self.proof.asked[query_id]
+        return ladder, n, self.proof.text(ladder, style, n)
 
     def _ladder(self, name: Any) -> int:
         number = self.proof.ladders.number(name)
@@ -144,11 +136,15 @@ class ExportedLabels(TablesProof):
     def _document(self, ladder: int, broken: int) -> str:
         return " ".join(self.proof.pieces(ladder, broken))
 
-    def _same(self, row: Row, ladder: int, key: str, right: Any) -> None:
-        if row[key] != right:
-            name = self.proof.ladders.at(ladder).id
-            message = f"{key} is not what ladder {name} makes it"
-            raise RowFault(key, message, [row.get("query-id", name)])
+    def _rungs(self, ladder: int) -> list[str]:
+        return [self._document(ladder, broken) for broken in RUNGS]
+
+    def _same(self, row: Row, ladder: int, **right: Any) -> None:
+        for key, value in right.items():
+            if row[key] != value:
+                name = self.proof.ladders.at(ladder).id
+                message = f"{key} is not what ladder {name} makes it"
+                raise RowFault(key, message, [row.get("query-id", name)])
 
 
 def _plain(text: str) -> str:

@@ -18,13 +18,12 @@ import numpy as np
 from retgen.data import Dataset, Qrel, Query, TableFiles, qrel_of, query_of
 from retgen.validators.baselines import with_best
 from retgen.validators.chance import count_spread, spearman
-from retgen.validators.multiconir.evidence import LadderReader
 from retgen.validators.multiconir.ladders import (
     RUNGS,
     STYLES,
     TEN,
     LadderFile,
-    LadderRow,
+    LadderReader,
     LadderSpec,
     ladder_faults,
     numbers_of,
@@ -43,29 +42,24 @@ _ORDERS = (
 _CONTRASTS = frozenset("but while whereas though although another".split())
 
 
-class _Kind(NamedTuple):
-    """A kind of labels. `score`: of the conditions that a query asks for, and those met."""
-
-    table: str
-    label: str
-    score: Callable[[int, int], int]
-
-
-_BINARY = _Kind("qrels", "relevance", lambda asked, met: int(met == asked))
-_GRADED = _Kind("graded qrels", "the grade", lambda asked, met: met)
+# by table of labels: what one is called, and what it is, of conditions asked for and met
+_LABELS: dict[str, tuple[str, Callable[[int, int], int]]] = {
+    "qrels": ("relevance", lambda asked, met: int(met == asked)),
+    "graded qrels": ("the grade", lambda asked, met: met),
+}
 
 
 class _Seen(NamedTuple):
     """A document as it was read.
 
     `ladder`: its number; `broken`: its broken conditions, bit c for condition c + 1; `order`: its
-    conditions by place, four bits each; `contrasts`: words like "whereas".
+    conditions by place; `contrasts`: words like "whereas".
     """
 
     doc_id: str
     ladder: int
     broken: int
-    order: int
+    order: bytes
     words: int
     contrasts: int
 
@@ -120,7 +114,7 @@ class LadderProof(CorpusRule):
         if sorted(c for c, _ in read) != list(range(TEN)):
             return "its text does not hold one sentence for every condition"
         broken = sum(1 << c for c, rewritten in read if rewritten)
-        order = sum(c << 4 * place for place, (c, _) in enumerate(read))
+        order = bytes(c for c, _ in read)
         right = [c + 1 for c in range(TEN) if broken >> c & 1], [1] * (broken in RUNGS)
         if str(stated) != str(right):  # True is no 1
             return (
@@ -133,14 +127,10 @@ class LadderProof(CorpusRule):
 
     def _pieces(self, number: int) -> list[tuple[str, tuple[int, bool]]]:
         """The pieces of a ladder's documents, the longest first: (text, (condition, rewritten))."""
-        if self._pieces_of[0] != number:
-            ladder = self.ladders.at(number)
-            parts = {one: (c, True) for c, one in enumerate(ladder.rewrites)}
-            parts |= {one: (c, False) for c, one in enumerate(ladder.sentences)}
-            self._pieces_of = number, sorted(parts.items(), key=lambda item: -len(item[0]))
-        return self._pieces_of[1]
-
-    _pieces_of: tuple[int, list[tuple[str, tuple[int, bool]]]] = (-1, [])
+        ladder = self.ladders.at(number)
+        parts = {one: (c, True) for c, one in enumerate(ladder.rewrites)}
+        parts |= {one: (c, False) for c, one in enumerate(ladder.sentences)}
+        return sorted(parts.items(), key=lambda item: -len(item[0]))
 
     # --- queries and qrels ------------------------------------------------------------------
 
@@ -163,32 +153,33 @@ class LadderProof(CorpusRule):
         for name, number in self.ladders.numbers.items():
             if complete[number] != len(STYLES) * TEN:
                 yield _error([name], f"ladder {name}: its queries are not two styles of 1 to 10")
-        yield from self._labels(dataset.qrels[split], _BINARY)
+        yield from self._labels(dataset.qrels[split], "qrels")
         if (graded := dataset.graded.get(split)) is not None:
-            yield from self._labels(graded, _GRADED)
+            yield from self._labels(graded, "graded qrels")
         else:
             message = "which says how many of a query's conditions a document meets"
             yield _error([], f"there is no table qrels_graded, {message}")
 
-    def _labels(self, table: TableFiles, kind: _Kind) -> Iterator[Finding]:
+    def _labels(self, table: TableFiles, name: str) -> Iterator[Finding]:
         """What is wrong with a table of labels, query by query."""
         left = set(self.asked)
         rows = _parsed_rows(table, qrel_of)
         for query_id, group in groupby(rows, key=lambda row: row.query_id):
             if query_id not in left:
-                message = f"its {kind.table} do not stand together, or it is not among the queries"
+                message = f"its {name} do not stand together, or it is not among the queries"
                 yield _error([query_id], f"{query_id}: {message}")
                 continue
             left.remove(query_id)
-            yield from self._labels_of(query_id, list(group), kind)
+            yield from self._labels_of(query_id, list(group), name)
         if left:
-            yield _error([], f"{len(left):,} queries have no {kind.table}")
+            yield _error([], f"{len(left):,} queries have no {name}")
 
-    def _labels_of(self, query_id: str, rows: Sequence[Qrel], kind: _Kind) -> Iterator[Finding]:
+    def _labels_of(self, query_id: str, rows: Sequence[Qrel], name: str) -> Iterator[Finding]:
         ladder, _, count = self.asked[query_id]
+        label, score = _LABELS[name]
         asked = (1 << count) - 1
         right = {
-            one.doc_id: kind.score(count, count - (one.broken & asked).bit_count())
+            one.doc_id: score(count, count - (one.broken & asked).bit_count())
             for one in self._by_ladder[ladder]
         }
         given = {doc_id: relevance for _, doc_id, relevance in rows}
@@ -196,15 +187,14 @@ class LadderProof(CorpusRule):
             return
         times = Counter(doc_id for _, doc_id, _ in rows)
         for doc_id in sorted(right.keys() | given.keys()):
-            expected, stated = right.get(doc_id), given.get(doc_id)
-            message = (
-                f"{kind.label} is {_label_text(stated)}, the words say {_label_text(expected)}"
+            stated, expected = (
+                f"{of[doc_id]:g}" if doc_id in of else "not judged" for of in (given, right)
             )
+            message = f"{label} is {stated}, the words say {expected}"
             if times[doc_id] > 1:
-                message = f"judged twice in the {kind.table}"
-            elif expected == stated:
-                continue
-            yield _error([query_id, doc_id], f"{query_id} and {doc_id}: {message}")
+                message = f"judged twice in the {name}"
+            if times[doc_id] > 1 or stated != expected:
+                yield _error([query_id, doc_id], f"{query_id} and {doc_id}: {message}")
 
     def _read_query(self, query: Query) -> tuple[int, int, int] | str:
         """(ladder, style, conditions) of a query, or what is wrong with it."""
@@ -217,13 +207,15 @@ class LadderProof(CorpusRule):
             return "its metadata does not name a ladder of the run, a style and a number"
         if not 1 <= count <= TEN or query.metadata.get("domain") != self.spec.domain:
             return f"its metadata does not name 1 to 10 conditions of domain {self.spec.domain!r}"
-        ladder, which = self.ladders.at(number), STYLES.index(style)
-        if query.text != self.text(ladder, which, count):
-            return f"it is not the {style} query for the first {count} conditions of {ladder.id}"
+        which = STYLES.index(style)
+        if query.text != self.text(number, which, count):
+            name = self.ladders.at(number).id
+            return f"it is not the {style} query for the first {count} conditions of {name}"
         return number, which, count
 
-    def text(self, ladder: LadderRow, style: int, count: int) -> str:
+    def text(self, number: int, style: int, count: int) -> str:
         """The query of a style that asks for a ladder's first conditions."""
+        ladder = self.ladders.at(number)
         if style:
             return ladder.queries[count - 1]
         listed = [f"{n}. {text}" for n, text in enumerate(ladder.conditions[:count], 1)]
@@ -233,8 +225,7 @@ class LadderProof(CorpusRule):
         """The sentences of a ladder's document that breaks some conditions, in its order."""
         ladder = self.ladders.at(number)
         order = self._by_ladder[number][0].order
-        places = [order >> 4 * place & 15 for place in range(TEN)]
-        return [(ladder.rewrites if broken >> c & 1 else ladder.sentences)[c] for c in places]
+        return [(ladder.rewrites if broken >> c & 1 else ladder.sentences)[c] for c in order]
 
     # --- ladders ----------------------------------------------------------------------------
 
@@ -263,19 +254,14 @@ class LadderProof(CorpusRule):
                 yield _error([name], f"ladder {name}: {what}")
             for name, what in source_faults(self.spec, self.ladders):
                 yield _error([name], f"document {name} of the source: {what}")
-            for name, what in self._meaning_faults():
-                yield _error([name], f"ladder {name}: {what}")
+            if self.spec.world is not None:
+                reader = LadderReader(self.spec.world, self.spec.opening)
+                for ladder in self.ladders:
+                    for what in reader.faults(ladder):
+                        yield _error([ladder.id], f"ladder {ladder.id}: {what}")
         except OSError as error:
             path = str(error.filename)
             yield Finding("sources", "error", [path], f"{path}: {error.strerror}")
-
-    def _meaning_faults(self) -> Iterator[tuple[str, str]]:
-        """(ladder, what is wrong) of drawn ladders, whose texts are read back into facts."""
-        if self.spec.world is not None:
-            reader = LadderReader(self.spec.world, self.spec.opening)
-            for ladder in self.ladders:
-                for fault in reader.faults(ladder):
-                    yield ladder.id, fault
 
     def _order_by_rung(self) -> Iterator[Finding]:
         """Whether a document's place among those of its ladder tells its rung.
@@ -298,8 +284,8 @@ class LadderProof(CorpusRule):
 
     def statistics(self) -> dict[str, Any]:
         """As of other families, from what the words of documents say."""
-        seen = np.array([one[1:3] for one in self.state.documents], np.int64).reshape(-1, 2)
-        numbers, broken = seen.T
+        seen = [(one.ladder, one.broken) for one in self.state.documents]
+        numbers, broken = np.array(seen, np.int64).reshape(-1, 2).T
         met = (broken[:, None] & (1 << np.arange(1, TEN + 1)) - 1) == 0  # (documents, conditions)
         of_ladder = [np.bincount(numbers[one], minlength=len(self.ladders)) for one in met.T]
         by_query = np.concatenate(of_ladder * len(STYLES))
@@ -337,10 +323,6 @@ class LadderProof(CorpusRule):
 def _parsed_rows(table: Any, parse: Any) -> Iterator[Any]:
     """The rows of a table that are what they are to be; the others have findings of their own."""
     return (result for result in map(parse, table) if not isinstance(result, str))
-
-
-def _label_text(relevance: float | None) -> str:
-    return "not judged" if relevance is None else f"{relevance:g}"
 
 
 def _error(ids: list[str], message: str) -> Finding:

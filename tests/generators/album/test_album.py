@@ -11,7 +11,7 @@ import pytest
 from retgen.errors import RecipeError
 from retgen.facts.captions import Speaker, load_captions
 from retgen.generators import family
-from retgen.generators.album.params import AlbumParams
+from retgen.generators.album import AlbumParams
 from retgen.generators.album.queries import SHARES
 from retgen.generators.params import Job
 from retgen.generators.records import Records
@@ -34,6 +34,7 @@ GIRLS = {
     "action": "feeding",
     "object": "rabbit",
 }
+OWL = ("owl", "white", "sleeping", "beach", "sunset")
 EMAIL = {"subject": "email", "number": "1", "topic": "weddings", "month": "May", "mention": "opera"}
 
 
@@ -82,10 +83,8 @@ def test_captions_say_a_scene_in_both_languages() -> None:
 @pytest.mark.parametrize(
     ("asked", "english", "chinese"),
     [
-        ({"thing": "dog", "colour": "red"}, "red dog", "红色的狗"),
         ({"thing": "girl", "number": "2"}, "two girls", "两名女孩"),
         ({"action": "feeding", "object": "rabbit"}, "feeding a rabbit", "喂兔子"),
-        ({"moment": "sunset"}, "sunset", "日落"),
         ({"place": "temple", "moment": "night"}, "temple at night", "夜晚的寺庙"),
         ({"thing": "dog", "other": "bicycle"}, "dog and bicycle", "狗和自行车"),
         (
@@ -94,13 +93,7 @@ def test_captions_say_a_scene_in_both_languages() -> None:
             "五月的关于婚礼的电子邮件",
         ),
         (
-            {
-                "thing": "owl",
-                "colour": "white",
-                "action": "sleeping",
-                "place": "beach",
-                "moment": "sunset",
-            },
+            dict(zip(("thing", "colour", "action", "place", "moment"), OWL, strict=True)),
             "a white owl sleeping on a beach at sunset",
             "日落时在海滩上睡觉的白色的猫头鹰",
         ),
@@ -135,13 +128,6 @@ def test_queries_without_an_answer_have_rows_of_near_ones_and_types_keep_their_s
     )
     assert pairs.keys() == {(True, True, 2), (True, False, 1), (False, False, 0)}
     assert Counter(row["metadata"]["type"] for row in queries) == SHARES
-
-
-@pytest.mark.slow
-def test_an_album_goes_on_where_a_shorter_one_ends() -> None:
-    facts = [row["metadata"]["facts"] for row in rows(made(), "corpus")]
-    assert [row["metadata"]["facts"] for row in rows(made(captions=150), "corpus")] == facts[:150]
-    assert len(set(map(tuple, facts))) == 500
 
 
 @pytest.mark.slow

@@ -13,16 +13,10 @@ from retgen.review.web.views import render
 
 TEXT = "A white dog is sleeping on a beach at sunset, with a red bike in the background."
 CHINESE = "日落时，一只白色的狗在海滩上睡觉，背景中有一辆红色的自行车。"
-FACTS = [
-    "subject=dog",
-    "number=1",
-    "colour=white",
-    "place=beach",
-    "action=sleeping",
-    "moment=sunset",
-    "passing=bicycle",
-    "passing_colour=red",
-]
+FACTS = (
+    "subject=dog number=1 colour=white place=beach action=sleeping moment=sunset passing=bicycle "
+    "passing_colour=red"
+).split()
 
 
 def drawn(expression: Any, text: str = TEXT) -> dict[str, Any]:
@@ -34,13 +28,11 @@ def drawn(expression: Any, text: str = TEXT) -> dict[str, Any]:
 @pytest.mark.parametrize(
     ("expression", "rows", "marked"),
     [
-        ('{"thing":"dog"}', [("subject", "dog", "dog")], ["dog"]),
         (
             '{"thing":"animal","number":"2"}',
             [("subject", "animal", "dog"), ("number", "2", "1")],
             ["dog"],
         ),
-        ('{"thing":"cat"}', [("subject", "cat", "dog")], ["dog"]),
         (
             '{"thing":"two-wheeler","colour":"red"}',
             [("passing", "two-wheeler", "bicycle"), ("passing_colour", "red", "red")],

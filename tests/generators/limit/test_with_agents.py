@@ -16,10 +16,8 @@ from retgen.generators.limit.agents import (
     GrowingCatalogue,
     glossary,
 )
-from retgen.generators.limit.params import LimitParams
 from retgen.generators.limit.words import bundled_attributes
 from retgen.plan import plan
-from retgen.recipe import load_recipe
 from tests.conftest import read_jsonl, restate
 
 
@@ -59,13 +57,6 @@ def test_the_glossary_passes_what_a_model_must_pass() -> None:
 def test_what_a_description_must_be(text: str, reason: str | None) -> None:
     question = AskDescription(attribute="Quokkas", category="Marsupials")
     assert PARAPHRASE.check(question, Description(description=text)) == reason
-
-
-def params(**changes: object) -> LimitParams:
-    result: LimitParams = load_recipe(
-        "limit_small", {f"params.{k}": v for k, v in changes.items()}
-    ).job.params
-    return result
 
 
 def test_a_catalogue_grows_by_what_is_apart() -> None:

@@ -2,23 +2,24 @@
 
 from __future__ import annotations
 
+# a sentence, and the figure that it has in the first document
 _SENTENCES = (
-    "The hull was laid down on 3 March {year} in a yard by the river.",
-    "Her owner paid {many},500 pounds to the builders.",
-    "The keel of the vessel measures {few} metres from end to end.",
-    "She carried a crew of {some} sailors across the northern sea.",
-    "A storm broke the main mast in {later} near the outer islands.",
-    "Repairs kept the craft in dock for {weeks} weeks of the winter.",
-    "Her second captain commanded the voyage for {years} years.",
-    "The hold took {tons} tons of timber in good weather.",
-    "Painters covered the cabin walls with {coats} coats of blue paint.",
-    "The museum of the town bought the wreck in {last}.",
-    "Divers brought up {cups} silver cups from the sea bed.",
-    "Visitors can climb {steps} steps to the upper deck.",
-    "A model of the ship was built from {parts} parts by a teacher.",
-    "The bell weighs {weight} kilograms and hangs in the chapel.",
-    "Schools send {classes} classes a season to see the anchor.",
-    "The old harbour lies behind the church and the market.",
+    ("The hull was laid down on 3 March {} in a yard by the river.", 1750),
+    ("Her owner paid {},500 pounds to the builders.", 12),
+    ("The keel of the vessel measures {} metres from end to end.", 31),
+    ("She carried a crew of {} sailors across the northern sea.", 44),
+    ("A storm broke the main mast in {} near the outer islands.", 1801),
+    ("Repairs kept the craft in dock for {} weeks of the winter.", 65),
+    ("Her second captain commanded the voyage for {} years.", 22),
+    ("The hold took {} tons of timber in good weather.", 310),
+    ("Painters covered the cabin walls with {} coats of blue paint.", 50),
+    ("The museum of the town bought the wreck in {}.", 1902),
+    ("Divers brought up {} silver cups from the sea bed.", 70),
+    ("Visitors can climb {} steps to the upper deck.", 81),
+    ("A model of the ship was built from {} parts by a teacher.", 930),
+    ("The bell weighs {} kilograms and hangs in the chapel.", 125),
+    ("Schools send {} classes a season to see the anchor.", 205),
+    ("The old harbour lies behind the church and the market.", 0),
 )
 
 
@@ -28,23 +29,7 @@ def stories(count: int) -> list[dict[str, str]]:
         {
             "_id": f"ship-{n:02}",
             "title": f"Ship {n}",
-            "text": " ".join(_SENTENCES).format(
-                year=1750 + n,
-                many=12 + n,
-                few=31 + n,
-                some=44 + n,
-                later=1801 + n,
-                weeks=65 + n,
-                years=22 + n,
-                tons=310 + n,
-                coats=50 + n,
-                last=1902 + n,
-                cups=70 + n,
-                steps=81 + n,
-                parts=930 + n,
-                weight=125 + n,
-                classes=205 + n,
-            ),
+            "text": " ".join(text.format(figure + n) for text, figure in _SENTENCES),
         }
         for n in range(count)
     ]

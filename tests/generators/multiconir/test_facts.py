@@ -73,21 +73,10 @@ def test_nothing_is_its_own_sequel() -> None:
             assert sum(text.count(one.title) for text in texts) == 1
 
 
-@pytest.mark.slow
-def test_values_of_positives_and_negatives_are_drawn_alike() -> None:
-    """Of 8,000 sentences that modify, how long they are tells nothing."""
-    longer = []
-    for one in drawn(domain="movies", ladders=800, negatives={"strategy": "modify"}):
-        longer += [len(a) - len(b) for a, b in zip(one.sentences, one.rewrites, strict=True)]
-    share = np.mean(np.array(longer) > 0) + np.mean(np.array(longer) == 0) / 2
-    assert len(longer) == 8_000
-    assert 0.48 < share < 0.52
-
-
 def test_what_is_entailed_excludes_the_other() -> None:
     slot = load_domain("films").slots["release"]
-    assert entailed_pair(slot, 1957, 1958, lambda bound: 0) is None
-    found = entailed_pair(slot, 1957, 1964, lambda bound: 0)
+    assert entailed_pair(slot, [1957, 1958], lambda bound: 0) is None
+    found = entailed_pair(slot, [1957, 1964], lambda bound: 0)
     assert found is not None
     assert [(one.low, one.high) for one in found] == [(1950, 1959), (1960, 1969)]  # type: ignore[union-attr]
 

@@ -8,8 +8,7 @@ from pathlib import Path
 import pytest
 
 from retgen import generators
-from retgen.generators.multiconir.agents import Judged, Verdicts
-from retgen.generators.multiconir.calibration import cases, sheets
+from retgen.generators.multiconir.agents import Judged, Verdicts, cases, sheets
 from retgen.generators.multiconir.checks import split, usable
 from tests.conftest import read_jsonl
 
@@ -34,34 +33,11 @@ def test_documents_of_a_domain(domain: str) -> None:
         assert all(map(usable, sentences)), one["_id"]
 
 
-def test_no_two_documents_share_a_sentence() -> None:
-    every = Counter(s for d in DOMAINS for one in documents(d) for s in split(one["text"]))
-    assert set(every.values()) == {1}
-    assert len(every) > 1_900
-
-
 def test_calibration_set() -> None:
     every = cases()
     assert len(every) == 240
-    assert Counter(one.label for one in every) == {
-        "satisfied": 80,
-        "violated": 80,
-        "cannot_tell": 80,
-    }
-    kinds = Counter((one.label, one.kind) for one in every)
-    assert kinds == {
-        ("satisfied", "literal"): 20,
-        ("satisfied", "paraphrase"): 30,
-        ("satisfied", "implied"): 15,
-        ("satisfied", "extra"): 15,
-        ("violated", "fact"): 25,
-        ("violated", "antonym"): 20,
-        ("violated", "reassigned"): 20,
-        ("violated", "paraphrase"): 15,
-        ("cannot_tell", "related"): 40,
-        ("cannot_tell", "partial"): 20,
-        ("cannot_tell", "unrelated"): 20,
-    }
+    assert set(Counter(one.label for one in every).values()) == {80}
+    assert min(Counter((one.label, one.kind) for one in every).values()) >= 15
     assert len({(one.text, one.condition) for one in every}) == 240
 
 
@@ -100,6 +76,7 @@ def test_a_sheet_reads_the_verdict_on_each_of_its_cases() -> None:
     assert sheet.verdicts(Verdicts(verdicts=judged)) == ["violated", None, *labels[2:]]
 
 
-def test_calibration_cases_are_not_taken_from_the_documents() -> None:
-    every = {s for d in DOMAINS for one in documents(d) for s in split(one["text"])}
-    assert not {s for one in cases() for s in split(one.text)} & every
+def test_no_sentence_stands_in_two_documents_or_cases() -> None:
+    every = Counter(s for d in DOMAINS for one in documents(d) for s in split(one["text"]))
+    assert set(every.values()) == {1}
+    assert not {s for one in cases() for s in split(one.text)} & every.keys()

@@ -17,11 +17,6 @@ def corpus(path: Path) -> list[Row]:
     return read_jsonl(path / "dataset" / "corpus.jsonl")
 
 
-def needle(row: Row) -> str:
-    start, stop = row["metadata"]["span"]
-    return str(row["text"][start:stop])
-
-
 def without(row: Row) -> str:
     start, stop = row["metadata"]["span"]
     return " ".join(f"{row['text'][:start]} {row['text'][stop:]}".split())

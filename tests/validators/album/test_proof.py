@@ -16,10 +16,10 @@ import pytest
 from retgen.data import Qrel, Query, open_dataset
 from retgen.facts.captions import CAPTIONS_FILE
 from retgen.generators import family
-from retgen.generators.album.params import AlbumParams
+from retgen.generators.album import AlbumParams
 from retgen.generators.params import Job
 from retgen.validators.album import AlbumSpec, proof_rules
-from retgen.validators.album.reader import LANGUAGES, album_definition
+from retgen.validators.album.reader import LANGUAGES, caption_reader
 from retgen.validators.rule import Batch, Finding, Judgements
 
 Row = dict[str, Any]
@@ -93,7 +93,7 @@ class Word(NamedTuple):
 
 @cache
 def _words(language: str) -> dict[str, Word]:
-    known = album_definition(CAPTIONS_FILE)
+    known = caption_reader(CAPTIONS_FILE, language).definition
     result = {
         name[0].lower(): Word(one.part, meaning)
         for meaning, one in known.meanings.items()
@@ -148,31 +148,29 @@ def things_exchanged(made: Tables, draw: random.Random) -> Tables | None:
     one, other = things[0], things[-1]
     if words[one[0].lower()].meaning == words[other[0].lower()].meaning:
         return None
-    text = (
-        text[: one.start()]
-        + other[0]
-        + text[one.end() : other.start()]
-        + one[0]
-        + text[other.end() :]
-    )
+    between = text[one.end() : other.start()]
+    text = f"{text[: one.start()]}{other[0]}{between}{one[0]}{text[other.end() :]}"
     return made._replace(corpus=_with(made.corpus, i, text=text))
+
+
+def _exchanged(rows: list[Row], key: str, draw: random.Random) -> tuple[list[Row], list[str]]:
+    """Two rows with what they have under a key exchanged, and the ids of both."""
+    i, j = draw.sample(range(len(rows)), 2)
+    one, other = rows[i][key], rows[j][key]
+    ids = [rows[i]["_id"], rows[j]["_id"]]
+    return _with(_with(rows, i, **{key: other}), j, **{key: one}), ids
 
 
 def captions_exchanged(made: Tables, draw: random.Random) -> Tables:
     """Two texts change places, their metadata stay."""
-    i, j = draw.sample(range(CAPTIONS), 2)
-    texts = made.corpus[i]["text"], made.corpus[j]["text"]
-    return made._replace(corpus=_with(_with(made.corpus, i, text=texts[1]), j, text=texts[0]))
+    return made._replace(corpus=_exchanged(made.corpus, "text", draw)[0])
 
 
 def caption_moved(made: Tables, draw: random.Random) -> Tables | None:
     """Two captions change places with their facts: only grades can tell."""
-    i, j = draw.sample(range(CAPTIONS), 2)
-    ids = made.corpus[i]["_id"], made.corpus[j]["_id"]
+    corpus, ids = _exchanged(made.corpus, "_id", draw)
     rows = [{(q, s) for q, d, s in made.qrels if d == one} for one in ids]
-    if rows[0] == rows[1]:
-        return None
-    return made._replace(corpus=_with(_with(made.corpus, i, _id=ids[1]), j, _id=ids[0]))
+    return made._replace(corpus=corpus) if rows[0] != rows[1] else None
 
 
 def caption_word_dropped(made: Tables, draw: random.Random) -> Tables:
@@ -184,48 +182,17 @@ def caption_word_dropped(made: Tables, draw: random.Random) -> Tables:
     )
 
 
-def fact_changed(made: Tables, draw: random.Random) -> Tables:
-    i, j = draw.sample(range(CAPTIONS), 2)
-    facts = made.corpus[j]["metadata"]["facts"]
-    return made._replace(corpus=_with(made.corpus, i, metadata={"facts": facts}))
-
-
 def query_word(made: Tables, draw: random.Random) -> Tables | None:
     i = draw.randrange(QUERIES)
     text = _another_word(made.queries[i]["text"], made.language, draw)
     return made._replace(queries=_with(made.queries, i, text=text)) if text else None
 
 
-def query_hypernym(made: Tables, draw: random.Random) -> Tables | None:
-    """A name is exchanged for that of its kind, or the other way round."""
-    i = draw.randrange(QUERIES)
-    text, words = made.queries[i]["text"], _words(made.language)
-    place = _pattern(made.language).search(text)
-    if place is None:
-        return None
-    meanings, one = album_definition(CAPTIONS_FILE).meanings, words[place[0].lower()].meaning
-    if one not in meanings:
-        return None
-    related = sorted(
-        text
-        for text, word in words.items()
-        if word.role != "colour"
-        and (word.meaning in meanings[one].above or one in meanings[word.meaning].above)
-    )
-    if not related:
-        return None
-    text = text[: place.start()] + draw.choice(related) + text[place.end() :]
-    return made._replace(queries=_with(made.queries, i, text=text))
-
-
 def queries_moved(made: Tables, draw: random.Random) -> Tables | None:
     """Two queries change places with their metadata: only grades can tell."""
-    i, j = draw.sample(range(QUERIES), 2)
-    ids = made.queries[i]["_id"], made.queries[j]["_id"]
+    queries, ids = _exchanged(made.queries, "_id", draw)
     rows = [{(d, s) for q, d, s in made.qrels if q == one} for one in ids]
-    if rows[0] == rows[1]:
-        return None
-    return made._replace(queries=_with(_with(made.queries, i, _id=ids[1]), j, _id=ids[0]))
+    return made._replace(queries=queries) if rows[0] != rows[1] else None
 
 
 def qrel_dropped(made: Tables, draw: random.Random) -> Tables:
@@ -242,29 +209,14 @@ def grade_changed(made: Tables, draw: random.Random) -> Tables:
     return made._replace(qrels=qrels)
 
 
-def certain_made_likely(made: Tables, draw: random.Random) -> Tables:
-    """A relevant caption is judged 0, as if it did not say it."""
-    qrels = list(made.qrels)
-    i = draw.choice([i for i, row in enumerate(qrels) if row[2]])
-    qrels[i] = (*qrels[i][:2], 0)
-    return made._replace(qrels=qrels)
-
-
-def zero_added(made: Tables, draw: random.Random) -> Tables | None:
-    """A row of 0 for a caption that has nothing of what an answered query asks for."""
-    answered = sorted({query_id for query_id, _, score in made.qrels if score})
-    query_id, doc_id = draw.choice(answered), draw.choice(made.corpus)["_id"]
-    if any((q, d) == (query_id, doc_id) for q, d, _ in made.qrels):
-        return None
-    return made._replace(qrels=[*made.qrels, (query_id, doc_id, 0)])
-
-
 def qrel_added(made: Tables, draw: random.Random) -> Tables | None:
-    query_id = draw.choice(made.queries)["_id"]
-    doc_id = draw.choice(made.corpus)["_id"]
-    if any((q, d) == (query_id, doc_id) for q, d, _ in made.qrels):
+    """Of 0 too, where the query has an answer: else the caption may be one that nearly is."""
+    query_id, doc_id = draw.choice(made.queries)["_id"], draw.choice(made.corpus)["_id"]
+    own = {doc: score for query, doc, score in made.qrels if query == query_id}
+    if doc_id in own:
         return None
-    return made._replace(qrels=[*made.qrels, (query_id, doc_id, draw.choice((1, 2)))])
+    grade = draw.choice((0, 1, 2) if any(own.values()) else (1, 2))
+    return made._replace(qrels=[*made.qrels, (query_id, doc_id, grade)])
 
 
 CHANGES: list[Callable[[Tables, random.Random], Tables | None]] = [
@@ -273,14 +225,10 @@ CHANGES: list[Callable[[Tables, random.Random], Tables | None]] = [
     captions_exchanged,
     caption_moved,
     caption_word_dropped,
-    fact_changed,
     query_word,
-    query_hypernym,
     queries_moved,
     qrel_dropped,
     grade_changed,
-    certain_made_likely,
-    zero_added,
     qrel_added,
 ]
 
@@ -299,8 +247,8 @@ def mutations(change: Callable[..., Tables | None], language: str, count: int) -
 @pytest.mark.parametrize("language", ["en", "zh"])
 @pytest.mark.parametrize("change", CHANGES, ids=lambda change: change.__name__)
 def test_every_change_is_found(change: Callable[..., Tables | None], language: str) -> None:
-    """12 of each of the fourteen kinds; 420, more than 10,000 in all, in the long proofs."""
-    for changed in mutations(change, language, 420 if LONG else 12):
+    """12 of each of the ten kinds; 500, 10,000 in all, in the long proofs."""
+    for changed in mutations(change, language, 500 if LONG else 12):
         findings = found(tables(language), changed)
         assert findings, changed
         assert {finding.rule.split("/")[0] for finding in findings} == {"album-proof"}
@@ -310,22 +258,13 @@ def test_grades_beside_the_qrels_are_read(tmp_path: Path) -> None:
     made = tables("en")
     likely = next(row for row in made.qrels if not row[2])
     answered = {query_id for query_id, _, score in made.qrels if score}
-    for name, rows in (
-        ("corpus", made.corpus),
-        ("queries", made.queries),
-        ("qrels", [{"query-id": q, "corpus-id": d, "score": s} for q, d, s in made.qrels]),
-        (
-            "qrels_graded",
-            [
-                {
-                    "query-id": q,
-                    "corpus-id": d,
-                    "score": 2 if (q, d, s) == likely else 2 if s else int(q in answered),
-                }
-                for q, d, s in made.qrels
-            ],
-        ),
-    ):
+    pairs = [{"query-id": q, "corpus-id": d, "score": s} for q, d, s in made.qrels]
+    grades = [
+        row | {"score": 2 if both == likely or both[2] else int(both[0] in answered)}
+        for row, both in zip(pairs, made.qrels, strict=True)
+    ]
+    files = {"corpus": made.corpus, "queries": made.queries, "qrels": pairs, "qrels_graded": grades}
+    for name, rows in files.items():
         (tmp_path / f"{name}.jsonl").write_bytes(b"".join(orjson.dumps(r) + b"\n" for r in rows))
     judgements = Judgements(
         [Query(row["_id"], row["text"], row["metadata"]) for row in made.queries],
