@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import sys
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import typer
 
@@ -40,6 +41,7 @@ if TYPE_CHECKING:
                                bm25; of people's questions bm25,minilm,late:minilm, whose
                                candidates are all judged.
         --model PROVIDER:NAME  A chat model that judges every pair, beside people.
+        --retry-refused        With --model: ask again what it or its server has refused before.
         --out DIR              Folder; default RUN, else outputs/review_NAME.
         --port PORT            Port of the page; 0: any free one.
         --no-open              Open no browser.
@@ -58,6 +60,7 @@ def review_command(
     path: Path,
     spending: Spending,
     model: str | None = None,
+    retry_refused: bool = False,
     annotators: str | None = None,
     size: int | None = None,
     pool: str | None = None,
@@ -78,7 +81,8 @@ def review_command(
     from retgen.review import open_review
 
     if model is None:
-        given = {"--max-usd": spending.max_usd, "--price": spending.price}
+        given: dict[str, Any] = {"--max-usd": spending.max_usd, "--price": spending.price}
+        given["--retry-refused"] = retry_refused
         refuse_given(given, "about a model that judges: name one, as --model openai:gpt-5-mini")
     if report:
         require_modules("statsmodels", "krippendorff")
@@ -95,8 +99,11 @@ def review_command(
             begun=report,
             progress=progress,
         )
+    changed = None if report or export == "qrels" else review.change_message()  # these say it
+    if changed is not None:
+        print(f"warning: {changed}.", file=sys.stderr)
     if model is not None:
-        _judge(review, model, spending.options(), json, quiet)
+        _judge(review, model, spending.options(retry_refused=retry_refused), json, quiet)
     elif report:
         _report(review, json, quiet)
     elif export is not None:
@@ -154,7 +161,9 @@ def _import(review: Review, file: Path, json: bool, quiet: bool) -> None:
     else:
         lines.append(f"{file}: no verdict in it that is not kept already")
     refused = [{"row": row, "reason": reason} for row, reason in result.refused]
-    shown = {"kept": result.kept, "refused": refused}
+    if result.assumed:
+        lines.append(f"{file} names nobody who judged: its verdicts count as {result.assumed}'s")
+    shown = {"kept": result.kept, "refused": refused, "assumed": result.assumed}
     print_result(shown, lambda: "\n".join(lines), json, quiet)
     if result.refused:
         raise typer.Exit(1)

@@ -250,6 +250,9 @@ def test_what_cannot_be_applied_is_refused(parent: Path, tmp_path: Path) -> None
     (parent / "rejected.jsonl").write_text("{}\n")
     with pytest.raises(DatasetError, match=r"rejected\.jsonl is not the file"):
         apply_review(parent)
+    (parent / "manifest.json").write_text('{"name": "small", "created": "now"}')
+    with pytest.raises(DatasetError, match=r"manifest\.json is damaged; make the run again"):
+        apply_review(parent)
 
 
 def test_fresh_never_removes_what_people_said(parent: Path) -> None:
