@@ -15,7 +15,6 @@ from retgen.errors import DatasetError, RunDirectoryError, UsageError
 from retgen.review.apply import apply_review
 from retgen.review.records import Item, Settings, ShownPair, Verdict, item_id
 from retgen.review.store import Store
-from retgen.reviewed.decisions import digest
 from retgen.run import run
 from retgen.validation.validate import validate
 
@@ -260,10 +259,6 @@ def test_fresh_never_removes_what_people_said(parent: Path) -> None:
     for seed in (42, 7):
         run(parent / "recipe.yaml", out=parent, overrides={"seed": seed}, fresh=True)
         assert len(Store(path).verdicts()) == 2
-
-
-def test_the_digest_of_a_decision_is_that_of_what_was_shown() -> None:
-    assert digest("q", "t", "x") == ShownPair("q", "t", "x").digest()
 
 
 @pytest.mark.slow

@@ -308,7 +308,7 @@ def test_the_page_shows_a_question_with_all_its_candidates(kb: Path) -> None:
     assert in_process("run", "q.yaml", "--out", "q", cwd=kb).returncode == 0
     review = open_review(kb / "q", pool=["bm25"])
     (first, second), *_ = [review.items_of(name) for name in ("q1", "q2", "q3")]
-    browser: Any = Browser(create_app(review, port=8642))
+    browser: Any = Browser(create_app(review))
     page = browser.get("/judge/me").text
     assert "1 more candidates of this query" in page
     assert second.pair.text in page
