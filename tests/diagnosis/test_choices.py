@@ -101,15 +101,6 @@ def test_counts(collections_of: Collections) -> None:
     assert {len(one.wrong) for one in pairs if one.level == CONTROL} == {18}
 
 
-def test_an_exclusion_turns_the_documents_round(collections_of: Collections) -> None:
-    by_unit: dict[str, dict[str, Choice]] = {}
-    for one in read("exclusions", collections_of):
-        by_unit.setdefault(one.unit, {})[one.level] = one
-    for of in by_unit.values():
-        assert of["but not"].right == of[CONTROL].wrong[0]
-        assert of["but not"].wrong[0] == of[CONTROL].right
-
-
 def test_where_the_answer_stands(collections_of: Collections) -> None:
     """Long texts by quarter; places are the first and the last third."""
     lengths = read("length", collections_of)

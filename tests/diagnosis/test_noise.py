@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from rapidfuzz.distance import OSA
 
-from retgen.diagnosis.noise import NOISES, endings, typos
+from retgen.diagnosis.noise import endings, typos
 
 QUERY = "Find every film that is set in Leipzig and whose plot turns on a missing necklace."
 
@@ -22,9 +22,3 @@ def test_endings() -> None:
     assert endings("films turning on a missing necklace in Leipzig, class dresses") == (
         "film turning on a missing necklaces in Leipzig, class dresse"
     )
-
-
-def test_every_noise_changes_a_query_and_is_the_same_again() -> None:
-    assert list(NOISES) == ["typos", "UPPER CASE", "endings"]
-    for change in NOISES.values():
-        assert change(QUERY) == change(QUERY) != QUERY

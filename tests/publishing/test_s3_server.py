@@ -16,8 +16,6 @@ import pytest
 
 from retgen import publish
 from retgen.errors import EndpointFailed, UsageError
-from retgen.publishing.destinations import FileChange, Standing, Tree, destination
-from retgen.write import file_info
 from tests.conftest import Gen
 from tests.publishing.s3_server import (
     BUCKET,
@@ -341,26 +339,6 @@ def test_a_server_that_echoes_what_it_was_told(
     assert publish(kb, TO).where
     written = [*s3.objects().values(), *files(kb).values()]
     assert not [1 for data in written for one in (KEY, SECRET, SESSION) if one.encode() in data]
-
-
-def test_a_file_that_is_sent_in_parts(tmp_path: Path, s3: State) -> None:
-    """Above 100 MiB: of 110 MiB, three parts."""
-    (tmp_path / "big.bin").write_bytes(b"retgen\n" * (110 * 2**20 // 7))
-    (tmp_path / "published.json").write_text("{}")
-    infos = {path: file_info(tmp_path / path) for path in ("big.bin", "published.json")}
-    tree = Tree("big", tmp_path, infos)
-    changes = [FileChange(path, "added", one.bytes) for path, one in infos.items()]
-    for number in range(1, 7):
-        s3.requests.clear()
-        s3.fault = lambda n, request, at=number: "drop" if n >= at else None
-        target = destination(TO)
-        with pytest.raises(EndpointFailed, match="S3 did not answer"), target.explained():
-            target.put(tree, Standing(), changes, "")
-        calm(s3)
-        assert s3.objects() == {}
-    destination(TO).put(tree, Standing(), changes, "")
-    data = s3.objects()[f"{HERE}revisions/{infos['published.json'].sha256[:16]}/big.bin"]
-    assert hashlib.sha256(data).hexdigest() == infos["big.bin"].sha256
 
 
 def test_a_fresh_process_downloads_and_loads_it(kb: Path, tmp_path: Path, s3: State) -> None:
