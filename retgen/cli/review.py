@@ -10,12 +10,9 @@ import typer
 
 from retgen.cli.base import (
     DATASET,
-    Json,
-    Quiet,
+    Output,
     SplitOption,
     command,
-    print_result,
-    shown_progress,
 )
 from retgen.cli.options import Spending, refuse_given
 from retgen.errors import UsageError
@@ -59,6 +56,7 @@ if TYPE_CHECKING:
 def review_command(
     path: Path,
     spending: Spending,
+    output: Output,
     model: str | None = None,
     retry_refused: bool = False,
     annotators: str | None = None,
@@ -72,8 +70,6 @@ def review_command(
     export: str | None = None,
     to: Path | None = None,
     import_: Path | None = None,
-    json: Json = False,
-    quiet: Quiet = False,
 ) -> None:
     """Let people judge labels; state the error rate with its bound."""
     if to is not None and export is None:
@@ -88,7 +84,7 @@ def review_command(
         require_modules("statsmodels", "krippendorff")
     elif export is None and import_ is None and model is None:
         require_modules("fastapi", "uvicorn")
-    with shown_progress(quiet, json) as progress:
+    with output.progress() as progress:
         review = open_review(
             path,
             annotators=_names(annotators),
@@ -103,32 +99,32 @@ def review_command(
     if changed is not None:
         print(f"warning: {changed}.", file=sys.stderr)
     if model is not None:
-        _judge(review, model, spending.options(retry_refused=retry_refused), json, quiet)
+        _judge(review, model, spending.options(retry_refused=retry_refused), output)
     elif report:
-        _report(review, json, quiet)
+        _report(review, output)
     elif export is not None:
         from retgen.review import exchange
 
         written = exchange.export(review, export, to)
-        print_result({"written": str(written)}, lambda: f"wrote {written}", json, quiet)
+        output.print({"written": str(written)}, lambda: f"wrote {written}")
     elif import_ is not None:
-        _import(review, import_, json, quiet)
+        _import(review, import_, output)
     else:
-        _serve(review, port, not no_open, quiet)
+        _serve(review, port, not no_open, output.quiet)
 
 
 def _names(text: str | None) -> list[str] | None:
     return None if text is None else [name.strip() for name in text.split(",")]
 
 
-def _judge(review: Review, model: str, options: ModelOptions, json: bool, quiet: bool) -> None:
+def _judge(review: Review, model: str, options: ModelOptions, output: Output) -> None:
     """Print what the model took, and how far it agrees with people."""
     from retgen.agents.models import chat_model_of
     from retgen.review.judge import REJECTED, judge
     from retgen.review.report import model_words, models
 
     settings = chat_model_of("--model", model, "judges pairs")
-    with shown_progress(quiet, json) as progress:
+    with output.progress() as progress:
         calls = judge(review, settings, options, progress)
     name = settings.full_name
     result = models(review.items, review.by_item(), review.settings)[name]
@@ -137,20 +133,20 @@ def _judge(review: Review, model: str, options: ModelOptions, json: bool, quiet:
         lines.append(f"{len(calls.rejected):,} pages failed: {review.folder / REJECTED}")
     if (usd := calls.usd()) is not None:
         lines.append(f"charged for this run so far: ${usd:.4f}")
-    print_result({name: result._asdict(), **calls.costs()}, lambda: "\n".join(lines), json, quiet)
+    output.print({name: result._asdict(), **calls.costs()}, lambda: "\n".join(lines))
 
 
-def _report(review: Review, json: bool, quiet: bool) -> None:
+def _report(review: Review, output: Output) -> None:
     from retgen.review.report import PAGE, report, report_page, report_text
     from retgen.write import write_file
 
     result = report(review)
     page, path = report_page(review.path.resolve().name, result), review.folder / PAGE
     write_file(path, page.html())
-    print_result(result, lambda: report_text(page, path), json, quiet)
+    output.print(result, lambda: report_text(page, path))
 
 
-def _import(review: Review, file: Path, json: bool, quiet: bool) -> None:
+def _import(review: Review, file: Path, output: Output) -> None:
     """Print how many verdicts were kept, and each refused row. Exit 1 if any was refused."""
     from retgen.review.exchange import import_
 
@@ -164,7 +160,7 @@ def _import(review: Review, file: Path, json: bool, quiet: bool) -> None:
     if result.assumed:
         lines.append(f"{file} names nobody who judged: its verdicts count as {result.assumed}'s")
     shown = {"kept": result.kept, "refused": refused, "assumed": result.assumed}
-    print_result(shown, lambda: "\n".join(lines), json, quiet)
+    output.print(shown, lambda: "\n".join(lines))
     if result.refused:
         raise typer.Exit(1)
 
