@@ -20,8 +20,7 @@ from retgen.agents.models import DEFAULT_OPTIONS, ModelOptions
 from retgen.diagnosis.abilities import ABILITIES, DATA, Ability
 from retgen.diagnosis.choices import Choice
 from retgen.diagnosis.page import write_page
-from retgen.diagnosis.result import Diagnosis
-from retgen.diagnosis.scores import AbilityScores, Array, score
+from retgen.diagnosis.scores import AbilityScores, Array, Diagnosis, score
 from retgen.errors import OutputError, RetgenError, RunDirectoryError, UsageError
 from retgen.evaluation.retrievers import check_name, ranks_a_corpus, systems
 from retgen.evaluation.scoring.evaluate import model_calls

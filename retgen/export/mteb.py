@@ -9,21 +9,11 @@ from typing import Any
 
 from retgen.data import Dataset, open_dataset, read_manifest
 from retgen.evaluation.scoring.measures import mteb_score
-from retgen.export.facts import NO_LANGUAGE, DatasetFacts
+from retgen.export.facts import DatasetFacts
 from retgen.recipe import load_recipe
 from retgen.reporting import evidence
 from retgen.write import make_folder, write_file
 
-# fields that a run may not know, and what to write there
-_YOURS = {
-    "reference": "a URL that documents the data set",
-    "date": "when the texts were written: (first day, last day)",
-    "domains": "what the texts are about, of MTEB's TaskDomain",
-    "task_subtypes": "of MTEB's TaskSubtype; [] where none fits",
-    "annotations_creators": "who judged the pairs, of MTEB's AnnotatorType",
-    "sample_creation": "how the texts were made, of MTEB's SampleCreationMethod",
-    "bibtex_citation": 'BibTeX of a paper on it; "" where there is none',
-}
 _REPOSITORY = re.compile(r"[\w.-]+/[\w.-]+")
 _MEASURE = "nDCG@10"  # of a data set whose family names none that MTEB has
 
@@ -145,14 +135,7 @@ def _module(
             f'    DATASET = {{"path": {repository!r}, "revision": "main"}}'
             "  # MTEB itself wants a commit",
         ]
-    unknown = {key: words for key, words in _YOURS.items() if fields[key] is None}
-    if NO_LANGUAGE in fields["eval_langs"]:
-        unknown["eval_langs"] = "the languages, by ISO 639-3 and script: eng-Latn"
-    stated = [
-        f"        {key}={value!r},"
-        + (f"  # for you to state: {unknown[key]}" if key in unknown else "")
-        for key, value in fields.items()
-    ]
+    stated = [f"        {key}={value!r}," for key, value in fields.items()]
     return _MODULE.format(
         name=fields["name"],
         dataset="\n".join(lines),
@@ -176,6 +159,7 @@ from sentence_transformers import SentenceTransformer
 {dataset}
 
 
+# state what is None in your copy; the docstring of TaskMetadata says what belongs there
 class {name}(AbsTaskRetrieval):
     metadata = TaskMetadata(
         dataset=DATASET,

@@ -8,10 +8,10 @@ from collections import Counter
 from collections.abc import Callable
 
 import pytest
+from rapidfuzz.distance import OSA
 
 from retgen.diagnosis.abilities import ABILITIES, Ability
-from retgen.diagnosis.choices import CONTROL, Choice
-from retgen.diagnosis.noise import NOISES
+from retgen.diagnosis.choices import CONTROL, NOISES, Choice, endings, typos
 from retgen.search.collection import Collection
 
 Collections = Callable[[Ability], list[Collection]]
@@ -110,3 +110,21 @@ def test_where_the_answer_stands(collections_of: Collections) -> None:
     }
     ends = Counter(one.level for one in read("place", collections_of))
     assert ends == {"at the end": 22, CONTROL: 22}
+
+
+QUERY = "Find every film that is set in Leipzig and whose plot turns on a missing necklace."
+
+
+def test_typos_are_two_swaps_of_neighbours() -> None:
+    assert typos(QUERY) == typos(QUERY) != QUERY
+    assert OSA.distance(QUERY, typos(QUERY)) == 2
+    assert len(typos(QUERY)) == len(QUERY)
+    first = [word[0] for word in QUERY.split()]
+    assert [word[0] for word in typos(QUERY).split()] == first
+    assert typos("a film of 1987") == "a film of 1987"  # no word is long enough
+
+
+def test_endings() -> None:
+    assert endings("films turning on a missing necklace in Leipzig, class dresses") == (
+        "film turning on a missing necklaces in Leipzig, class dresse"
+    )

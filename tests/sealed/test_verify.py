@@ -184,7 +184,7 @@ def test_a_changed_line_of_code_is_seen(tmp_path: Path, pair: Path) -> None:
     options: dict[str, Any] = {"capture_output": True, "text": True, "cwd": pair, "env": env}
     first = subprocess.run(words, **options, check=False)
     assert (first.returncode, first.stdout[:26]) == (0, "yes: tiny, round 1, is wha"), first.stderr
-    code = "from retgen.sealed.package import package_commit; print(package_commit())"
+    code = "from retgen.sealed.statements import package_commit; print(package_commit())"
     alone = subprocess.run([sys.executable, "-c", code], **options, check=False)
     assert (alone.stdout, alone.stderr) == ("None\n", "")
     path = tmp_path / "site" / "retgen" / "generators" / "limit" / "tables.py"
