@@ -19,7 +19,7 @@ from typing import Annotated, Any, ClassVar, NoReturn, ParamSpec, TypeVar
 import typer
 from typer.core import TyperCommand, TyperGroup
 
-from retgen.cli.interruption import leave_terminal
+from retgen.cli import leave_terminal
 from retgen.cli.options import expanded
 from retgen.errors import BudgetReached, DatasetMissing, OutputError, RetgenError, UsageError
 from retgen.progress import Progress, ProgressLines, no_progress
