@@ -121,14 +121,6 @@ def test_licences_as_the_hub_names_them(
     assert {name: value for name, value in found.items() if name.startswith("license")} == header
 
 
-def test_checks_that_were_switched_off(kb: Path, tmp_path: Path) -> None:
-    manifest = json.loads((kb / "manifest.json").read_text())
-    manifest["checks"]["switched_off"] = {"duplicate-text": "as published"}
-    (kb / "manifest.json").write_text(json.dumps(manifest))
-    _, _, text = published(kb, tmp_path)
-    assert "- **Switched off.** The check duplicate-text did not run: as published." in text
-
-
 def test_scores_that_stand_beside_the_run(kb: Path, tmp_path: Path, gen: Gen) -> None:
     model = tmp_path / "models" / "mine"
     model.parent.mkdir()

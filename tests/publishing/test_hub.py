@@ -228,19 +228,6 @@ def test_tokens_that_cannot(
     assert hub.repos == {}
 
 
-def test_no_token_is_enough_to_look(
-    kb: Path, hub: State, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, gen: Gen
-) -> None:
-    from huggingface_hub import constants
-
-    monkeypatch.setattr(constants, "HF_TOKEN_PATH", str(tmp_path / "none"))
-    monkeypatch.delenv("HF_TOKEN")
-    done = gen("publish", kb, f"hub:{REPO}", "--dry-run")
-    lines = done.stdout.splitlines()
-    assert [line.split()[:2] for line in lines[: len(FILES)]] == [["added", p] for p in FILES]
-    assert hub.requests == ["GET /api/datasets/me/kb"]
-
-
 @pytest.mark.slow
 def test_a_server_that_echoes_the_token(kb: Path, hub: State, gen: Gen) -> None:
     for number in range(1, len(FIRST) + 1):
