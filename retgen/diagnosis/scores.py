@@ -11,8 +11,7 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from retgen.diagnosis.abilities import Ability
-from retgen.diagnosis.choices import CONTROL, Choice
+from retgen.diagnosis.abilities import CONTROL, Ability, Choice
 from retgen.errors import DatasetError
 from retgen.progress import Progress
 from retgen.results.measurements import Measure

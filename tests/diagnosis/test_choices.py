@@ -10,8 +10,15 @@ from collections.abc import Callable
 import pytest
 from rapidfuzz.distance import OSA
 
-from retgen.diagnosis.abilities import ABILITIES, Ability
-from retgen.diagnosis.choices import CONTROL, NOISES, Choice, endings, typos
+from retgen.diagnosis.abilities import (
+    ABILITIES,
+    CONTROL,
+    NOISES,
+    Ability,
+    Choice,
+    endings,
+    typos,
+)
 from retgen.search.collection import Collection
 
 Collections = Callable[[Ability], list[Collection]]

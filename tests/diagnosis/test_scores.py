@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 import pytest
 
-from retgen.diagnosis.choices import CONTROL, Choice
+from retgen.diagnosis.abilities import CONTROL, Choice
 from retgen.diagnosis.scores import AbilityScores, score
 from retgen.errors import DatasetError
 from retgen.progress import Progress, no_progress
