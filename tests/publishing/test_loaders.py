@@ -198,5 +198,5 @@ def test_every_family_loads(recipe: str, params: dict[str, Any], tmp_path: Path)
     qrels = read_jsonl(made.path / "dataset" / "qrels.jsonl")
     answered = {one["query-id"] for one in qrels if one["score"] > 0}  # others are left out
     rows = sum(one["query-id"] in answered for one in qrels)
-    assert found["default"] == {"test": [rows, ["query-id", "corpus-id", "score"]]}
+    assert found["default"]["test"] == [rows, ["query-id", "corpus-id", "score"]]
     assert both["mteb"] == [documents, len(answered)]
