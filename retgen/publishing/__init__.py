@@ -2,7 +2,8 @@
 
 | module | idea |
 |---|---|
-| `published_run` | the run: what it states, what keeps it from being published, its folder |
+| `published_run` | the run: what it states, and what keeps it from being published |
+| `tree` | the folder that is published: all tables, and the review without names |
 | `card` | its README.md: header for the Hub, what the run says of itself, scores of `gen eval` |
 | `published_model` | a trained model instead: its files, its scores, its card |
 | `destinations/` | what a destination is, and what changes there; a file each |
@@ -25,6 +26,7 @@ from retgen.publishing.destinations import (
 )
 from retgen.publishing.published_model import PublishedModel, is_training, published_model
 from retgen.publishing.published_run import PublishedRun, published_run
+from retgen.publishing.tree import write_run
 from retgen.write import scratch_folder
 
 
@@ -101,7 +103,10 @@ def publish(
     with target.explained():
         standing = target.standing(source.name, writing=not dry_run)
     with scratch_folder("retgen-publish-") as scratch:
-        tree = source.write(scratch / "tree", target.loaded_as)
+        if isinstance(source, PublishedModel):
+            tree = source.write(scratch / "tree", target.loaded_as)
+        else:
+            tree = write_run(source, scratch / "tree", target.loaded_as)
         changes = tree_changes(tree, standing)
         result = PublishResult(to, tree.name, changes, refused)
         if dry_run or result.is_unchanged:

@@ -9,7 +9,7 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import orjson
 
@@ -18,10 +18,8 @@ from retgen.export import described
 from retgen.export.facts import licence_header
 from retgen.markdown import escape_markdown, front_matter, markdown_table
 from retgen.plan import NOT_STATED
+from retgen.publishing.published_run import PublishedRun
 from retgen.review.report import findings
-
-if TYPE_CHECKING:
-    from retgen.publishing.published_run import PublishedRun
 
 SCORES = "scores.md"
 
