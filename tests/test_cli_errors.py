@@ -48,7 +48,7 @@ from retgen.cli import main
 
 class Stop:
     def find_spec(self, name, path=None, target=None):
-        if name == "retgen.cli.commands":
+        if name == "retgen.cli.base":
             raise KeyboardInterrupt
 
 sys.meta_path.insert(0, Stop())

@@ -50,12 +50,6 @@ def mteb_score(name: str) -> str | None:
     return f"{_TO_MTEB[base]}_at_{k}" if base in _TO_MTEB and k.isdigit() else None
 
 
-def measure_of_mteb(name: str) -> str | None:
-    """ir-measures' name of a score of MTEB, None where it has none."""
-    base, _, k = name.rpartition("_at_")
-    return f"{_OF_MTEB[base]}@{k}" if base in _OF_MTEB and k.isdigit() else None
-
-
 def default_names(documents: int, grades: bool = False, main: str = "") -> list[str]:
     """What is measured unless asked otherwise: cutoffs that do not reach the whole corpus.
 

@@ -12,13 +12,14 @@ import shlex
 import sys
 import traceback
 from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Any, NoReturn, ParamSpec, TypeVar
+from typing import Annotated, Any, ClassVar, NoReturn, ParamSpec, TypeVar
 
 import typer
 from typer.core import TyperCommand, TyperGroup
 
-from retgen.cli.interruption import leave_terminal
+from retgen.cli import leave_terminal
 from retgen.cli.options import expanded
 from retgen.errors import BudgetReached, DatasetMissing, OutputError, RetgenError, UsageError
 from retgen.progress import Progress, ProgressLines, no_progress
@@ -101,7 +102,6 @@ R = TypeVar("R")
 
 
 Json = Annotated[bool, typer.Option("--json", help="Print the result as JSON.")]
-Quiet = Annotated[bool, typer.Option("-q", "--quiet", help="No progress, no summary.")]
 Verbose = Annotated[bool, typer.Option("-v", "--verbose", help="Show tracebacks of errors.")]
 SplitOption = Annotated[str | None, typer.Option(help="Which qrels; default test, else the first.")]
 # rows of tables of options that several commands have
@@ -284,38 +284,6 @@ def fail(message: str, code: int, *, verbose: bool = False) -> NoReturn:
     raise typer.Exit(code)
 
 
-@contextlib.contextmanager
-def shown_progress(quiet: bool, json: bool = False) -> Iterator[Progress]:
-    """A bar a stage on stderr, if that is a terminal; else a line now and then.
-
-    With `json` at most a line twice a minute: it says no more than that the work goes on.
-    """
-    if quiet:
-        yield no_progress
-        return
-    if json or not sys.stderr.isatty():
-        yield ProgressLines(notes=not json)
-        return
-    from rich.console import Console
-    from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeRemainingColumn
-    from rich.progress import Progress as Bars
-
-    console = Console(stderr=True)
-    columns = TextColumn("{task.description:10}"), BarColumn(), MofNCompleteColumn()
-    notes = TextColumn("{task.fields[note]}")
-    with Bars(*columns, TimeRemainingColumn(), notes, console=console, transient=True) as bars:
-        tasks: dict[str, Any] = {}
-
-        def show(stage: str, done: int, total: int, note: str = "", /) -> None:
-            if console.width < _WIDE:  # what matters stands first
-                note = ", ".join(note.split(", ")[:2])
-            if stage not in tasks:
-                tasks[stage] = bars.add_task(stage, total=total, note=note)
-            bars.update(tasks[stage], completed=done, total=total, note=note)
-
-        yield show
-
-
 _WIDE = 130  # columns that a progress bar with its note needs
 
 
@@ -332,12 +300,56 @@ def print_json(value: Any) -> None:
     sys.stdout.write(dump_json(value))
 
 
-def print_result(value: Any, text: Callable[[], str], json: bool, quiet: bool = False) -> None:
-    """Print a result as JSON (`value`, or its `to_json`) or as text."""
-    if json:
-        print_json(value.to_json() if hasattr(value, "to_json") else value)
-    elif not quiet:
-        print(text())
+@dataclass(frozen=True)
+class Output:
+    """What a command shows: how far it is, then its result as a text or as JSON."""
+
+    json: bool = False
+    quiet: bool = False
+
+    PANEL: ClassVar[str | None] = None
+    OPTIONS: ClassVar[str] = """
+        --json      Print the result as JSON.
+        -q,--quiet  No progress, no summary.
+        """
+
+    @contextlib.contextmanager
+    def progress(self) -> Iterator[Progress]:
+        """A bar a stage on stderr, if that is a terminal; else a line now and then.
+
+        With --json at most a line twice a minute: it says no more than that the work goes on.
+        """
+        if self.quiet:
+            yield no_progress
+            return
+        if self.json or not sys.stderr.isatty():
+            yield ProgressLines(notes=not self.json)
+            return
+        from rich.console import Console
+        from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeRemainingColumn
+        from rich.progress import Progress as Bars
+
+        console = Console(stderr=True)
+        columns = TextColumn("{task.description:10}"), BarColumn(), MofNCompleteColumn()
+        notes = TextColumn("{task.fields[note]}")
+        with Bars(*columns, TimeRemainingColumn(), notes, console=console, transient=True) as bars:
+            tasks: dict[str, Any] = {}
+
+            def show(stage: str, done: int, total: int, note: str = "", /) -> None:
+                if console.width < _WIDE:  # what matters stands first
+                    note = ", ".join(note.split(", ")[:2])
+                if stage not in tasks:
+                    tasks[stage] = bars.add_task(stage, total=total, note=note)
+                bars.update(tasks[stage], completed=done, total=total, note=note)
+
+            yield show
+
+    def print(self, value: Any, text: Callable[[], str]) -> None:
+        """Print a result as JSON (`value`, or its `to_json`) or as text."""
+        if self.json:
+            print_json(value.to_json() if hasattr(value, "to_json") else value)
+        elif not self.quiet:
+            print(text())
 
 
 def fail_of_systems(failures: Mapping[str, str], code: int) -> None:

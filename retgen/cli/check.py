@@ -13,11 +13,9 @@ from retgen.cli.base import (
     RUN,
     WORKERS,
     Json,
-    Quiet,
+    Output,
     SplitOption,
     command,
-    print_result,
-    shown_progress,
 )
 from retgen.errors import UsageError
 from retgen.results.numbers import count_text
@@ -38,18 +36,17 @@ from retgen.results.numbers import count_text
 )
 def validate_command(
     path: Path,
+    output: Output,
     split: SplitOption = None,
     off: list[str] | None = None,
     against: list[Path] | None = None,
     workers: int | None = None,
     engine: str = "local",
-    json: Json = False,
-    quiet: Quiet = False,
 ) -> None:
     """Check a data set: all rules, and for a run the structural proof. Exit 1 on errors."""
     from retgen.validation.validate import validate
 
-    with shown_progress(quiet, json) as progress:
+    with output.progress() as progress:
         result = validate(
             path,
             workers=workers,
@@ -59,7 +56,7 @@ def validate_command(
             off=_reasons(off),
             against=against or (),
         )
-    print_result(result, lambda: _findings(path, result), json, quiet)
+    output.print(result, lambda: _findings(path, result))
     if not result.ok:
         raise typer.Exit(1)
 
@@ -137,24 +134,17 @@ def report_command(run: Path) -> None:
 def diff_command(
     a: Path,
     b: Path,
+    output: Output,
     metric: list[str] | None = None,
     examples: int = 10,
     exit_code: bool = False,
-    json: Json = False,
-    quiet: Quiet = False,
 ) -> None:
     """Compare two data sets: records, texts, labels, recipes, scores."""
     from retgen.changes import diff, terminal_text
 
-    with shown_progress(quiet, json) as progress:
-        result = diff(
-            a,
-            b,
-            metrics=metric or (),
-            examples=examples,
-            progress=progress,
-        )
-    print_result(result, lambda: terminal_text(result), json, quiet)
+    with output.progress() as progress:
+        result = diff(a, b, metrics=metric or (), examples=examples, progress=progress)
+    output.print(result, lambda: terminal_text(result))
     if exit_code and result.differ:
         raise typer.Exit(1)
 
@@ -167,6 +157,6 @@ def doctor_command(json: Json = False) -> None:
     checks = doctor()
     width = max(len(check.what) for check in checks)
     lines = [f"{check.state:8}{check.what:{width}}  {check.note}" for check in checks]
-    print_result([check._asdict() for check in checks], lambda: "\n".join(lines), json)
+    Output(json).print([check._asdict() for check in checks], lambda: "\n".join(lines))
     if any(check.state == "missing" for check in checks):
         raise typer.Exit(1)

@@ -5,13 +5,10 @@ from __future__ import annotations
 from pathlib import Path
 
 from retgen.cli.base import (
-    Json,
-    Quiet,
+    Output,
     command,
     fail_of_systems,
     given_command,
-    print_result,
-    shown_progress,
 )
 from retgen.cli.options import Encoding, Spending
 
@@ -36,20 +33,19 @@ def diagnose_command(
     model: str,
     encoding: Encoding,
     spending: Spending,
+    output: Output,
     against: list[str] | None = None,
     alone: bool = False,
     seed: int | None = None,
     ability: list[str] | None = None,
     quick: bool = False,
     out: Path | None = None,
-    json: Json = False,
-    quiet: Quiet = False,
 ) -> None:
     """Show what a retriever can and cannot do, ability by ability, on fresh proven data."""
     from retgen.diagnosis.diagnose import REFERENCES, diagnose
 
     spending.check([model, *(against or ())], "openai:text-embedding-3-small")
-    with shown_progress(quiet, json) as progress:
+    with output.progress() as progress:
         result = diagnose(
             model,
             against=against or (),
@@ -66,5 +62,5 @@ def diagnose_command(
         )
     from retgen.diagnosis.page import terminal_text
 
-    print_result(result, lambda: terminal_text(result), json, quiet)
+    output.print(result, lambda: terminal_text(result))
     fail_of_systems(result.failures, result.exit_code)

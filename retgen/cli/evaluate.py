@@ -6,8 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from retgen.cli.base import (
-    Json,
-    Quiet,
+    Output,
     SplitOption,
     check_datasets,
     command,
@@ -16,8 +15,6 @@ from retgen.cli.base import (
     given_command,
     overrides_of,
     parse_numbers,
-    print_result,
-    shown_progress,
 )
 from retgen.cli.options import Encoding, Spending, refuse_given
 from retgen.errors import UsageError
@@ -63,6 +60,7 @@ def eval_command(
     path: list[Path],
     encoding: Encoding,
     spending: Spending,
+    output: Output,
     model: list[str] | None = None,
     run: list[Path] | None = None,
     dims: str | None = None,
@@ -77,8 +75,6 @@ def eval_command(
     paper_prompt: bool = False,
     limit: int | None = None,
     set_: list[str] | None = None,
-    json: Json = False,
-    quiet: Quiet = False,
 ) -> None:
     """Score retrievers and TREC runs, with query-blind baselines, intervals and pictures."""
     from retgen.recipes import find_study
@@ -118,7 +114,7 @@ def eval_command(
         "limit": limit,
     }
     result: Any
-    with shown_progress(quiet, json) as progress:
+    with output.progress() as progress:
         shared["progress"] = progress
         if study is not None:
             from retgen.studies.run import run_study
@@ -128,7 +124,7 @@ def eval_command(
             from retgen.evaluation.scoring.evaluate import evaluate
 
             result = evaluate(path, **shared, **of_sets)
-    print_result(result, lambda: _text(result), json, quiet)
+    output.print(result, lambda: _text(result))
     fail_of_systems(result.failures, 2 if study is not None else result.exit_code)
     if kept is not None and (worse := surely_lower(result, kept)):
         fail("\n".join(worse), 1)
@@ -165,6 +161,7 @@ def _text(result: Any) -> str:
         """,
 )
 def capacity_command(
+    output: Output,
     path: Path | None = None,
     protocol: list[str] | None = None,
     construct: bool = False,
@@ -174,8 +171,6 @@ def capacity_command(
     split: SplitOption = None,
     device: str | None = None,
     out: Path | None = None,
-    json: Json = False,
-    quiet: Quiet = False,
 ) -> None:
     """How many documents fit in d dimensions; certificates for a data set's qrels."""
     shared: dict[str, Any] = {
@@ -196,7 +191,7 @@ def capacity_command(
         from retgen.evaluation.capacity.all_pairs import capacity
         from retgen.evaluation.capacity.all_pairs import text as all_pairs_text
 
-        with shown_progress(quiet, json) as progress:
+        with output.progress() as progress:
             result = capacity(
                 protocols=protocol or (),
                 closed_form=construct,
@@ -212,7 +207,7 @@ def capacity_command(
         from retgen.evaluation.capacity.certify import certify
         from retgen.evaluation.capacity.certify import text as certificate_text
 
-        with shown_progress(quiet, json) as progress:
+        with output.progress() as progress:
             result = certify(path, split=split, progress=progress, **shared)
         text = certificate_text
-    print_result(result, lambda: text(result), json, quiet)
+    output.print(result, lambda: text(result))

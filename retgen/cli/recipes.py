@@ -13,13 +13,11 @@ from retgen.cli.base import (
     RECIPE,
     SETTING,
     Json,
-    Quiet,
+    Output,
     app,
     command,
     overrides_of,
     print_json,
-    print_result,
-    shown_progress,
 )
 from retgen.cli.options import Spending
 
@@ -200,15 +198,14 @@ def draft_command(
     sentence: str,
     model: str,
     spending: Spending,
+    output: Output,
     source: list[str] | None = None,
     out: Path | None = None,
-    json: Json = False,
-    quiet: Quiet = False,
 ) -> None:
     """Have a chat model write a recipe from a sentence, checked and with its price."""
     from retgen.draft.draft import draft
 
-    with shown_progress(quiet, json) as progress:
+    with output.progress() as progress:
         result = draft(
             sentence,
             model,
@@ -217,7 +214,7 @@ def draft_command(
             model_options=spending.options(),
             progress=progress,
         )
-    print_result(result, lambda: _drafted(result), json, quiet)
+    output.print(result, lambda: _drafted(result))
 
 
 def _drafted(result: Any) -> str:
@@ -316,6 +313,6 @@ def check_command(domain: str, documents: int = 2, seed: int = 42, json: Json = 
     from retgen.generators.world.trial import trial
 
     result = trial(domain, seed, documents)
-    print_result(result, lambda: "\n".join(result.lines()), json)
+    Output(json).print(result, lambda: "\n".join(result.lines()))
     if not result.sound:
         raise typer.Exit(1)

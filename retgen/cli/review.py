@@ -2,19 +2,17 @@
 
 from __future__ import annotations
 
+import sys
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import typer
 
 from retgen.cli.base import (
     DATASET,
-    Json,
-    Quiet,
+    Output,
     SplitOption,
     command,
-    print_result,
-    shown_progress,
 )
 from retgen.cli.options import Spending, refuse_given
 from retgen.errors import UsageError
@@ -40,6 +38,7 @@ if TYPE_CHECKING:
                                bm25; of people's questions bm25,minilm,late:minilm, whose
                                candidates are all judged.
         --model PROVIDER:NAME  A chat model that judges every pair, beside people.
+        --retry-refused        With --model: ask again what it or its server has refused before.
         --out DIR              Folder; default RUN, else outputs/review_NAME.
         --port PORT            Port of the page; 0: any free one.
         --no-open              Open no browser.
@@ -57,7 +56,9 @@ if TYPE_CHECKING:
 def review_command(
     path: Path,
     spending: Spending,
+    output: Output,
     model: str | None = None,
+    retry_refused: bool = False,
     annotators: str | None = None,
     size: int | None = None,
     pool: str | None = None,
@@ -69,8 +70,6 @@ def review_command(
     export: str | None = None,
     to: Path | None = None,
     import_: Path | None = None,
-    json: Json = False,
-    quiet: Quiet = False,
 ) -> None:
     """Let people judge labels; state the error rate with its bound."""
     if to is not None and export is None:
@@ -78,13 +77,14 @@ def review_command(
     from retgen.review import open_review
 
     if model is None:
-        given = {"--max-usd": spending.max_usd, "--price": spending.price}
+        given: dict[str, Any] = {"--max-usd": spending.max_usd, "--price": spending.price}
+        given["--retry-refused"] = retry_refused
         refuse_given(given, "about a model that judges: name one, as --model openai:gpt-5-mini")
     if report:
         require_modules("statsmodels", "krippendorff")
     elif export is None and import_ is None and model is None:
         require_modules("fastapi", "uvicorn")
-    with shown_progress(quiet, json) as progress:
+    with output.progress() as progress:
         review = open_review(
             path,
             annotators=_names(annotators),
@@ -95,33 +95,36 @@ def review_command(
             begun=report,
             progress=progress,
         )
+    changed = None if report or export == "qrels" else review.change_message()  # these say it
+    if changed is not None:
+        print(f"warning: {changed}.", file=sys.stderr)
     if model is not None:
-        _judge(review, model, spending.options(), json, quiet)
+        _judge(review, model, spending.options(retry_refused=retry_refused), output)
     elif report:
-        _report(review, json, quiet)
+        _report(review, output)
     elif export is not None:
         from retgen.review import exchange
 
         written = exchange.export(review, export, to)
-        print_result({"written": str(written)}, lambda: f"wrote {written}", json, quiet)
+        output.print({"written": str(written)}, lambda: f"wrote {written}")
     elif import_ is not None:
-        _import(review, import_, json, quiet)
+        _import(review, import_, output)
     else:
-        _serve(review, port, not no_open, quiet)
+        _serve(review, port, not no_open, output.quiet)
 
 
 def _names(text: str | None) -> list[str] | None:
     return None if text is None else [name.strip() for name in text.split(",")]
 
 
-def _judge(review: Review, model: str, options: ModelOptions, json: bool, quiet: bool) -> None:
+def _judge(review: Review, model: str, options: ModelOptions, output: Output) -> None:
     """Print what the model took, and how far it agrees with people."""
     from retgen.agents.models import chat_model_of
     from retgen.review.judge import REJECTED, judge
     from retgen.review.report import model_words, models
 
     settings = chat_model_of("--model", model, "judges pairs")
-    with shown_progress(quiet, json) as progress:
+    with output.progress() as progress:
         calls = judge(review, settings, options, progress)
     name = settings.full_name
     result = models(review.items, review.by_item(), review.settings)[name]
@@ -130,20 +133,20 @@ def _judge(review: Review, model: str, options: ModelOptions, json: bool, quiet:
         lines.append(f"{len(calls.rejected):,} pages failed: {review.folder / REJECTED}")
     if (usd := calls.usd()) is not None:
         lines.append(f"charged for this run so far: ${usd:.4f}")
-    print_result({name: result._asdict(), **calls.costs()}, lambda: "\n".join(lines), json, quiet)
+    output.print({name: result._asdict(), **calls.costs()}, lambda: "\n".join(lines))
 
 
-def _report(review: Review, json: bool, quiet: bool) -> None:
+def _report(review: Review, output: Output) -> None:
     from retgen.review.report import PAGE, report, report_page, report_text
     from retgen.write import write_file
 
     result = report(review)
     page, path = report_page(review.path.resolve().name, result), review.folder / PAGE
     write_file(path, page.html())
-    print_result(result, lambda: report_text(page, path), json, quiet)
+    output.print(result, lambda: report_text(page, path))
 
 
-def _import(review: Review, file: Path, json: bool, quiet: bool) -> None:
+def _import(review: Review, file: Path, output: Output) -> None:
     """Print how many verdicts were kept, and each refused row. Exit 1 if any was refused."""
     from retgen.review.exchange import import_
 
@@ -154,8 +157,10 @@ def _import(review: Review, file: Path, json: bool, quiet: bool) -> None:
     else:
         lines.append(f"{file}: no verdict in it that is not kept already")
     refused = [{"row": row, "reason": reason} for row, reason in result.refused]
-    shown = {"kept": result.kept, "refused": refused}
-    print_result(shown, lambda: "\n".join(lines), json, quiet)
+    if result.assumed:
+        lines.append(f"{file} names nobody who judged: its verdicts count as {result.assumed}'s")
+    shown = {"kept": result.kept, "refused": refused, "assumed": result.assumed}
+    output.print(shown, lambda: "\n".join(lines))
     if result.refused:
         raise typer.Exit(1)
 

@@ -14,12 +14,9 @@ from retgen.cli.base import (
     RECIPE,
     SETTING,
     WORKERS,
-    Json,
-    Quiet,
+    Output,
     command,
     overrides_of,
-    print_result,
-    shown_progress,
 )
 from retgen.cli.options import Spending
 from retgen.cli.recipes import print_plan
@@ -60,6 +57,7 @@ from retgen.cli.recipes import print_plan
 def run_command(
     recipe: str,
     spending: Spending,
+    output: Output,
     out: Path | None = None,
     set_: list[str] | None = None,
     workers: int | None = None,
@@ -72,21 +70,19 @@ def run_command(
     retry_refused: bool = False,
     fresh: bool = False,
     apply_review: bool = False,
-    json: Json = False,
-    quiet: Quiet = False,
 ) -> None:
     """Make a data set: plan, generate, prove, write, report. A second call resumes."""
     from retgen.run import run
 
     if apply_review:
-        _apply_review(recipe, out, workers, json, quiet)
+        _apply_review(recipe, out, workers, output)
         return
     overrides = overrides_of(set_, model)
     model_options = spending.options(replay=replay, batch=batch, retry_refused=retry_refused)
     if pilot is not None:
         from retgen.run import pilot as try_out
 
-        with shown_progress(quiet, json) as progress:
+        with output.progress() as progress:
             planned = try_out(
                 recipe,
                 pilot,
@@ -95,14 +91,14 @@ def run_command(
                 model_options=model_options,
                 progress=progress,
             )
-        print_plan(planned, json)
-        if not json:
+        print_plan(planned, output.json)
+        if not output.json:
             words = [word for word in sys.argv[1:] if word != "--fresh"]
             at = next(i for i, word in enumerate(words) if word.startswith("--pilot"))
             del words[at : at + (1 if "=" in words[at] else 2)]
             print(f"All of it, with what was answered so far:\n  {shlex.join(['gen', *words])}")
         return
-    with shown_progress(quiet, json) as progress:
+    with output.progress() as progress:
         result = run(
             recipe,
             out=out,
@@ -114,12 +110,10 @@ def run_command(
             model_options=model_options,
             progress=progress,
         )
-    _print_run(result, json, quiet)
+    _print_run(result, output)
 
 
-def _apply_review(
-    recipe: str, out: Path | None, workers: int | None, json: bool, quiet: bool
-) -> None:
+def _apply_review(recipe: str, out: Path | None, workers: int | None, output: Output) -> None:
     """A new version of the recipe's run. It has no other settings: the data are the run's."""
     from retgen.recipe import load_recipe
     from retgen.review.apply import apply_review
@@ -128,18 +122,14 @@ def _apply_review(
     parent = path if path.is_dir() else path.parent
     if not (path.exists() and (parent / "recipe.yaml").is_file() and (parent / "dataset").is_dir()):
         parent = Path("outputs") / load_recipe(recipe, finished=True).name
-    with shown_progress(quiet, json) as progress:
+    with output.progress() as progress:
         result = apply_review(parent, out=out, workers=workers, progress=progress)
-    _print_run(result, json, quiet)
+    _print_run(result, output)
 
 
-def _print_run(result: Any, json: bool, quiet: bool) -> None:
-    shown = {
-        "path": str(result.path),
-        "repeated": result.repeated,
-        **result.manifest,
-    }
-    print_result(shown, lambda: _summary(result), json, quiet)
+def _print_run(result: Any, output: Output) -> None:
+    shown = {"path": str(result.path), "repeated": result.repeated, **result.manifest}
+    output.print(shown, lambda: _summary(result))
 
 
 def _by_split(path: Path) -> str:

@@ -10,14 +10,11 @@ from retgen.cli.base import (
     RECIPE,
     SETTING,
     WORKERS,
-    Json,
-    Quiet,
+    Output,
     app,
     command,
     overrides_of,
     print_json,
-    print_result,
-    shown_progress,
 )
 from retgen.errors import SealBroken, SealUnchecked
 from retgen.results.numbers import count_text
@@ -47,17 +44,16 @@ app.add_typer(commands, name="sealed")
 )
 def make_command(
     recipe: str,
+    output: Output,
     out: Path | None = None,
     set_: list[str] | None = None,
     round_: int = 1,
     workers: int | None = None,
-    json: Json = False,
-    quiet: Quiet = False,
 ) -> None:
     """Draw a seed, make and prove the set, write its commitment. A second call resumes."""
     from retgen.sealed.make import make_sealed
 
-    with shown_progress(quiet, json) as progress:
+    with output.progress() as progress:
         result = make_sealed(
             recipe,
             out=out,
@@ -76,7 +72,7 @@ def make_command(
         f"Score with  gen eval {where}/private/run/{result.name} --run SUBMISSION.trec\n"
         f"Open with   gen sealed reveal {where}"
     )
-    print_result(result._asdict(), lambda: text, json, quiet)
+    output.print(result._asdict(), lambda: text)
 
 
 @command(
@@ -85,7 +81,7 @@ def make_command(
     options="DIR  A sealed set: DIR/round-N.",
     group=commands,
 )
-def reveal_command(dir_: Path, json: Json = False, quiet: Quiet = False) -> None:
+def reveal_command(dir_: Path, output: Output) -> None:
     """Write reveal.json: nonce, seed and digests, from which anybody makes the set again."""
     from retgen.sealed.make import reveal_sealed
 
@@ -95,7 +91,7 @@ def reveal_command(dir_: Path, json: Json = False, quiet: Quiet = False) -> None
         "  gen sealed verify commitment.json reveal.json --out SET, then: gen eval SET ...\n"
         f"The next set: gen sealed make RECIPE --round {result.round + 1}"
     )
-    print_result(result._asdict(), lambda: text, json, quiet)
+    output.print(result._asdict(), lambda: text)
 
 
 @command(
@@ -114,27 +110,20 @@ def reveal_command(dir_: Path, json: Json = False, quiet: Quiet = False) -> None
 def verify_command(
     commitment: Path,
     reveal: Path,
+    output: Output,
     public: Path | None = None,
     out: Path | None = None,
     workers: int | None = None,
-    json: Json = False,
-    quiet: Quiet = False,
 ) -> None:
     """Check a reveal, make its set again, and compare every byte. Exit 1 where one differs."""
     from retgen.sealed.verify import verify_sealed
 
     try:
-        with shown_progress(quiet, json) as progress:
-            result = verify_sealed(
-                commitment,
-                reveal,
-                public=public,
-                out=out,
-                workers=workers,
-                progress=progress,
-            )
+        with output.progress() as progress:
+            where = {"public": public, "out": out}
+            result = verify_sealed(commitment, reveal, **where, workers=workers, progress=progress)
     except (SealBroken, SealUnchecked) as error:
-        if json:
+        if output.json:
             print_json({"ok": False, "rule": error.name, "message": str(error)})
         raise
     text = (
@@ -142,4 +131,4 @@ def verify_command(
         f"{count_text(result.files, 'file')} made again, {result.bytes:,} bytes, all the same"
         + (f"\nThe set is in {result.path}" if result.path else "")
     )
-    print_result({"ok": True, **result._asdict()}, lambda: text, json, quiet)
+    output.print({"ok": True, **result._asdict()}, lambda: text)

@@ -8,7 +8,7 @@ from typing import Any
 
 import typer
 
-from retgen.cli.base import RUN, Json, Quiet, command, print_result
+from retgen.cli.base import RUN, Json, Output, command
 from retgen.results.numbers import count_text
 
 
@@ -37,7 +37,7 @@ def export_command(
     folder, notes = write_export(run, to, out, split or ())
     files = sorted(str(p.relative_to(folder)) for p in folder.rglob("*") if p.is_file())
     shown = {"path": str(folder), "to": to, "files": files, "notes": notes}
-    print_result(shown, lambda: str(folder), json)
+    Output(json).print(shown, lambda: str(folder))
     for note in () if json else notes:
         print(f"{note}.", file=sys.stderr)
 
@@ -62,18 +62,17 @@ def export_command(
 def publish_command(
     run: Path,
     dest: str,
+    output: Output,
     dry_run: bool = False,
     force: bool = False,
     licence: str | None = None,
     private: bool = False,
-    json: Json = False,
-    quiet: Quiet = False,
 ) -> None:
     """Publish a run (Parquet, card, manifest, MTEB's task) or a trained model."""
     from retgen.publishing import publish
 
     result = publish(run, dest, dry_run=dry_run, force=force, private=private, licence=licence)
-    print_result(result, lambda: _text(result, dry_run), json, quiet)
+    output.print(result, lambda: _text(result, dry_run))
     if dry_run and result.refused and not force:
         raise typer.Exit(1)
 

@@ -7,14 +7,11 @@ import sys
 from pathlib import Path
 
 from retgen.cli.base import (
-    Json,
-    Quiet,
+    Output,
     check_datasets,
     command,
     given_command,
     overrides_of,
-    print_result,
-    shown_progress,
 )
 
 
@@ -49,6 +46,7 @@ from retgen.cli.base import (
 )
 def train_command(
     path: Path,
+    output: Output,
     model: str = "minilm",
     test: str | None = None,
     outside: list[str] | None = None,
@@ -64,8 +62,6 @@ def train_command(
     trust_remote_code: bool = False,
     out: Path | None = None,
     fresh: bool = False,
-    json: Json = False,
-    quiet: Quiet = False,
 ) -> None:
     """Fine-tune a model on a data set, scored before and after."""
     if os.environ.get("RANK", "0") != "0":  # of several processes the first one speaks
@@ -77,7 +73,7 @@ def train_command(
     from retgen.evaluation.training.page import text
     from retgen.evaluation.training.train import train
 
-    with shown_progress(quiet, json) as progress:
+    with output.progress() as progress:
         result = train(
             path,
             model,
@@ -96,4 +92,4 @@ def train_command(
             command=given_command(),
             progress=progress,
         )
-    print_result(result, lambda: text(result), json, quiet)
+    output.print(result, lambda: text(result))

@@ -17,11 +17,9 @@ import orjson
 import xxhash
 
 from retgen.agents.models import DEFAULT_OPTIONS, ModelOptions
-from retgen.diagnosis.abilities import ABILITIES, DATA, Ability
-from retgen.diagnosis.choices import Choice
+from retgen.diagnosis.abilities import ABILITIES, DATA, Ability, Choice
 from retgen.diagnosis.page import write_page
-from retgen.diagnosis.result import Diagnosis
-from retgen.diagnosis.scores import AbilityScores, Array, score
+from retgen.diagnosis.scores import AbilityScores, Array, Diagnosis, score
 from retgen.errors import OutputError, RetgenError, RunDirectoryError, UsageError
 from retgen.evaluation.retrievers import check_name, ranks_a_corpus, systems
 from retgen.evaluation.scoring.evaluate import model_calls
@@ -110,31 +108,29 @@ def chosen(names: Sequence[str]) -> list[Ability]:
 def _seed_of(folder: Path, seed: int | None, quick: bool) -> int:
     """The seed of a folder, kept there. Raises `OutputError` where it holds another diagnosis."""
     path = folder / "data.json"
-    if path.is_file():
-        try:
-            kept = orjson.loads(path.read_bytes())
-            mine = {"seed": kept["seed"], "quick": kept["quick"], "version": kept["version"]}
-        except (ValueError, TypeError, KeyError) as error:
-            raise OutputError(
-                f"{path}: is damaged; remove {folder}, or choose another --out"
-            ) from error
-        wished = {
-            "seed": mine["seed"] if seed is None else seed,
-            "quick": quick,
-            "version": __version__,
-        }
+    given = {"seed": seed, "quick": quick, "version": __version__}
+    if not path.is_file():
+        seed = randbelow(_SEEDS) if seed is None else seed
+        make_folder(folder)
+        write_file(path, dump_json(given | {"seed": seed}))
+        return seed
+    try:
+        kept = orjson.loads(path.read_bytes())
         apart = [
-            f"{key} {mine[key]} (asked: {wished[key]})" for key in mine if mine[key] != wished[key]
+            f"{key} {kept[key]} (asked: {value})"
+            for key, value in given.items()
+            if value is not None and kept[key] != value
         ]
-        if apart:
-            raise OutputError(
-                f"{folder} holds a diagnosis with {', '.join(apart)}. Choose another --out, or "
-                "remove the folder"
-            )
-        return int(mine["seed"])
-    seed = randbelow(_SEEDS) if seed is None else seed
-    make_folder(folder)
-    write_file(path, dump_json({"seed": seed, "quick": quick, "version": __version__}))
+        seed = int(kept["seed"])
+    except (ValueError, TypeError, KeyError) as error:
+        raise OutputError(
+            f"{path}: is damaged; remove {folder}, or choose another --out"
+        ) from error
+    if apart:
+        raise OutputError(
+            f"{folder} holds a diagnosis with {', '.join(apart)}. Choose another --out, or "
+            "remove the folder"
+        )
     return seed
 
 
@@ -182,38 +178,25 @@ def _scored(
     result: Diagnosis,
     progress: Progress,
 ) -> Iterator[tuple[Ability, Array]]:
-    """Shares won on each ability: from disk where they are there.
-
-    Abilities of the same data sets are scored together, so no text is encoded twice.
-    """
+    """Shares won on each ability: from disk where they are there."""
     place = folder / "systems" / slug(name)
     system: System | None = None
     if not all((place / f"{ability.name}.json").is_file() for ability in abilities):
         system = _system(name, options)  # what cannot be loaded is said before data is made
-    by_data: dict[tuple[str, ...], list[Ability]] = {}
-    for one in abilities:
-        by_data.setdefault(one.data, []).append(one)
-    done = 0
-    for some in by_data.values():
+    for done, ability in enumerate(abilities):
         progress(f"{name}: abilities", done, len(abilities))
-        kept = {one: _kept(place, one, _settings(name, read.of(one), options)) for one in some}
-        if missing := [one for one, found in kept.items() if found is None]:
+        choices = read.of(ability)
+        settings = _settings(name, choices, options)
+        kept = _kept(place, ability, settings)
+        if kept is None:
             system = system or _system(name, options)
-            asked = [read.of(one) for one in missing]
-            won = score(system, [choice for listed in asked for choice in listed], progress)
+            won = score(system, choices, progress)
+            kept = won, _plain(system.details())
             make_folder(place)
-            ends = np.cumsum([len(listed) for listed in asked])
-            for one, listed, mine in zip(missing, asked, np.split(won, ends[:-1]), strict=True):
-                details = _plain(system.details())
-                value = {"settings": _settings(name, listed, options), "details": details}
-                value["won"] = mine.tolist()
-                write_file(place / f"{one.name}.json", dump_json(value))
-                kept[one] = mine, details
-        for one, found in kept.items():
-            assert found is not None  # it was scored
-            result.details[name] = found[1]
-            yield one, found[0]
-        done += len(some)
+            value = {"settings": settings, "details": kept[1], "won": won.tolist()}
+            write_file(place / f"{ability.name}.json", dump_json(value))
+        result.details[name] = kept[1]
+        yield ability, kept[0]
 
 
 def _settings(name: str, choices: Sequence[Choice], options: Options) -> dict[str, Any]:

@@ -4,10 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 
-from retgen.diagnosis.abilities import Ability
-from retgen.diagnosis.choices import LONG
-from retgen.diagnosis.result import Diagnosis
-from retgen.diagnosis.scores import CHANCE, SMALL, AbilityScores, Verdict
+from retgen.diagnosis.abilities import LONG, Ability
+from retgen.diagnosis.scores import CHANCE, SMALL, AbilityScores, Diagnosis, Verdict
 from retgen.evaluation.retrievers import table
 from retgen.highlights import both_sides
 from retgen.results.measurements import Measure, Measurement, write_measurements

@@ -3,20 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
+from pathlib import Path
 from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
-from retgen.diagnosis.choices import CONTROL, Choice
+from retgen.diagnosis.abilities import CONTROL, Ability, Choice
 from retgen.errors import DatasetError
 from retgen.progress import Progress
 from retgen.results.measurements import Measure
 from retgen.results.rows import Results
 from retgen.search.base import CandidateSet, System, share_won
 from retgen.statistics.clustered import Estimate
+from retgen.version import __version__
 
 Array = NDArray[np.float64]
 Verdict = Literal["no", "partly", "yes"]
@@ -140,3 +142,41 @@ def as_json(name: str, one: AbilityScores) -> dict[str, Any]:
         "levels": {level: value._asdict() for level, value in levels.items() if value},
         "groups": {group: value._asdict() for group, value in by.items() if value},
     }
+
+
+@dataclass
+class Diagnosis:
+    """What `diagnose` found. `scores`: by system, by name of an ability; `systems`: the diagnosed
+    one first; `details`: how each runs; `failures`: by system, why something is missing.
+    """
+
+    systems: Sequence[str]
+    abilities: Sequence[Ability]
+    folder: Path
+    seed: int
+    quick: bool
+    command: str
+    scores: dict[str, dict[str, AbilityScores]] = field(default_factory=dict)
+    details: dict[str, dict[str, Any]] = field(default_factory=dict)
+    failures: dict[str, str] = field(default_factory=dict)
+    exit_code: int = 0
+
+    def to_json(self) -> dict[str, Any]:
+        """What `--json` prints and diagnosis.json holds."""
+        rows = {
+            system: {
+                "abilities": [as_json(name, one) for name, one in of.items()],
+                "details": self.details.get(system, {}),
+            }
+            for system, of in self.scores.items()
+        }
+        first = self.systems[0]
+        return {
+            "system": first,
+            "seed": self.seed,
+            "quick": self.quick,
+            "version": __version__,
+            **rows.get(first, {"abilities": []}),
+            "against": {system: of for system, of in rows.items() if system != first},
+            "failures": self.failures,
+        }

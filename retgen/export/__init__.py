@@ -5,14 +5,14 @@ A layout is one file in `layouts/`. What it writes appears under its name when a
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from retgen.data import Dataset, open_dataset, pair_tables
+from retgen.data import open_dataset, pair_tables
 from retgen.errors import UsageError
-from retgen.export.facts import DatasetFacts, facts_of
-from retgen.export.layouts import LayoutCard, layout
+from retgen.export.facts import facts_of
+from retgen.export.layouts import Layout, layout
 from retgen.export.records import ExportJob
 from retgen.markdown import escape_markdown, front_matter, markdown_table
 from retgen.messages import did_you_mean
@@ -28,10 +28,7 @@ class ExportResult(NamedTuple):
 
 
 def export(
-    path: str | Path,
-    to: str,
-    out: str | Path | None = None,
-    splits: Sequence[str] = (),
+    path: str | Path, to: str, out: str | Path | None = None, splits: Sequence[str] = ()
 ) -> Path:
     """Write the data set of a run (or any that `gen validate` reads) in another layout.
 
@@ -62,68 +59,51 @@ def write_export(
                 f"Splits: {', '.join(dataset.qrels) or 'none'}"
             )
     facts = facts_of(dataset, path.resolve().name)
-    final = Path(out) if out is not None else _default_folder(dataset, path, to)
+    if out is None:  # nothing is written into a data set that is not ours
+        new = Path("outputs") / f"export_{path.resolve().name}_{to}"
+        out = path / "exports" / to if dataset.run else new
     own = sorted((dataset.run or dataset.root).glob("training/*.parquet"))
-    with whole_folder(final) as folder:
+    with whole_folder(Path(out)) as folder:
         job = ExportJob(dataset, path, folder, facts, splits, pair_tables(own))
-        card = chosen.write(job)
-        write_file(folder / "README.md", _readme(job, card))
-    return ExportResult(final, job.notes)
+        configs = chosen.write(job)
+        write_file(folder / "README.md", _readme(job, chosen, configs))
+    return ExportResult(Path(out), job.notes)
 
 
-def _default_folder(dataset: Dataset, path: Path, to: str) -> Path:
-    """Nothing is written into a data set that is not ours."""
-    if dataset.run:
-        return path / "exports" / to
-    return Path("outputs") / f"export_{path.resolve().name}_{to}"
-
-
-def _readme(job: ExportJob, card: LayoutCard) -> str:
-    facts, folder = job.facts, job.folder
-    files = sorted(p.relative_to(folder).as_posix() for p in folder.rglob("*") if p.is_file())
-    state = content_id({name: file_info(folder / name).sha256 for name in files})
-    lines = [f"# {escape_markdown(facts.name)}", "", card.usage, "", "## Splits", ""]
-    counts = ((job.queries(split), job.qrels(split)) for split in job.splits)
-    rows = [[f"{sum(1 for _ in one):,}" for one in both] for both in counts]
-    named = [[split, *row] for split, row in zip(job.splits, rows, strict=True)]
-    lines += [markdown_table(["split", "queries", "qrels"], named)]
+def _readme(job: ExportJob, chosen: Layout, configs: Sequence[Mapping[str, Any]]) -> str:
+    facts = job.facts
+    lines = [f"# {escape_markdown(facts.name)}", "", chosen.usage_text(job), "", "## Splits", ""]
+    rows = [
+        [split, *(f"{sum(1 for _ in records(split)):,}" for records in (job.queries, job.qrels))]
+        for split in job.splits
+    ]
+    lines += [markdown_table(["split", "queries", "qrels"], rows)]
     if facts.complete is not None:
         complete = "is known to be not relevant" if facts.complete else "was not judged"
         lines += [f"A pair of query and document without a qrel {complete}.", ""]
     if job.notes:
         lines += ["## Left out", "", *(f"- {escape_markdown(note)}." for note in job.notes), ""]
-    lines += ["## Licence and languages", "", *_licences(facts), ""]
-    return front_matter(_header(facts, card, state)) + "\n".join(lines)
-
-
-def _header(facts: DatasetFacts, card: LayoutCard, state: str) -> dict[str, Any]:
-    """The YAML header of a layout's card."""
-    result: dict[str, Any] = {"pretty_name": facts.name}
-    if facts.hub_languages:
-        result["language"] = list(facts.hub_languages)
-    result["license"] = facts.hub_licence
-    result["task_categories"] = ["text-retrieval"]
-    result["tags"] = [*(["retgen"] if facts.ours else []), *card.tags]
-    if card.configs:
-        result["configs"] = [
-            {
-                "config_name": name,
-                "data_files": [{"split": s, "path": path} for s, path in files.items()],
-                **({"columns": list(card.columns[name])} if name in card.columns else {}),
-            }
-            for name, files in card.configs.items()
-        ]
-        result["dataset_info"] = [{"config_name": n, "description": state} for n in card.configs]
-    return result
-
-
-def _licences(facts: DatasetFacts) -> list[str]:
-    if facts.licences:
-        result = [f"- {escape_markdown(f'{what}: {one}')}" for what, one in facts.licences.items()]
-    else:
-        result = ["- licence: not stated"]
+    lines += ["## Licence and languages", ""]
+    for part, licence in (facts.licences or {"licence": "not stated"}).items():
+        lines.append(f"- {escape_markdown(f'{part}: {licence}')}")
     languages = facts.languages if facts.ours else facts.hub_languages
-    return [*result, f"- languages: {escape_markdown(', '.join(languages) or 'not stated')}"]
+    lines += [f"- languages: {escape_markdown(', '.join(languages) or 'not stated')}", ""]
+    header: dict[str, Any] = {"pretty_name": facts.name}
+    if facts.hub_languages:
+        header["language"] = list(facts.hub_languages)
+    header["license"] = facts.hub_licence
+    header["task_categories"] = ["text-retrieval"]
+    header["tags"] = [*(["retgen"] if facts.ours else []), *chosen.tags]
+    if configs:
+        header |= {"configs": configs, "dataset_info": described(job.folder, configs)}
+    return front_matter(header) + "\n".join(lines)
+
+
+def described(folder: Path, configs: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
+    """`dataset_info` of a card: by it the cache of `load_dataset` tells two folders apart."""
+    files = {one["path"] for config in configs for one in config["data_files"]}
+    state = content_id({name: file_info(folder / name).sha256 for name in files})
+    return [{"config_name": one["config_name"], "description": state} for one in configs]
 
 
 __all__ = ["ExportResult", "export", "write_export"]

@@ -5,11 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
-from datetime import datetime
-from pathlib import Path
 from typing import Any
-
-import orjson
 
 from retgen.data import Dataset, read_manifest
 from retgen.dataset_files import card_header
@@ -19,12 +15,8 @@ from retgen.plan import NOT_STATED
 from retgen.reporting.card import hub_languages, is_free_licence
 
 NO_LANGUAGE = "und-Zyyy"  # ISO 639 and 15924 for what is not known
-# of the Hub's names of licences, those that MTEB's tasks may name
-MTEB_LICENCES = frozenset(
-    "apache-2.0 mit cc0-1.0 cc-by-2.0 cc-by-3.0 cc-by-4.0 cc-by-sa-3.0 cc-by-sa-4.0 cc-by-nc-4.0 "
-    "cc-by-nc-sa-3.0 cc-by-nc-sa-4.0 cc-by-nc-nd-4.0 odc-by afl-3.0 bsd-3-clause gpl-3.0 "
-    "lgpl-3.0 mpl-2.0".split()
-)
+# those that MTEB's tasks may name
+MTEB_LICENCES = HUB_LICENCES - {"cc-by-nd-4.0", "odbl"}
 # parts under this are under the licence of the documents
 _AS_DOCUMENTS = re.compile(r"^of the documents\b")
 
@@ -57,7 +49,7 @@ class DatasetFacts:
 def facts_of(dataset: Dataset, name: str) -> DatasetFacts:
     """The facts of a data set. Raises `DatasetError` for a run whose manifest cannot be read."""
     if dataset.run is None:
-        return _facts_from_card(dataset.root, name)
+        return _facts_from_card(card_header(dataset.root), name)
     manifest = read_manifest(dataset.run)
     if manifest is None:
         raise DatasetError(
@@ -70,17 +62,19 @@ def facts_of(dataset: Dataset, name: str) -> DatasetFacts:
 def facts_from_manifest(manifest: Mapping[str, Any], name: str) -> DatasetFacts:
     """The facts of a run, as its manifest states them."""
     licences = dict(manifest.get("licences") or {})
-    languages = [str(one) for one in manifest.get("languages") or [NO_LANGUAGE]]
-    known = [] if languages == [NO_LANGUAGE] else hub_languages(languages)
-    return DatasetFacts(
-        name,
-        True,
-        tuple(languages),
-        tuple(known),
-        licences,
-        licence_header(licences)["license"],
-        bool(manifest.get("complete")),
-    )
+    languages = tuple(map(str, manifest.get("languages") or [NO_LANGUAGE]))
+    known = () if languages == (NO_LANGUAGE,) else tuple(hub_languages(languages))
+    licence, complete = licence_header(licences)["license"], bool(manifest.get("complete"))
+    return DatasetFacts(name, True, languages, known, licences, licence, complete)
+
+
+def _facts_from_card(header: Mapping[str, Any], name: str) -> DatasetFacts:
+    licence, stated = header.get("license"), header.get("language")
+    licences = {"data set": licence} if isinstance(licence, str) and licence else {}
+    listed = stated if isinstance(stated, list) else [stated]
+    languages = tuple(one for one in listed if isinstance(one, str) and one)
+    hub_licence = licences.get("data set", "unknown")
+    return DatasetFacts(name, False, (NO_LANGUAGE,), languages, licences, hub_licence, None)
 
 
 def licence_header(licences: Mapping[str, str]) -> dict[str, str]:
@@ -98,35 +92,3 @@ def licence_header(licences: Mapping[str, str]) -> dict[str, str]:
     if slug in HUB_LICENCES:
         return {"license": slug}
     return {"license": "other", "license_name": slug[:60] or NOT_STATED.replace(" ", "-")}
-
-
-def evaluation_of(run: Path) -> dict[str, Any] | None:
-    """eval.json in RUN/eval, None where there is none of this data.
-
-    An evaluation of other data (older than the run, or over other counts) is not of it.
-    """
-    stated = run / "eval" / "eval.json"
-    manifest = read_manifest(run) or {}
-    try:
-        measured: dict[str, Any] = orjson.loads(stated.read_bytes())
-        counts, made = manifest["counts"], datetime.fromisoformat(manifest["created"])
-        known = (
-            measured["documents"] == counts["documents"]
-            and measured["queries"] <= counts["queries"]
-            and stated.stat().st_mtime >= made.timestamp()
-            and all(isinstance(one["model"], str) for one in measured["results"])
-        )
-    except (OSError, ValueError, KeyError, TypeError):
-        return None
-    return measured if known else None
-
-
-def _facts_from_card(root: Path, name: str) -> DatasetFacts:
-    header = card_header(root)
-    licence = header.get("license")
-    licence = licence if isinstance(licence, str) and licence else "unknown"
-    stated = header.get("language")
-    listed = stated if isinstance(stated, list) else [stated]
-    languages = tuple(one for one in listed if isinstance(one, str) and one)
-    licences = {} if licence == "unknown" else {"data set": licence}
-    return DatasetFacts(name, False, (NO_LANGUAGE,), languages, licences, licence, None)

@@ -15,8 +15,7 @@ from retgen.rows import Problem, holds_times
 from retgen.write import ArrowBuffer, AtomicFile, json_line, make_folder, write_lines
 
 _BLOCK = 10_000  # rows from which the types of columns are learnt at a time
-# rows and characters of a row group: small ones let a viewer read a page without the file
-_GROUP_ROWS, _GROUP_TEXT = 10_000, 16 << 20
+_GROUP = 1_000  # rows of a row group: small ones let a viewer read a page without the file
 
 Row = Mapping[str, Any] | str
 Rows = Callable[[], Iterable[Any]]  # can be gone through more than once
@@ -30,14 +29,13 @@ def write_table(path: Path, rows: Rows, head: str = "") -> int:
     if path.suffix == ".parquet":
         return write_parquet(path, rows)
     made = iter(rows())
-    first = [*islice(made, 1)]
-    if not first:
+    first = next(made, None)
+    if first is None:
         return 0
-    lines = (one.encode() if isinstance(one, str) else json_line(one) for one in chain(first, made))
+    texts = chain([head] if head else [], [first], made)
     make_folder(path.parent)
-    before = [head.encode()] if head else []
-    _, count = write_lines(path, chain(before, lines))
-    return count - len(before)
+    lines = (one.encode() if isinstance(one, str) else json_line(one) for one in texts)
+    return write_lines(path, lines)[1] - bool(head)
 
 
 def write_parquet(path: Path, rows: Rows, types: Mapping[str, Any] | None = None) -> int:
@@ -65,9 +63,11 @@ def write_parquet(path: Path, rows: Rows, types: Mapping[str, Any] | None = None
             write_page_index=True,
             use_content_defined_chunking=True,
         ) as writer:
-            for group in _row_groups(rows()):
+            for group in _blocks(rows(), _GROUP):
                 for name in as_json:
-                    group = [{**row, name: _json(row.get(name))} for row in group]
+                    values = (row.get(name) for row in group)
+                    texts = [None if one is None else orjson.dumps(one).decode() for one in values]
+                    group = [{**row, name: text} for row, text in zip(group, texts, strict=True)]
                 writer.write_table(pa.Table.from_pylist(group, schema))
                 buffer.move_to(file)
                 count += len(group)
@@ -86,8 +86,7 @@ def column_types(rows: Iterable[Mapping[str, Any]]) -> dict[str, Any]:
     import pyarrow as pa
 
     types: dict[str, Any] = {}
-    source = iter(rows)
-    while block := [*islice(source, _BLOCK)]:
+    for block in _blocks(rows, _BLOCK):
         for name in dict.fromkeys(chain.from_iterable(block)):
             values = [row[name] for row in block if row.get(name) is not None]
             if not values or types.get(name, ()) is None:
@@ -112,21 +111,10 @@ def _hollow(kind: Any) -> bool:
     return bool(pa.types.is_list(kind) and _hollow(kind.value_type))
 
 
-def _json(value: Any) -> str | None:
-    return None if value is None else orjson.dumps(value).decode()
-
-
-def _row_groups(rows: Iterable[Mapping[str, Any]]) -> Iterator[list[Mapping[str, Any]]]:
-    held: list[Mapping[str, Any]] = []
-    size = 0
-    for row in rows:
-        held.append(row)
-        size += sum(len(value) for value in row.values() if isinstance(value, str))
-        if len(held) >= _GROUP_ROWS or size >= _GROUP_TEXT:
-            yield held
-            held, size = [], 0
-    if held:
-        yield held
+def _blocks(rows: Iterable[Any], size: int) -> Iterator[list[Any]]:
+    source = iter(rows)
+    while block := [*islice(source, size)]:
+        yield block
 
 
 def table_to_parquet(source: Path, target: Path) -> None:

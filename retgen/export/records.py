@@ -6,7 +6,6 @@ where a layout is one for trainers. The corpus is a stream.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -17,14 +16,8 @@ from retgen.data import HIGHEST_GRADE, Dataset, Document, Qrel, Query, training_
 from retgen.dataset_files import missing_table_hint
 from retgen.errors import DatasetError
 from retgen.export.facts import DatasetFacts
-from retgen.markdown import escape_markdown
 
 TRAIN = "train"
-CONTROL = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\ufffe\uffff]")  # no characters of XML 1.0
-
-
-class UnfitId(ValueError):
-    """An id that a layout cannot hold; the message does not say of which data set."""
 
 
 class JudgedText(NamedTuple):
@@ -56,6 +49,9 @@ class ExportJob:
 
     `wanted`: the splits that were asked for, all where none is named. `tables`: the run's own
     training tables. `notes`: what a reader has to know of what was left out.
+
+    A split counts the queries that have a positive in it. The others are unanswered: they would
+    fail every system.
     """
 
     dataset: Dataset
@@ -100,86 +96,78 @@ class ExportJob:
 
     @cached_property
     def _answered(self) -> dict[str, set[str]]:
-        """The queries with a positive, by split; splits without one are left out."""
-        found = {
+        """The queries with a positive, by split; empty sets included."""
+        return {
             split: {one.query_id for one in qrels if one.relevance > 0}
             for split, qrels in self._judged[1].items()
         }
-        return {split: ids for split, ids in found.items() if ids}
 
     @cached_property
     def splits(self) -> tuple[str, ...]:
         """The splits with a positive, as far as they are wanted. Raises `DatasetError`."""
         for split in self.wanted:
-            if split not in self._answered:
+            if not self._answered[split]:
                 raise DatasetError(
                     f"{self.path}: no qrel of split {split} is above 0, so there is nothing to "
                     "export of it"
                 )
-        if not self._answered:
+        found = tuple(split for split, queries in self._answered.items() if queries)
+        if not found:
             what = "no qrel is above 0" if self.dataset.qrels else "it has no qrels"
             hint = "" if self.dataset.qrels else missing_table_hint(self.dataset.root, "qrels")
             raise DatasetError(
                 f"{self.path}: {what}, so no query has a document to find and there is nothing to "
                 f"export{'.' * bool(hint)}{hint}"
             )
-        return tuple(one for one in self._answered if not self.wanted or one in self.wanted)
+        return tuple(one for one in found if not self.wanted or one in self.wanted)
 
     @property
-    def without(self) -> tuple[str, ...]:
-        """The splits in which no query has a positive, where all splits are wanted."""
-        known = self.dataset.qrels
-        return () if self.wanted else tuple(one for one in known if one not in self.splits)
+    def judged_splits(self) -> tuple[str, ...]:
+        """The same, and those without a positive where no split was asked for."""
+        return self.splits if self.wanted else tuple(self.dataset.qrels)
 
-    def queries(self, split: str = "", *, apart: bool = False) -> Iterator[Query]:
-        """The queries with a positive in a split, or in any; `apart`: in none. In order."""
-        ids = self._answered[split] if split else set().union(*self._answered.values())
-        return (one for one in self._judged[0].values() if (one.query_id in ids) != apart)
-
-    def qrels(self, split: str, *, apart: bool = False) -> Iterator[Qrel]:
-        """The qrels of the queries with a positive in that split, or of the others, in order."""
-        ids = self._answered.get(split, set())
-        return (one for one in self._judged[1][split] if (one.query_id in ids) != apart)
-
-    def grades(self, split: str) -> Iterator[Qrel]:
-        """The grades beside the qrels of the queries with a positive in a split, in order."""
-        if split not in self.dataset.graded:
-            return iter(())
-        ids, rows = self._answered[split], self.dataset.graded[split].records(self.path)
-        return (one for one in rows if one.query_id in ids)
-
-    def fraction(self) -> tuple[str, Qrel] | None:
-        """A split, and a qrel or grade of it that is no whole number; None without one."""
-        for split, qrels in self._judged[1].items():
-            for one in (*qrels, *(self.grades(split) if split in self._answered else ())):
-                if one.relevance != int(one.relevance):
-                    return split, one
-        return None
-
-    def check_whole(self, layout: str) -> None:
-        """Raise `DatasetError` for a score that is not a whole number."""
-        if found := self.fraction():
-            split, one = found
-            raise DatasetError(
-                f"{self.path}: the qrels ({split}) give {one.doc_id} for {one.query_id} the score "
-                f"{one.relevance:g}, and {layout} holds whole numbers: scale the scores, or export "
-                "--to parquet"
-            )
-
-    # --- what trainers read -----------------------------------------------------------------
-
+    @property
     def training_splits(self) -> tuple[str, ...]:
         """The splits to train on or to hold out, train first."""
         own = (TRAIN,) if self.tables and TRAIN not in self.splits else ()
         return (*own, *sorted(self.splits, key=lambda split: split != TRAIN))
 
-    def training_origin(self) -> str:
-        """Where split train comes from, as a paragraph of a card; "" where that is its qrels."""
-        if not self.tables:
-            return ""
-        names = escape_markdown(", ".join(path.stem for path in self.tables))
-        tables = f"the training tables of the data set ({names})"
-        return f"\n\nSplit {TRAIN} holds {tables}, not its qrels."
+    def queries(self, split: str = "") -> Iterator[Query]:
+        """The queries with a positive in a split, or in any, in order."""
+        ids = self._answered[split] if split else set().union(*self._answered.values())
+        return (one for one in self._judged[0].values() if one.query_id in ids)
+
+    def unanswered_queries(self) -> Iterator[Query]:
+        """The queries without a positive in any split, in order."""
+        ids = set().union(*self._answered.values())
+        return (one for one in self._judged[0].values() if one.query_id not in ids)
+
+    def qrels(self, split: str) -> Iterator[Qrel]:
+        """The qrels of the queries with a positive in that split, in order."""
+        return (one for one in self._judged[1][split] if one.query_id in self._answered[split])
+
+    def unanswered_qrels(self, split: str) -> Iterator[Qrel]:
+        """The qrels of the other queries, in order."""
+        return (one for one in self._judged[1][split] if one.query_id not in self._answered[split])
+
+    def grades(self, split: str) -> Iterator[Qrel]:
+        """The grades beside the qrels of the queries with a positive in a split, in order."""
+        table = self.dataset.graded.get(split)
+        rows = table.records(self.path) if table is not None else ()
+        return (one for one in rows if one.query_id in self._answered[split])
+
+    def check_whole(self, layout: str) -> None:
+        """Raise `DatasetError` for a score that is not a whole number."""
+        for split, qrels in self._judged[1].items():
+            for one in (*qrels, *self.grades(split)):
+                if one.relevance != int(one.relevance):
+                    raise DatasetError(
+                        f"{self.path}: the qrels ({split}) give {one.doc_id} for {one.query_id} "
+                        f"the score {one.relevance:g}, and {layout} holds whole numbers: scale the "
+                        "scores, or export --to parquet"
+                    )
+
+    # --- what trainers read -----------------------------------------------------------------
 
     def examples(self, split: str) -> Iterator[TrainingExample]:
         """Queries of a split with positives and negatives.
@@ -190,9 +178,9 @@ class ExportJob:
         """
         if split == TRAIN and self.tables:
             return iter(self._from_tables)
-        return self.judged(split)
+        return self.judged_examples(split)
 
-    def judged(self, split: str) -> Iterator[TrainingExample]:
+    def judged_examples(self, split: str) -> Iterator[TrainingExample]:
         """The queries of a split with their documents: above 0 positives, 0 negatives."""
         grades = {(one.query_id, one.doc_id): one.relevance for one in self.grades(split)}
         rows: dict[str, dict[str, float]] = {}
@@ -207,22 +195,23 @@ class ExportJob:
                 sides[score <= 0].append(text)
             yield TrainingExample(query.query_id, query.text, *sides)
 
+    def with_negatives(self, split: str) -> Iterator[TrainingExample]:
+        """The examples that have negatives."""
+        return (one for one in self.examples(split) if one.negatives)
+
     def without_negatives(self, split: str) -> Iterator[TrainingExample]:
         """The examples without negatives, which trainers cannot mix with others, and a note.
 
         They draw the negatives of a group from those of its query, and end with an error where
         there are none.
         """
-        count = 0
-        for one in self.examples(split):
-            if not one.negatives:
-                count += 1
-                yield one
-        if count:
+        examples = [one for one in self.examples(split) if not one.negatives]
+        if examples:
             self.note(
-                f"split {split}: {count:,} queries have no judged negative, and none were made up: "
-                f"they are in train/{split}.without_negatives.jsonl"
+                f"split {split}: {len(examples):,} queries have no judged negative, and none were "
+                f"made up: they are in train/{split}.without_negatives.jsonl"
             )
+        return iter(examples)
 
     @cached_property
     def _texts(self) -> dict[str, Document]:
@@ -260,18 +249,3 @@ class ExportJob:
 
 def _as_texts(items: Iterable[tuple[str, str]], without: Iterable[str] = ()) -> list[JudgedText]:
     return [JudgedText(doc_id, "", text) for text, doc_id in items if text not in without]
-
-
-def trec_line(qrel: Qrel) -> str:
-    """A line of TREC's qrels. Raises `UnfitId` as `trec_id` does."""
-    return f"{trec_id(qrel.query_id)} 0 {trec_id(qrel.doc_id)} {int(qrel.relevance)}\n"
-
-
-def trec_id(name: str) -> str:
-    """An id as TREC's files hold it. Raises `UnfitId` where they cannot."""
-    if name.split() != [name] or CONTROL.search(name):
-        raise UnfitId(
-            f"the id {name!r} cannot stand in TREC's files, where white space ends an id: give it "
-            "another id, or choose another layout"
-        )
-    return name

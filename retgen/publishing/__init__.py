@@ -11,20 +11,22 @@
 
 from __future__ import annotations
 
+import contextlib
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from retgen.errors import ChecksFailed, EndpointFailed
-from retgen.publishing.destinations import FileChange, destination, tree_changes
-from retgen.publishing.published_model import (
-    PublishedModel,
-    is_training,
-    published_model,
-    write_model_tree,
+from retgen.errors import ChecksFailed, EndpointFailed, RetgenError
+from retgen.publishing.destinations import (
+    Destination,
+    FileChange,
+    Tree,
+    destination,
+    tree_changes,
 )
+from retgen.publishing.published_model import PublishedModel, is_training, published_model
 from retgen.publishing.published_run import PublishedRun, published_run
-from retgen.publishing.tree import write_tree
+from retgen.publishing.tree import write_run
 from retgen.write import scratch_folder
 
 
@@ -98,23 +100,33 @@ def publish(
             + "".join(f"\n  {one}" for one in refused)
             + "\n--force publishes it nevertheless, and its card says so"
         )
-    standing = target.standing(source.name, writing=not dry_run)
+    with target.explained():
+        standing = target.standing(source.name, writing=not dry_run)
     with scratch_folder("retgen-publish-") as scratch:
         if isinstance(source, PublishedModel):
-            tree = write_model_tree(source, target.loaded_as, scratch / "tree")
+            tree = source.write(scratch / "tree", target.loaded_as)
         else:
-            tree = write_tree(source, target.loaded_as, scratch / "tree")
-        listed = tree_changes(tree, standing)
-        result = PublishResult(to, tree.name, listed, refused)
+            tree = write_run(source, scratch / "tree", target.loaded_as)
+        changes = tree_changes(tree, standing)
+        result = PublishResult(to, tree.name, changes, refused)
         if dry_run or result.is_unchanged:
             return result
         try:
-            where = target.put(tree, standing, listed, f"{tree.name}, made with retgen")
+            with target.explained():
+                where = target.put(tree, standing, changes, f"{tree.name}, made with retgen")
         except EndpointFailed:
-            if not target.is_there(tree):
+            if not _is_there(tree, target):
                 raise
             where = target.where
     return replace(result, where=where)
+
+
+def _is_there(tree: Tree, target: Destination) -> bool:
+    """Whether all of a tree stands there: an answer may be lost, or others publish the same."""
+    with contextlib.suppress(RetgenError), target.explained():
+        changes = tree_changes(tree, target.standing(tree.name, writing=True))
+        return all(one.kind == "unchanged" for one in changes)
+    return False
 
 
 __all__ = ["PublishResult", "publish"]

@@ -7,18 +7,19 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from itertools import groupby
+from datetime import datetime
 from pathlib import Path
 from typing import Any
 
+import orjson
+
 from retgen.dataset_files import card_header
-from retgen.export.facts import evaluation_of, licence_header
+from retgen.export import described
+from retgen.export.facts import licence_header
 from retgen.markdown import escape_markdown, front_matter, markdown_table
 from retgen.plan import NOT_STATED
-from retgen.publishing.published_run import PublishedRun, refusal_note
-from retgen.reporting.card import content_id
+from retgen.publishing.published_run import PublishedRun
 from retgen.review.report import findings
-from retgen.write import file_info
 
 SCORES = "scores.md"
 
@@ -36,8 +37,14 @@ def card(
     `tables`: configurations beside those of the layout. `notes`: on what the layout left out or
     put apart. `scored`: the tree holds the scores of an evaluation.
     """
-    header = _header(run, folder, tables)
-    rows = _rows(folder, header)
+    of_run, header = card_header(run.path / "dataset"), card_header(folder)
+    header |= {
+        "pretty_name": run.name,
+        **licence_header(run.licences),
+        "tags": of_run.get("tags", header["tags"]),
+        "configs": [*header["configs"], *tables],
+    }
+    header["dataset_info"] = described(folder, header["configs"])
     first, others = _body(run, folder)
     title, _, first = first.partition("\n")
     qrels = next(one for one in header["configs"] if one["config_name"] == "default")
@@ -45,6 +52,7 @@ def card(
     if run.refused:
         lines += ["", *refusal_note("data set", run.refused)]
     lines += [first, _LOADING.format(name=loaded_as, split=qrels["data_files"][0]["split"])]
+    rows = [*_rows(folder, header["configs"])]
     lines += [markdown_table(["configuration", "split", "columns", "rows"], rows, 3)]
     if notes:
         lines += [*(f"- {escape_markdown(note)}." for note in notes), ""]
@@ -59,24 +67,18 @@ def card(
         lines += ["## Checks", ""]
         lines += [f"- **{escape_markdown(what)}** {escape_markdown(why)}" for what, why in checks]
         lines += [""]
-    lines += [
-        "## How it was made",
-        "",
-        "By [recipe.yaml](recipe.yaml): `gen run recipe.yaml` makes it again, with the sources "
-        "that it names. [manifest.json](manifest.json) has seed, versions, evidence, models and "
-        "the hashes of the run's own files, [published.json](published.json) those of the files "
-        "here. Files that this card names and that are not here stayed in the run.",
-        "",
-        "## Citation",
-        "",
-        "```bibtex",
-        bibtex(run.manifest),
-        "```",
-        "",
-        f"The method is that of: {escape_markdown(run.recipe.family.paper)}.",
-        "",
-    ]
+    paper = escape_markdown(run.recipe.family.paper)
+    lines += [_ORIGIN.format(bibtex=_bibtex(run.manifest), paper=paper)]
     return front_matter(header) + "\n".join(lines)
+
+
+def refusal_note(what: str, refused: Sequence[str]) -> list[str]:
+    """Lines of a card on what was published in spite of being refused."""
+    return [
+        "> [!WARNING]",
+        f"> This {what} was published against the checks of its maker:",
+        *(f"> - {escape_markdown(one)}" for one in refused),
+    ]
 
 
 _LOADING = """\
@@ -105,38 +107,47 @@ With MTEB: `python mteb/task.py MODEL` scores a model on [its task](mteb/task.py
 """
 
 
-def _rows(folder: Path, header: Mapping[str, Any]) -> list[list[str]]:
+_ORIGIN = """\
+## How it was made
+
+By [recipe.yaml](recipe.yaml): `gen run recipe.yaml` makes it again, with the sources that it \
+names. [manifest.json](manifest.json) has seed, versions, evidence, models and the hashes of the \
+run's own files, [published.json](published.json) those of the files here. Files that this card \
+names and that are not here stayed in the run.
+
+## Citation
+
+```bibtex
+{bibtex}
+```
+
+The method is that of: {paper}.
+"""
+
+
+def _rows(folder: Path, configs: Sequence[Mapping[str, Any]]) -> Iterator[list[str]]:
     """(configuration, split, columns, rows) of all tables."""
     import pyarrow.parquet as pq
 
-    result = []
-    for config in header["configs"]:
+    for config in configs:
         for one in config["data_files"]:
-            names = config.get("columns") or pq.read_schema(folder / one["path"]).names
-            # three or more that are numbered, by the first and the last
-            groups = [
-                [*group] for _, group in groupby(names, lambda name: name.rstrip("0123456789"))
-            ]
-            shown = (
-                f"{group[0]} to {group[-1]}" if len(group) > 2 else ", ".join(group)
-                for group in groups
-            )
-            count = pq.read_metadata(folder / one["path"]).num_rows
-            result.append([config["config_name"], one["split"], ", ".join(shown), f"{count:,}"])
-    return result
+            stored = pq.read_metadata(folder / one["path"])
+            names = config.get("columns") or stored.schema.to_arrow_schema().names
+            shown = ", ".join(names)
+            yield [config["config_name"], one["split"], shown, f"{stored.num_rows:,}"]
 
 
 def _body(run: PublishedRun, folder: Path) -> tuple[str, str]:
     """The run's own card without its header: what it is, and its sections.
 
-    A table of the run that stands in `folder` as Parquet is called by that file, and licences are
-    those of the manifest.
+    A table of the run is called by its name in `folder`, and licences are those of the manifest.
     """
     text = (run.path / "dataset" / "README.md").read_text("utf-8")
     body = re.sub(r"\A---\n.*?\n---\n\s*", "", text, count=1, flags=re.DOTALL)
     for file in folder.glob("*/*.parquet"):
         name = file.relative_to(folder).as_posix()
         body = body.replace(f"{name.removesuffix('.parquet')}.jsonl", name)
+    body = body.replace("configuration `no_positives`", "configuration `qrels_without_positives`")
     for part, licence in run.licences.items():
         line, stated = (escape_markdown(f"{part}: {text}") for text in (NOT_STATED, licence))
         body = body.replace(f"\n- {line}\n", f"\n- {stated}\n")
@@ -149,12 +160,12 @@ def _checks(run: PublishedRun) -> Iterator[tuple[str, str]]:
     checks = run.manifest.get("checks") or {}
     for rule, reason in (checks.get("switched_off") or {}).items():
         yield "Switched off.", f"The check {rule} did not run: {str(reason).rstrip('.')}."
-    for one in run.findings or ():
+    for one in run.findings:
         if one.get("severity") == "warning":
             yield "A warning of the checks.", f"{one['rule']}: {one['message']}."
 
 
-def bibtex(manifest: Mapping[str, Any]) -> str:
+def _bibtex(manifest: Mapping[str, Any]) -> str:
     """An entry that cites a data set. Nobody is named: no run says who made it."""
     key = re.sub(r"\W+", "_", manifest["name"]).strip("_") or "dataset"
     title = re.sub(r"[{}\\]", "", " ".join(manifest["name"].split()))
@@ -164,51 +175,26 @@ def bibtex(manifest: Mapping[str, Any]) -> str:
     return f"@misc{{{key},\n  title = {{{title}}},\n{dated}{note}"
 
 
-def _header(run: PublishedRun, folder: Path, tables: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
-    """What the Hub reads. `tables`: configurations beside those of the layout."""
-    of_run, header = card_header(run.path / "dataset"), card_header(folder)
-    configs = [*header["configs"], *_run_configs(of_run, header, folder), *tables]
-    files = [*folder.rglob("*.parquet")]
-    state = content_id({p.relative_to(folder).as_posix(): file_info(p).sha256 for p in files})
-    return {
-        **header,
-        "pretty_name": run.manifest["name"],
-        **licence_header(run.licences),
-        "tags": of_run.get("tags", header["tags"]),
-        "configs": configs,
-        "dataset_info": [
-            {"config_name": one["config_name"], "description": state} for one in configs
-        ],
-    }
-
-
-def _run_configs(
-    of_run: Mapping[str, Any], header: Mapping[str, Any], folder: Path
-) -> Iterator[dict[str, Any]]:
-    """Configurations of the run's own card that the layout has under another name."""
-    known = {one["config_name"] for one in header["configs"]}
-    for config in of_run.get("configs", ()):
-        if config["config_name"] in known:
-            continue
-        for one in config["data_files"][:1]:
-            split = (one["path"].split(".")[1:-1] or ["test"])[0]  # qrels.no_positives.jsonl
-            for stem in ("qrels", "qrels_without_positives"):
-                path = f"{stem}/{split}.parquet"
-                if (folder / path).is_file():
-                    files = [{"split": one["split"], "path": path}]
-                    yield {"config_name": config["config_name"], "data_files": files}
-                    break
-
-
-def evaluation_page(run: PublishedRun) -> str | None:
+def evaluation_page(run: Path, manifest: Mapping[str, Any]) -> str | None:
     """The page of scores in RUN/eval; None where there is none of this data.
 
-    A model that was a folder of this machine is called by the folder's own name.
+    An evaluation of other data (older than the run, or over other counts) is not of it. A model
+    that was a folder of this machine is called by the folder's own name.
     """
-    measured, page = evaluation_of(run.path), run.path / "eval" / "eval.md"
-    if measured is None or not page.is_file():
+    stated, counts = run / "eval" / "eval.json", manifest.get("counts") or {}
+    try:
+        measured = orjson.loads(stated.read_bytes())
+        made = datetime.fromisoformat(manifest["created"])
+        if (
+            measured["documents"] != counts["documents"]
+            or measured["queries"] > counts["queries"]
+            or stated.stat().st_mtime < made.timestamp()
+        ):
+            return None
+        models = {str(one["model"]) for one in measured["results"]}
+        text = stated.with_suffix(".md").read_text("utf-8")
+    except (OSError, ValueError, KeyError, TypeError):
         return None
-    text, models = page.read_text("utf-8"), {one["model"] for one in measured["results"]}
     for model in sorted(models, key=len, reverse=True):
         if "/" in model and Path(model).expanduser().exists():
             text = text.replace(model, Path(model).name)

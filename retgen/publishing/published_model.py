@@ -8,9 +8,8 @@ published.json            the listing
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
-from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -21,12 +20,9 @@ from retgen.evaluation.training.config import read_own, read_result
 from retgen.export.facts import licence_header
 from retgen.markdown import escape_markdown, front_matter, markdown_table
 from retgen.plan import NOT_STATED
+from retgen.publishing.card import refusal_note
 from retgen.publishing.destinations import Tree, listed_tree
-from retgen.publishing.published_run import (
-    completed_licences,
-    forbidden_licences,
-    refusal_note,
-)
+from retgen.publishing.published_run import completed_licences, forbidden_licences
 from retgen.write import FileInfo, file_info, write_file
 
 _CARD, _MODEL = "README.md", "model"
@@ -52,11 +48,49 @@ class PublishedModel:
         """What its listing is called: the training's folder."""
         return self.path.resolve().name
 
-    @cached_property
+    @property
     def refused(self) -> list[str]:
         """Of its training, and of the licences of what it was trained on."""
         failed = [one for one in self.facts["warnings"] if "collapsed" in one]
         return [*failed, *forbidden_licences(self.licences)]
+
+    def write(self, folder: Path, loaded_as: str) -> Tree:
+        """Write what is published. `loaded_as`: what a loader is given."""
+        files = {}
+        for name, info in self.files.items():
+            part, _, path = name.partition("/")
+            if part == _MODEL and path != _CARD:
+                place = folder / path
+                place.parent.mkdir(parents=True, exist_ok=True)
+                place.symlink_to((self.path / name).resolve())  # weights may be large
+                files[path] = FileInfo(**info)
+        text = self._card().replace(_PLACEHOLDER, loaded_as)
+        files[_CARD] = write_file(folder / _CARD, text)
+        return listed_tree(self.name, folder, files)
+
+    def _card(self) -> str:
+        """The card: ours behind its title, then that of sentence-transformers."""
+        source = self.path / _MODEL
+        header = card_header(source)
+        text = (source / _CARD).read_text("utf-8") if (source / _CARD).is_file() else ""
+        body = text[text.index("\n---", 3) + 4 :].lstrip("\n") if header else text
+        title, _, rest = body.partition("\n")
+        tags = dict.fromkeys([*header.get("tags", ()), "retgen"])
+        header |= {"tags": list(tags), **licence_header(self.licences)}
+        lines = [title or f"# {self.name}", ""]
+        if self.refused:
+            lines += [*refusal_note("model", self.refused), ""]
+        lines += ["## Licence", ""]
+        lines += [f"- of the {p}: {escape_markdown(text)}" for p, text in self.licences.items()]
+        lines += ["", "## What that changed", ""]
+        test, outside = self.facts["test"], self.facts["outside"].values()
+        for role, scored in [("Test set", test), *(("Outside", one) for one in outside)]:
+            lines += [f"{role} {escape_markdown(Path(scored['dataset']).name)}:", ""]
+            lines += [_scores(scored)]
+        lines += ["## What to know", ""]
+        for text in (*self.facts["warnings"], *self.facts["findings"], *self.facts["notes"]):
+            lines += [f"- {escape_markdown(text[0].upper() + text[1:].rstrip('.'))}."]
+        return front_matter(header) + "\n".join([*lines, "", rest.lstrip("\n")])
 
 
 def is_training(path: Path) -> bool:
@@ -75,16 +109,14 @@ def published_model(path: Path, licence: str | None) -> PublishedModel:
     wrote them, `DatasetError` for a training that is unfinished.
     """
     folder = next(place for place in _places(path) if (place / "identity.json").is_file())
-    if not (folder / "training.json").is_file():
-        raise DatasetError(
-            f"{folder} has no training.json, which is written last: the training is unfinished. "
-            "The same `gen train` ends it. Nothing was published"
-        )
-    if not (folder / "train.json").is_file():
-        raise DatasetError(
-            f"{folder} has no train.json: its scores are unfinished. The same `gen train` ends it. "
-            "Nothing was published"
-        )
+    for name, why in {
+        "training.json": ", which is written last: the training is unfinished",
+        "train.json": ": its scores are unfinished",
+    }.items():
+        if not (folder / name).is_file():
+            raise DatasetError(
+                f"{folder} has no {name}{why}. The same `gen train` ends it. Nothing was published"
+            )
     files = read_result(folder)["files"]
     try:
         facts = read_own(folder / "train.json", "checksum", "training")
@@ -100,69 +132,21 @@ def published_model(path: Path, licence: str | None) -> PublishedModel:
     return PublishedModel(folder, facts, files, completed_licences(stated, licence))
 
 
-def write_model_tree(model: PublishedModel, loaded_as: str, folder: Path) -> Tree:
-    """The tree that is published, in `folder`. `loaded_as`: what a loader is given."""
-    files = {}
-    for name, info in model.files.items():
-        part, _, path = name.partition("/")
-        if part == _MODEL and path != _CARD:
-            place = folder / path
-            place.parent.mkdir(parents=True, exist_ok=True)
-            place.symlink_to((model.path / name).resolve())  # weights may be large
-            files[path] = FileInfo(**info)
-    files[_CARD] = write_file(folder / _CARD, model_card(model, loaded_as))
-    return listed_tree(model.name, folder, files)
-
-
-def model_card(model: PublishedModel, loaded_as: str) -> str:
-    """The card: ours behind its title, then that of sentence-transformers."""
-    source = model.path / _MODEL
-    header = card_header(source)
-    text = (source / _CARD).read_text("utf-8") if (source / _CARD).is_file() else ""
-    body = text[text.index("\n---", 3) + 4 :].lstrip("\n") if header else text
-    title, _, rest = body.partition("\n")
-    tags = [*header.get("tags", ()), "retgen"]
-    header |= {"tags": list(dict.fromkeys(tags)), **licence_header(model.licences)}
-    lines = [title or f"# {model.name}", "", *_sections(model), rest.lstrip("\n")]
-    return front_matter(header) + "\n".join(lines).replace(_PLACEHOLDER, loaded_as)
-
-
-def _sections(model: PublishedModel) -> Iterator[str]:
-    facts = model.facts
-    if model.refused:
-        yield from refusal_note("model", model.refused)
-        yield ""
-    yield from ("## Licence", "")
-    yield from (f"- of the {p}: {escape_markdown(text)}" for p, text in model.licences.items())
-    yield from ("", "## What that changed", "")
-    for scored in (facts["test"], *facts["outside"].values()):
-        role = "Test set" if scored is facts["test"] else "Outside"
-        yield f"{role} {escape_markdown(Path(scored['dataset']).name)}:"
-        yield from ("", _scores(scored))
-    yield from ("## What to know", "")
-    yield from (
-        f"- {escape_markdown(text[0].upper() + text[1:].rstrip('.'))}."
-        for text in (*facts["warnings"], *facts["findings"], *facts["notes"])
-    )
-    yield ""
-
-
 def _scores(scored: Mapping[str, Any]) -> str:
     """A row a measure: before, idf alone, after, each with its interval, and the change."""
+    changes = {
+        one["measure"]: change_text((one["difference"], one["low"], one["high"]))
+        for one in scored["comparisons"]
+        if (one["first"], one["second"]) == ("after", "before")
+    }
     whens = [when for when in _NAMED if scored[when]]
     rows = []
-    for measure in scored["after"]:
+    for measure, after in scored["after"].items():
         row = [measure]
         for when in whens:
             span = scored["intervals"].get(when, {}).get(measure)
             between = "" if span is None else f" ({span[0]:.3f} to {span[1]:.3f})"
             row.append(f"{scored[when][measure]:.4f}{between}")
-        rows.append([*row, _change(scored, measure)])
+        change = f"{after - scored['before'][measure]:+.4f}"
+        rows.append([*row, changes.get(measure, change)])
     return markdown_table(["measure", *(_NAMED[when] for when in whens), "change"], rows)
-
-
-def _change(scored: Mapping[str, Any], measure: str) -> str:
-    for one in scored["comparisons"]:
-        if (one["first"], one["second"], one["measure"]) == ("after", "before", measure):
-            return change_text((one["difference"], one["low"], one["high"]))
-    return f"{scored['after'][measure] - scored['before'][measure]:+.4f}"

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -13,7 +13,6 @@ import orjson
 
 from retgen.data import read_manifest
 from retgen.errors import ChecksFailed, DatasetError, UsageError
-from retgen.markdown import escape_markdown
 from retgen.recipe import Recipe, load_recipe
 from retgen.reporting.card import check_licence
 from retgen.review import open_review
@@ -47,13 +46,13 @@ _FORBIDS = (
 
 @dataclass(frozen=True)
 class PublishedRun:
-    """A finished run. `manifest`: as it is published; `review`: None without verdicts.
-
-    `refused`: why it is not published, a sentence each; with --force it is, and its card says so.
+    """A finished run. `manifest`: as it is published; `findings`: of its rules, empty where
+    report.json cannot be read; `review`: None without settled labels.
     """
 
     path: Path
     manifest: Mapping[str, Any]
+    findings: list[dict[str, Any]]
     review: Mapping[str, Any] | None
 
     @property
@@ -67,35 +66,14 @@ class PublishedRun:
         return load_recipe(self.path / "recipe.yaml", finished=True)
 
     @property
-    def checks(self) -> Mapping[str, Any]:
-        """What the checks of the run came to."""
-        return self.manifest.get("checks") or {}
-
-    @property
     def licences(self) -> Mapping[str, str]:
         """Of each part."""
         return self.manifest.get("licences") or {}
 
     @cached_property
-    def findings(self) -> list[dict[str, Any]] | None:
-        """What the rules found; None where report.json does not say."""
-        return _findings(self.path)
-
-    @cached_property
     def refused(self) -> list[str]:
-        """Of its proof and its licences."""
-        return [
-            *self._unproven(),
-            *self._sensitive(),
-            *forbidden_licences(self.licences),
-        ]
-
-    def _sensitive(self) -> Iterator[str]:
-        for one in self.findings or ():
-            if one["rule"] in _SENSITIVE:
-                yield f"{one['message']}: publish it only with the consent of those concerned"
-
-    def _unproven(self) -> Iterator[str]:
+        """Why it is not published, a sentence each; with --force it is, and its card says so."""
+        result = []
         changed = [
             name
             for name, stated in self.manifest["files"].items()
@@ -103,12 +81,15 @@ class PublishedRun:
             or file_info(self.path / name).sha256 != stated["sha256"]
         ]
         if changed:
-            yield (
+            result.append(
                 f"{', '.join(changed[:3])}{' and others' * (len(changed) > 3)} changed since the "
                 "run was proven, so nothing is proven of it any more"
             )
-        if errors := self.checks.get("errors", 0):
-            yield f"the data did not pass its checks ({errors:,} error{'s' * (errors != 1)})"
+        for one in self.findings:
+            if one["rule"] in _SENSITIVE:
+                consent = "publish it only with the consent of those concerned"
+                result.append(f"{one['message']}: {consent}")
+        return [*result, *forbidden_licences(self.licences)]
 
 
 def forbidden_licences(licences: Mapping[str, str]) -> Iterator[str]:
@@ -133,67 +114,49 @@ def completed_licences(stated: Mapping[str, str], licence: str | None) -> dict[s
     return {**stated, **dict.fromkeys(missing, name)}
 
 
-def refusal_note(what: str, refused: Sequence[str]) -> list[str]:
-    """Lines of a card on what was published in spite of being refused."""
-    return [
-        "> [!WARNING]",
-        f"> This {what} was published against the checks of its maker:",
-        *(f"> - {escape_markdown(one)}" for one in refused),
-    ]
-
-
 def published_run(path: Path, licence: str | None) -> PublishedRun:
     """A run to publish. `licence`: of the parts whose licence it does not state.
 
     Raises `UsageError` for what is no run, or a licence that cannot be given; `DatasetError` for a
     run that is unfinished or damaged, `ChecksFailed` for one whose data did not pass its checks.
     """
-    manifest = _manifest(path)
-    if licence is not None:
-        licences = completed_licences(manifest.get("licences") or {}, licence)
-        manifest |= {"licences": licences, LICENCE: check_licence(licence)}
-    return PublishedRun(path, manifest, _review_summary(path))
-
-
-def _findings(run: Path) -> list[dict[str, Any]] | None:
-    """The findings of report.json; None where it cannot be read."""
-    try:
-        found = orjson.loads((run / "report.json").read_bytes())["findings"]
-        return [one for one in found if {"rule", "message"} <= one.keys()]
-    except (OSError, ValueError, KeyError, TypeError, AttributeError):
-        return None
-
-
-def _manifest(run: Path) -> dict[str, Any]:
-    if not (run / "recipe.yaml").is_file():
-        what = "is not a run directory: it has no recipe.yaml, nor a training: it has no "
+    if not path.exists():
+        raise UsageError(f"{path} does not exist. Give the folder of a run")
+    if not (path / "recipe.yaml").is_file():
         raise UsageError(
-            f"{run} {what}identity.json. What `gen run` and `gen train` made is published; another "
-            "data set is written with `gen export --to parquet`"
-            if run.exists()
-            else f"{run} does not exist. Give the folder of a run"
+            f"{path} is not a run directory: it has no recipe.yaml, nor a training: it has no "
+            "identity.json. What `gen run` and `gen train` made is published; another data set is "
+            "written with `gen export --to parquet`"
         )
-    manifest = read_manifest(run)
-    if manifest is not None:
-        return manifest
-    failed = [
-        f"\n  {one['rule']}: {one['message']}"
-        for one in _findings(run) or ()
-        if one.get("severity") == "error"
-    ]
-    if failed:
+    manifest, findings = read_manifest(path), _findings(path)
+    if manifest is None:
+        failed = [one for one in findings if one.get("severity") == "error"]
+        if not failed:
+            raise DatasetError(
+                f"{path} has no manifest.json, which is written last: the run is unfinished. "
+                f"`gen run {path}/recipe.yaml --out {path}` ends it. Nothing was published"
+            )
         raise ChecksFailed(
-            f"{run}: the data did not pass its checks, so the run has no manifest.json, and "
+            f"{path}: the data did not pass its checks, so the run has no manifest.json, and "
             "nothing gives the evidence for its labels. Not even --force publishes it:"
-            + "".join(failed[:3])
+            + "".join(f"\n  {one['rule']}: {one['message']}" for one in failed[:3])
             + "\nChange the recipe, and run it again with --fresh. A check that is no proof "
             "can be switched off there, by its name and with a reason (`validate: {off: {RULE: "
             "why}}`): the card then says so. Nothing was published"
         )
-    raise DatasetError(
-        f"{run} has no manifest.json, which is written last: the run is unfinished. "
-        f"`gen run {run}/recipe.yaml --out {run}` ends it. Nothing was published"
-    )
+    if licence is not None:
+        licences = completed_licences(manifest.get("licences") or {}, licence)
+        manifest |= {"licences": licences, LICENCE: check_licence(licence)}
+    return PublishedRun(path, manifest, findings, _review_summary(path))
+
+
+def _findings(run: Path) -> list[dict[str, Any]]:
+    """The findings of report.json; none where it cannot be read."""
+    try:
+        found = orjson.loads((run / "report.json").read_bytes())["findings"]
+        return [one for one in found if {"rule", "message"} <= one.keys()]
+    except (OSError, ValueError, KeyError, TypeError, AttributeError):
+        return []
 
 
 def _review_summary(run: Path) -> dict[str, Any] | None:

@@ -1,4 +1,4 @@
-"""The folder that is published: all tables as Parquet, card, manifest, recipe, review.
+"""The folder that is published of a run: all tables as Parquet, card, manifest, recipe, review.
 
 The same run gives the same bytes; `published.json` lists them, as every destination keeps it. What
 a run has beside its data set becomes configurations of their own:
@@ -28,25 +28,28 @@ from retgen.publishing.published_run import LICENCE, PublishedRun
 from retgen.write import dump_json, file_info, write_file
 from retgen.yaml_text import read_yaml, to_yaml
 
-REVIEW = "review.json"
 _PRIVATE = ("base_url", "api_key_env")  # of models, in a recipe; `endpoint` in a manifest
 
 
-def write_tree(run: PublishedRun, loaded_as: str, folder: Path) -> Tree:
-    """Write what is published of a run. `loaded_as`: what `load_dataset` is given.
+def write_run(run: PublishedRun, folder: Path, loaded_as: str) -> Tree:
+    """Write what is published. `loaded_as`: what `load_dataset` is given.
 
     Raises `DatasetError` for tables that cannot be read.
     """
     manifest = run.manifest
-    exported = write_export(run.path, "parquet", folder, checked=False)  # --force may publish it
+    exported = write_export(run.path, "parquet", folder, checked=False)  # --force may do it
     tables = _write_tables(run, folder)
     write_file(folder / "manifest.json", dump_json(_public(manifest)))
-    write_file(folder / "recipe.yaml", _recipe(run))
+    made = read_yaml(run.path / "recipe.yaml")
+    left_out = "# Without addresses and keys of models, and folders above those of sources.\n"
+    head = f"# gen run recipe.yaml\n{left_out if _public(made) != made else ''}"
+    public = _public(made, licence=manifest.get(LICENCE, NOT_STATED))
+    write_file(folder / "recipe.yaml", head + to_yaml(public))
     if run.review is not None:
-        write_file(folder / REVIEW, dump_json(run.review))
-    facts = facts_from_manifest(manifest, manifest["name"])
+        write_file(folder / "review.json", dump_json(run.review))
+    facts = facts_from_manifest(manifest, run.name)
     write_mteb(folder, "mteb", facts, run.path, loaded_as=loaded_as)
-    scored = evaluation_page(run)
+    scored = evaluation_page(run.path, manifest)
     if scored is not None:
         write_file(folder / SCORES, scored)
     text = card(run, loaded_as, folder, tables, exported.notes, scored is not None)
@@ -55,12 +58,34 @@ def write_tree(run: PublishedRun, loaded_as: str, folder: Path) -> Tree:
     return listed_tree(run.name, folder, {path: file_info(folder / path) for path in paths})
 
 
-def _recipe(run: PublishedRun) -> str:
-    """The run's recipe without what only says where things stood on the machine that made it."""
-    made = read_yaml(run.path / "recipe.yaml")
-    left_out = "# Without addresses and keys of models, and folders above those of sources.\n"
-    head = f"# gen run recipe.yaml\n{left_out if _public(made) != made else ''}"
-    return head + to_yaml(_public(made, licence=run.manifest.get(LICENCE, NOT_STATED)))
+def _write_tables(run: PublishedRun, folder: Path) -> list[dict[str, Any]]:
+    """Write what a run has beside its data set as Parquet; entries for `configs`."""
+    named = (run.path / "dataset" / "README.md").read_text("utf-8")
+    configs = card_header(run.path / "training").get("configs", ())
+    columns = {one["config_name"]: one.get("columns") for one in configs}
+    result = []
+    for path in sorted(map(Path, run.manifest["files"])):
+        kind, name = path.parts[0], path.as_posix()
+        wanted = {
+            "training": path.suffix == ".parquet",
+            "tables": path.suffix == ".jsonl",
+            "sources": path.suffix == ".jsonl" and f"`{name}`" in named,
+        }
+        if not wanted.get(kind) or not (run.path / path).is_file():
+            continue  # --force publishes a run without it
+        target = path.with_suffix(".parquet")
+        table_to_parquet(run.path / path, folder / target)
+        if not (folder / target).is_file():
+            continue  # it has no row
+        split = "train" if kind == "training" else kind
+        config: dict[str, Any] = {
+            "config_name": f"{kind}_{path.stem}",
+            "data_files": [{"split": split, "path": target.as_posix()}],
+        }
+        if kind == "training" and columns.get(path.stem):
+            config["columns"] = list(columns[path.stem])
+        result.append(config)
+    return result
 
 
 def _public(value: Any, key: str = "", licence: str = NOT_STATED) -> Any:
@@ -81,38 +106,3 @@ def _public(value: Any, key: str = "", licence: str = NOT_STATED) -> Any:
     if key == "path" and isinstance(value, str) and Path(value).is_absolute():
         return Path(value).name
     return value
-
-
-def _write_tables(published: PublishedRun, folder: Path) -> list[dict[str, Any]]:
-    """Write what a run has beside its data set as Parquet; entries for `configs` of a card."""
-    run = published.path
-    named = (run / "dataset" / "README.md").read_text("utf-8")
-    columns = {
-        one["config_name"]: one.get("columns")
-        for one in card_header(run / "training").get("configs", ())
-    }
-    result = []
-    for name in sorted(published.manifest["files"]):
-        kind, _, file = name.partition("/")
-        stem = file.rpartition(".")[0]
-        target = f"{kind}/{stem}.parquet"
-        if not (run / name).is_file():
-            continue  # a run that is published in spite of that
-        wanted = {
-            "training": name.endswith(".parquet"),
-            "tables": name.endswith(".jsonl"),
-            "sources": name.endswith(".jsonl") and f"`{name}`" in named,
-        }
-        if wanted.get(kind):
-            table_to_parquet(run / name, folder / target)
-        if not (folder / target).is_file():
-            continue
-        shown = columns.get(stem) if kind == "training" else None
-        result.append(
-            {
-                "config_name": f"{kind}_{stem}",
-                "data_files": [{"split": "train" if kind == "training" else kind, "path": target}],
-                **({"columns": list(shown)} if shown else {}),
-            }
-        )
-    return result

@@ -14,9 +14,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-import orjson
-
-from retgen.data import check_files, open_dataset
+from retgen.data import check_files, open_dataset, read_manifest
 from retgen.errors import DatasetError, RunDirectoryError, UsageError
 from retgen.manifest import VERDICTS
 from retgen.progress import Progress, no_progress
@@ -74,16 +72,14 @@ def apply_review(
 
 def _about(parent: Path) -> dict[str, Any]:
     """What a new version says of its parent. Raises `RunDirectoryError` for an unfinished run."""
-    path = parent / "manifest.json"
-    try:
-        manifest = orjson.loads(path.read_bytes())
-        about = {name: manifest[name] for name in ("name", "created")}
-    except (OSError, ValueError, KeyError, TypeError) as error:
+    manifest = read_manifest(parent)
+    if manifest is None:
         raise RunDirectoryError(
             f"{parent} is no finished run, so there is nothing to apply a review to. Make it with "
             "`gen run`, and review it with `gen review`"
-        ) from error
-    return about | {"manifest_sha256": file_info(path).sha256}
+        )
+    about = {name: manifest[name] for name in ("name", "created")}
+    return about | {"manifest_sha256": file_info(parent / "manifest.json").sha256}
 
 
 def _next_version(parent: Path, recipe: Recipe, data: bytes) -> Path:

@@ -8,6 +8,8 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, Literal, NamedTuple
 
+from retgen.reviewed.decisions import digest
+
 Part = Literal["labels", "missing"]
 State = Literal["new", "waiting", "open", "settled"]
 MODEL = "model"  # the source of the verdicts of a model
@@ -24,8 +26,7 @@ class ShownPair(NamedTuple):
 
     def digest(self) -> str:
         """SHA-256 of the texts; a verdict is about these texts only."""
-        parts = "\x00".join((self.query, self.title, self.text))
-        return hashlib.sha256(parts.encode()).hexdigest()
+        return digest(self.query, self.title, self.text)
 
 
 def item_id(query_id: str, doc_id: str) -> str:

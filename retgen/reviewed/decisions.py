@@ -26,7 +26,6 @@ from retgen.errors import RecipeError
 from retgen.write import json_line
 
 FORMAT = 2
-FIELDS = ("query", "title", "text")
 
 
 def digest(query: str, title: str, text: str) -> str:
@@ -121,7 +120,7 @@ def _decision(line: Mapping[str, Any]) -> PairDecision:
     if type(relevance) is not int or relevance < 0:
         raise ValueError(f"its relevance is {relevance!r}")
     texts = line.get("texts")
-    if texts is not None and digest(*(texts[name] for name in FIELDS)) != line["shown"]:
+    if texts is not None and digest(**texts) != line["shown"]:
         raise ValueError("its texts are not those that were judged")
     split, query_id, doc_id, shown = (line[n] for n in ("split", "query_id", "doc_id", "shown"))
     if not all(type(name) is str for name in (split, query_id, doc_id, shown)):

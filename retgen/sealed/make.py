@@ -16,7 +16,6 @@ from retgen.on_disk import BlockList
 from retgen.progress import Progress, no_progress
 from retgen.recipe import Recipe, compare, load_recipe, written_out
 from retgen.run import run
-from retgen.sealed.package import package_commit, package_digest
 from retgen.sealed.statements import (
     COMMITMENT,
     PRIVATE,
@@ -28,6 +27,8 @@ from retgen.sealed.statements import (
     Reveal,
     check_pair,
     digest_of,
+    package_commit,
+    package_digest,
 )
 from retgen.version import __version__
 from retgen.write import make_folder, write_file, write_rows

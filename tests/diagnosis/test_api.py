@@ -9,7 +9,7 @@ import pytest
 
 from retgen.agents.models import ModelOptions
 from retgen.diagnosis.diagnose import diagnose
-from retgen.diagnosis.result import Diagnosis
+from retgen.diagnosis.scores import Diagnosis
 from retgen.errors import BudgetReached
 from retgen.search.embedders.loading import load_model
 from tests.agents.loopback import running

@@ -8,10 +8,17 @@ from collections import Counter
 from collections.abc import Callable
 
 import pytest
+from rapidfuzz.distance import OSA
 
-from retgen.diagnosis.abilities import ABILITIES, Ability
-from retgen.diagnosis.choices import CONTROL, Choice
-from retgen.diagnosis.noise import NOISES
+from retgen.diagnosis.abilities import (
+    ABILITIES,
+    CONTROL,
+    NOISES,
+    Ability,
+    Choice,
+    endings,
+    typos,
+)
 from retgen.search.collection import Collection
 
 Collections = Callable[[Ability], list[Collection]]
@@ -101,15 +108,6 @@ def test_counts(collections_of: Collections) -> None:
     assert {len(one.wrong) for one in pairs if one.level == CONTROL} == {18}
 
 
-def test_an_exclusion_turns_the_documents_round(collections_of: Collections) -> None:
-    by_unit: dict[str, dict[str, Choice]] = {}
-    for one in read("exclusions", collections_of):
-        by_unit.setdefault(one.unit, {})[one.level] = one
-    for of in by_unit.values():
-        assert of["but not"].right == of[CONTROL].wrong[0]
-        assert of["but not"].wrong[0] == of[CONTROL].right
-
-
 def test_where_the_answer_stands(collections_of: Collections) -> None:
     """Long texts by quarter; places are the first and the last third."""
     lengths = read("length", collections_of)
@@ -119,3 +117,21 @@ def test_where_the_answer_stands(collections_of: Collections) -> None:
     }
     ends = Counter(one.level for one in read("place", collections_of))
     assert ends == {"at the end": 22, CONTROL: 22}
+
+
+QUERY = "Find every film that is set in Leipzig and whose plot turns on a missing necklace."
+
+
+def test_typos_are_two_swaps_of_neighbours() -> None:
+    assert typos(QUERY) == typos(QUERY) != QUERY
+    assert OSA.distance(QUERY, typos(QUERY)) == 2
+    assert len(typos(QUERY)) == len(QUERY)
+    first = [word[0] for word in QUERY.split()]
+    assert [word[0] for word in typos(QUERY).split()] == first
+    assert typos("a film of 1987") == "a film of 1987"  # no word is long enough
+
+
+def test_endings() -> None:
+    assert endings("films turning on a missing necklace in Leipzig, class dresses") == (
+        "film turning on a missing necklaces in Leipzig, class dresse"
+    )

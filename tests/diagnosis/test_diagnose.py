@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from retgen.diagnosis.abilities import ABILITIES, DATA
+from retgen.diagnosis.abilities import DATA
 from retgen.diagnosis.diagnose import diagnose
 from retgen.errors import OutputError, UsageError
 from retgen.recipe import load_recipe
@@ -26,11 +26,6 @@ def test_every_data_set_has_a_smaller_one(name: str) -> None:
     small = load_recipe(data.recipe, {**data.changes, **data.quick})
     assert large.family.name == small.family.name
     assert large.job.params != small.job.params
-
-
-def test_every_ability_has_its_data_and_words() -> None:
-    assert {name for one in ABILITIES for name in one.data} == set(DATA)
-    assert len({one.name for one in ABILITIES}) == len(ABILITIES)
 
 
 @pytest.mark.slow
@@ -123,25 +118,6 @@ def test_a_model_that_gives_no_numbers(gen: Gen, tmp_path: Path, models: dict[st
     assert "What it can do\n  Combinations." in done.stdout
     assert "not scored: ./broken" in done.stdout
     assert gen("diagnose", "./broken", *QUICK).returncode == 2
-
-
-@pytest.mark.slow
-def test_a_model_that_reads_little(models: dict[str, Path], tmp_path: Path) -> None:
-    from retgen.search.embedders.options import Options
-
-    result = diagnose(
-        str(models["dense"]),
-        references=(),
-        abilities=["combinations"],
-        quick=True,
-        seed=1,
-        out=tmp_path / "out",
-        options=Options(max_length=16),
-        cache=False,
-    )
-    assert result.details[str(models["dense"])]["max_length"] == 16
-    one = result.scores[str(models["dense"])]["combinations"]
-    assert one.test.value < 0.7
 
 
 @pytest.mark.slow

@@ -7,8 +7,8 @@ from collections.abc import Sequence
 import numpy as np
 import pytest
 
-from retgen.diagnosis.choices import CONTROL, Choice
-from retgen.diagnosis.scores import AbilityScores, as_json, score
+from retgen.diagnosis.abilities import CONTROL, Choice
+from retgen.diagnosis.scores import AbilityScores, score
 from retgen.errors import DatasetError
 from retgen.progress import Progress, no_progress
 from retgen.search.base import CandidateSet, System
@@ -43,17 +43,6 @@ def test_shares_and_the_loss_between_them() -> None:
     assert half.value == 0.6
 
 
-def test_units_that_are_not_shared() -> None:
-    """Test and control of different documents: variances add up."""
-    rows = choices(200, ["not"]) + [
-        one._replace(unit=f"c{i}") for i, one in enumerate(choices(200, [CONTROL]))
-    ]
-    won = np.array([float(i % 200 < 100) for i in range(400)])
-    one = AbilityScores(won, rows)
-    assert one.loss.value == 0
-    assert one.loss.high == pytest.approx(0.0977, abs=0.003)  # 1.96 * sqrt(2 * .25 / 200)
-
-
 @pytest.mark.parametrize(
     ("test", "control", "verdict"),
     [
@@ -77,11 +66,6 @@ def test_two_systems_on_the_same_choices() -> None:
     assert first.less(second).value == pytest.approx(0.1)
     assert first.less(second).above(0)
     assert first.less(first).span is None  # nothing differs
-
-
-def test_what_was_lost() -> None:
-    one = scores(0.99, 0.5)
-    assert [(c.unit, c.level) for c in one.worst(5)] == [("u198", "not"), ("u199", "not")]
 
 
 class Fixed:
@@ -109,25 +93,3 @@ def test_what_is_no_number() -> None:
     with pytest.raises(DatasetError) as error:
         score(System(None, Fixed(a=float("nan"), b=2.0)), rows, no_progress)
     assert str(error.value) == "it gives no number to 1 of 2 documents of a query ('who?')"
-
-
-def test_as_json() -> None:
-    value = as_json("exclusions", scores(0.6, 0.9))
-    assert list(value) == [
-        "name",
-        "value",
-        "low",
-        "high",
-        "chance",
-        "best",
-        "control",
-        "n",
-        "verdict",
-        "control_interval",
-        "loss",
-        "units",
-        "levels",
-        "groups",
-    ]
-    assert (value["verdict"], value["n"], value["units"]) == ("partly", 200, 200)
-    assert value["levels"]["not"] == {key: value[key] for key in ("value", "low", "high")}

@@ -167,12 +167,6 @@ def test_a_model_that_comes_to_nothing(
     assert not (tmp_path / "draft.yaml").exists()
 
 
-def test_the_cap_holds(server: Server, gen: Gen) -> None:
-    done = gen("draft", WISH, "--model", "openai:ok", "--price", "1,1", "--max-usd", "0.000001")
-    assert done.returncode == 3
-    assert not server.requests
-
-
 @pytest.mark.parametrize(
     ("arguments", "error"),
     [

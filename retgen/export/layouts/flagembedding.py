@@ -8,50 +8,34 @@ from.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from typing import Any
 
+from retgen.data import Qrel
 from retgen.export.layouts import TRAINING, Layout, Table
 from retgen.export.records import TRAIN, ExportJob, TrainingExample
 
-Rows = Iterator[Mapping[str, Any]]
 
-
-def examples(job: ExportJob, split: str, given: Iterable[TrainingExample]) -> Rows:
+def rows(
+    job: ExportJob, split: str, examples: Iterable[TrainingExample]
+) -> Iterator[dict[str, Any]]:
+    """Rows to train on, with the grades of what was judged."""
     graded = split in job.dataset.graded or any(
         one.relevance > 1 for name in job.splits for one in job.qrels(name)
     )
-    for one in given:
-        row: dict[str, Any] = {
-            "query": one.query,
-            "pos": [text.full_text for text in one.positives],
-            "neg": [text.full_text for text in one.negatives],
-        }
+    for one in examples:
+        row: dict[str, Any] = {"query": one.query}
+        sides = {"pos": one.positives, "neg": one.negatives}
+        row |= {side: [text.full_text for text in texts] for side, texts in sides.items()}
         if graded and not (split == TRAIN and job.tables):
-            row["pos_scores"] = [float(text.score) for text in one.positives]
-            row["neg_scores"] = [float(text.score) for text in one.negatives]
+            for side, texts in sides.items():
+                row[f"{side}_scores"] = [float(text.score) for text in texts]
         yield row
 
 
-def with_negatives(job: ExportJob, split: str) -> Rows:
-    return examples(job, split, (one for one in job.examples(split) if one.negatives))
-
-
-def without_negatives(job: ExportJob, split: str) -> Rows:
-    return examples(job, split, job.without_negatives(split))
-
-
-def documents(job: ExportJob) -> Rows:
-    return ({"id": one.doc_id, "title": one.title, "text": one.text} for one in job.documents())
-
-
-def queries(job: ExportJob, split: str) -> Rows:
-    return ({"id": one.query_id, "text": one.text} for one in job.queries(split))
-
-
-def qrels(job: ExportJob, split: str) -> Rows:
-    for query_id, doc_id, relevance in job.qrels(split):
-        yield {"qid": query_id, "docid": doc_id, "relevance": int(relevance)}
+def qrel_row(qrel: Qrel) -> dict[str, Any]:
+    """A row of its qrels."""
+    return {"qid": qrel.query_id, "docid": qrel.doc_id, "relevance": int(qrel.relevance)}
 
 
 class FlagEmbedding(Layout):
@@ -63,11 +47,27 @@ class FlagEmbedding(Layout):
     whole = "FlagEmbedding's qrels"
     guesses = "FlagEmbedding"
     tables = (
-        Table("train/{split}.jsonl", with_negatives, of=TRAINING),
-        Table("train/{split}.without_negatives.jsonl", without_negatives, of=TRAINING),
-        Table("evaluation/corpus.jsonl", documents),
-        Table("evaluation/{split}_queries.jsonl", queries),
-        Table("evaluation/{split}_qrels.jsonl", qrels),
+        Table(
+            "train/{split}.jsonl",
+            lambda job, split: rows(job, split, job.with_negatives(split)),
+            of=TRAINING,
+        ),
+        Table(
+            "train/{split}.without_negatives.jsonl",
+            lambda job, split: rows(job, split, job.without_negatives(split)),
+            of=TRAINING,
+        ),
+        Table(
+            "evaluation/corpus.jsonl",
+            ExportJob.documents,
+            {"id": "doc_id", "title": "title", "text": "text"},
+        ),
+        Table(
+            "evaluation/{split}_queries.jsonl",
+            ExportJob.queries,
+            {"id": "query_id", "text": "text"},
+        ),
+        Table("evaluation/{split}_qrels.jsonl", ExportJob.qrels, qrel_row),
     )
     usage = """In FlagEmbedding's layout:
 

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from typing import Any
 
-from retgen.export.layouts import LayoutCard, parquet
+from retgen.export.layouts import parquet
 from retgen.export.mteb import write_mteb
 from retgen.export.records import ExportJob
 
@@ -14,9 +14,10 @@ class Mteb(parquet.Parquet):
     readers = "mteb, load_dataset"
     whole = "MTEB"
     tags = ("mteb",)
+    usage = "In the layout that MTEB reads. `task.py` beside this card is a ready task."
 
-    def write(self, job: ExportJob) -> LayoutCard:
-        card = super().write(job)
+    def write(self, job: ExportJob) -> list[dict[str, Any]]:
+        """Write the files and the task."""
+        configs = super().write(job)
         write_mteb(job.folder, "", job.facts, job.dataset.run)
-        usage = "In the layout that MTEB reads. `task.py` beside this card is a ready task."
-        return replace(card, usage=usage)
+        return configs

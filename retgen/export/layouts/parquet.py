@@ -9,47 +9,38 @@ lengths cannot be stacked.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import replace
+import copy
 from typing import Any
 
-from retgen.data import GRADED, Qrel, Query, TableFiles
-from retgen.export.layouts import QRELS_APART, Layout, LayoutCard, Table
+from retgen.data import GRADED, Document, Qrel, Query
+from retgen.export.layouts import JUDGED, Layout, Table
 from retgen.export.records import ExportJob
 
-Rows = Iterator[Mapping[str, Any]]
+APART = "queries_without_positives"
 
 
-def document_rows(job: ExportJob) -> Rows:
-    """The corpus as BEIR, MTEB and the Hub have it."""
-    for doc_id, title, text, metadata in job.documents():
-        yield {"_id": doc_id, "title": title, "text": text, "metadata": metadata or {}}
+def document_row(one: Document) -> dict[str, Any]:
+    """A row of the corpus as BEIR, MTEB and the Hub have it."""
+    metadata = one.metadata or {}
+    return {"_id": one.doc_id, "title": one.title, "text": one.text, "metadata": metadata}
 
 
-def query_rows(job: ExportJob) -> Rows:
-    """The queries with a positive, in the same layouts."""
-    return map(_query, job.queries())
-
-
-def queries_apart(job: ExportJob) -> Rows:
-    """Those without."""
-    return map(_query, job.queries(apart=True))
-
-
-def _query(one: Query) -> Mapping[str, Any]:
+def query_row(one: Query) -> dict[str, Any]:
+    """A row of the queries in the same layouts."""
     return {"_id": one.query_id, "text": one.text, "metadata": one.metadata or {}}
 
 
-def qrel_rows(qrels: Iterable[Qrel]) -> Rows:
-    """Qrels in the same layouts, but for BEIR's."""
-    for query_id, doc_id, relevance in qrels:
-        whole = int(relevance) if relevance == int(relevance) else relevance
-        yield {"query-id": query_id, "corpus-id": doc_id, "score": whole}
+def _document(one: Document) -> dict[str, Any]:
+    return document_row(one) | {"metadata": one.metadata or None}  # Parquet has no empty object
 
 
-def known(rows: Callable[[ExportJob], Rows]) -> Callable[[ExportJob], Rows]:
-    """The rows of a table, with None for metadata that say nothing."""
-    return lambda job: ({**row, "metadata": row["metadata"] or None} for row in rows(job))
+def _query(one: Query) -> dict[str, Any]:
+    return query_row(one) | {"metadata": one.metadata or None}
+
+
+def _qrel(one: Qrel) -> dict[str, Any]:
+    score = int(one.relevance) if one.relevance == int(one.relevance) else one.relevance
+    return {"query-id": one.query_id, "corpus-id": one.doc_id, "score": score}
 
 
 class Parquet(Layout):
@@ -58,30 +49,21 @@ class Parquet(Layout):
         "small row groups"
     )
     readers = "load_dataset, the Hub and its viewer, mteb, DuckDB"
-    apart = (
-        "they are a configuration of their own, queries_without_positives, so that no score counts "
-        "them"
-    )
+    apart = f"they are a configuration of their own, {APART}, so that no score counts them"
     tables = (
-        Table("corpus/corpus.parquet", known(document_rows), "corpus", "corpus"),
-        Table("queries/queries.parquet", known(query_rows), "queries", "queries"),
-        Table("qrels/{split}.parquet", lambda job, split: qrel_rows(job.qrels(split)), "default"),
-        Table(
-            f"{GRADED}/{{split}}.parquet", lambda job, split: qrel_rows(job.grades(split)), "graded"
-        ),
+        Table("corpus/corpus.parquet", ExportJob.documents, _document, "corpus", "corpus"),
+        Table("queries/queries.parquet", ExportJob.queries, _query, "queries", "queries"),
+        Table("qrels/{split}.parquet", ExportJob.qrels, _qrel, "default"),
+        Table(f"{GRADED}/{{split}}.parquet", ExportJob.grades, _qrel, "graded"),
         # a scorer would count queries without positives as failures of every system
         Table(
             "qrels_without_positives/{split}.parquet",
-            lambda job, split: qrel_rows(job.qrels(split, apart=True)),
+            ExportJob.unanswered_qrels,
+            _qrel,
             "qrels_without_positives",
-            of=QRELS_APART,
+            of=JUDGED,
         ),
-        Table(
-            "queries_without_positives/queries.parquet",
-            known(queries_apart),
-            "queries_without_positives",
-            "queries",
-        ),
+        Table(f"{APART}/queries.parquet", ExportJob.unanswered_queries, _query, APART, "queries"),
     )
     usage = """As Parquet:
 
@@ -93,13 +75,16 @@ queries = load_dataset("FOLDER", "queries", split="queries")
 qrels = load_dataset("FOLDER", split="{split}")
 ```"""
 
-    def write(self, job: ExportJob) -> LayoutCard:
-        card = super().write(job)
-        configs, columns = dict(card.configs), {}
-        for name in ("corpus", "queries", "queries_without_positives"):
-            paths = tuple(job.folder / path for path in card.configs.get(name, {}).values())
-            if paths and "metadata" in (there := TableFiles(name, paths).columns()):
-                columns[name] = [one for one in there if one != "metadata"]
-                configs[f"{name}_metadata"] = card.configs[name]  # the same file once more
-                columns[f"{name}_metadata"] = ["_id", "metadata"]
-        return replace(card, configs=configs, columns=columns)
+    def write(self, job: ExportJob) -> list[dict[str, Any]]:
+        """Write the files, and give metadata configurations of their own."""
+        import pyarrow.parquet as pq
+
+        configs, metadata = super().write(job), []
+        for config in configs:
+            columns = pq.read_schema(job.folder / config["data_files"][0]["path"]).names
+            if "metadata" in columns:
+                copied = copy.deepcopy(config)  # else YAML would refer to the other one
+                copied["config_name"] += "_metadata"
+                metadata.append({**copied, "columns": ["_id", "metadata"]})
+                config["columns"] = [one for one in columns if one != "metadata"]
+        return [*configs, *metadata]

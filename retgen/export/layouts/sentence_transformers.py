@@ -9,61 +9,47 @@ The order of the columns is what its losses read; no column is anything but a te
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from dataclasses import replace
+from collections.abc import Iterator
 from typing import Any
 
-from retgen.export.layouts import TRAINING, Layout, LayoutCard, Table
+from retgen.export.layouts import TRAINING, Layout, Table
 from retgen.export.records import ExportJob
 
-Rows = Iterator[Mapping[str, Any]]
-# what the losses read of each configuration
-_READ = {
-    "pairs": "anchor, positive, as MultipleNegativesRankingLoss reads them",
-    "triplets": "anchor, positive, negative, as MultipleNegativesRankingLoss reads them",
-    "graded": "sentence1, sentence2, score, as CoSENTLoss reads them",
-}
 
-
-def pairs(job: ExportJob, split: str) -> Rows:
+def pairs(job: ExportJob, split: str) -> Iterator[dict[str, str]]:
+    """Each positive with its query."""
     for one in job.examples(split):
         for positive in one.positives:
             yield {"anchor": one.query, "positive": positive.full_text}
 
 
-def triplets(job: ExportJob, split: str) -> Rows:
+def triplets(job: ExportJob, split: str) -> Iterator[dict[str, str]]:
     """Every positive and every negative of a query at least once, not each with each: densely
     judged sets have thousands of both.
     """
-    for one in job.examples(split):
-        positives, negatives = one.positives, one.negatives
-        for i in range(max(len(positives), len(negatives)) if negatives else 0):
+    for one in job.with_negatives(split):
+        for i in range(max(len(one.positives), len(one.negatives))):
             yield {
                 "anchor": one.query,
-                "positive": positives[i % len(positives)].full_text,
-                "negative": negatives[i % len(negatives)].full_text,
+                "positive": one.positives[i % len(one.positives)].full_text,
+                "negative": one.negatives[i % len(one.negatives)].full_text,
             }
 
 
-def graded(job: ExportJob, split: str) -> Rows:
-    """Nothing where all scores are alike, which teaches nothing."""
-    if split not in job.splits or len({row["score"] for row in _graded(job, split)}) < 2:
-        return iter(())
-    return _graded(job, split)
-
-
-def _graded(job: ExportJob, split: str) -> Rows:
+def graded(job: ExportJob, split: str) -> list[dict[str, Any]]:
+    """Each judged document with its grade; nothing where all are alike, which teaches nothing."""
+    if split not in job.splits:
+        return []
     most = max(one.relevance for name in job.splits for one in job.qrels(name))
-    for one in job.judged(split):
+    rows = []
+    for one in job.judged_examples(split):
         documents = [*one.positives, *one.negatives]
         # beside binary qrels, the highest grade of a query is one that is right in full
         full = max(d.score for d in documents) if split in job.dataset.graded else most
         for document in documents:
-            yield {
-                "sentence1": one.query,
-                "sentence2": document.full_text,
-                "score": max(0.0, document.score / full),
-            }
+            score = max(0.0, document.score / full)
+            rows.append({"sentence1": one.query, "sentence2": document.full_text, "score": score})
+    return rows if len({row["score"] for row in rows}) > 1 else []
 
 
 class SentenceTransformers(Layout):
@@ -74,26 +60,28 @@ class SentenceTransformers(Layout):
     readers = "SentenceTransformerTrainer, load_dataset"
     tags = ("sentence-transformers",)
     tables = (
-        Table("pairs/{split}.parquet", pairs, "pairs", of=TRAINING),
-        Table("triplets/{split}.parquet", triplets, "triplets", of=TRAINING),
-        Table("graded/{split}.parquet", graded, "graded", of=TRAINING),
+        Table("pairs/{split}.parquet", pairs, config="pairs", of=TRAINING),
+        Table(
+            "triplets/{split}.parquet",
+            triplets,
+            config="triplets",
+            of=TRAINING,
+            absent="no document was judged or mined as a negative, so there are no triplets, and "
+            "none were made up",
+        ),
+        Table(
+            "graded/{split}.parquet",
+            graded,
+            config="graded",
+            of=TRAINING,
+            absent="all qrels have one score, so there are no graded pairs",
+        ),
     )
+    usage = """For sentence-transformers: each configuration is a data set for its trainer.
 
-    def write(self, job: ExportJob) -> LayoutCard:
-        card = super().write(job)
-        if "triplets" not in card.configs:
-            job.note(
-                "no document was judged or mined as a negative, so there are no triplets, and none "
-                "were made up"
-            )
-        if "graded" not in card.configs:
-            job.note("all qrels have one score, so there are no graded pairs")
-        first = "triplets" if "triplets" in card.configs else "pairs"
-        split = " ".join(next(iter(card.configs[first])).split())
-        listed = "\n".join(f"- {name}: {_READ[name]}" for name in card.configs)
-        usage = f"""For sentence-transformers: each configuration is a data set for its trainer.
-
-{listed}
+- pairs: anchor, positive, as MultipleNegativesRankingLoss reads them
+- triplets: anchor, positive, negative, as MultipleNegativesRankingLoss reads them
+- graded: sentence1, sentence2, score, as CoSENTLoss reads them
 
 Triplets hold every positive and every negative of a query at least once; the scores of graded \
 pairs are 1 for what is relevant in full, 0 for what is not.
@@ -101,6 +89,5 @@ pairs are 1 for what is relevant in full, 0 for what is not.
 ```python
 from datasets import load_dataset
 
-train = load_dataset("FOLDER", "{first}", split="{split}")
+train = load_dataset("FOLDER", "pairs", split="{train}")
 ```"""
-        return replace(card, usage=usage + card.usage)

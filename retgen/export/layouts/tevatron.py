@@ -8,39 +8,25 @@ The form with passages is the one that all its versions read; newer ones also kn
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 from retgen.export.layouts import TRAINING, Layout, Table
-from retgen.export.records import ExportJob, JudgedText, TrainingExample, trec_line
-
-Rows = Iterator[Mapping[str, Any]]
-
-
-def passages(texts: Iterable[JudgedText]) -> list[dict[str, str]]:
-    return [{"docid": one.doc_id, "title": one.title, "text": one.text} for one in texts]
+from retgen.export.layouts.trec import qrel_line
+from retgen.export.records import ExportJob, TrainingExample
 
 
-def examples(given: Iterable[TrainingExample]) -> Rows:
-    for one in given:
-        yield {
-            "query_id": one.query_id,
-            "query": one.query,
-            "positive_passages": passages(one.positives),
-            "negative_passages": passages(one.negatives),
-        }
-
-
-def with_negatives(job: ExportJob, split: str) -> Rows:
-    return examples(one for one in job.examples(split) if one.negatives)
-
-
-def documents(job: ExportJob) -> Rows:
-    return ({"docid": d.doc_id, "title": d.title, "text": d.text} for d in job.documents())
-
-
-def queries(job: ExportJob, split: str) -> Rows:
-    return ({"query_id": one.query_id, "query": one.text} for one in job.queries(split))
+def example(one: TrainingExample) -> dict[str, Any]:
+    """A query with its passages."""
+    passages = {
+        side: [{"docid": text.doc_id, "title": text.title, "text": text.text} for text in texts]
+        for side, texts in (("positive", one.positives), ("negative", one.negatives))
+    }
+    return {
+        "query_id": one.query_id,
+        "query": one.query,
+        "positive_passages": passages["positive"],
+        "negative_passages": passages["negative"],
+    }
 
 
 class Tevatron(Layout):
@@ -52,16 +38,28 @@ class Tevatron(Layout):
     whole = "TREC's qrels"
     guesses = "Tevatron"
     tables = (
-        Table("train/{split}.jsonl", with_negatives, "default", of=TRAINING),
+        Table("train/{split}.jsonl", ExportJob.with_negatives, example, "default", of=TRAINING),
         Table(
             "train/{split}.without_negatives.jsonl",
-            lambda job, split: examples(job.without_negatives(split)),
+            ExportJob.without_negatives,
+            example,
             "without_negatives",
             of=TRAINING,
         ),
-        Table("corpus.jsonl", documents, "corpus", "corpus"),
-        Table("queries/{split}.jsonl", queries, "queries"),
-        Table("qrels/{split}.txt", lambda job, split: map(trec_line, job.qrels(split))),
+        Table(
+            "corpus.jsonl",
+            ExportJob.documents,
+            {"docid": "doc_id", "title": "title", "text": "text"},
+            "corpus",
+            "corpus",
+        ),
+        Table(
+            "queries/{split}.jsonl",
+            ExportJob.queries,
+            {"query_id": "query_id", "query": "text"},
+            "queries",
+        ),
+        Table("qrels/{split}.txt", ExportJob.qrels, qrel_line),
     )
     usage = """In Tevatron's layout:
 

@@ -13,11 +13,11 @@ from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import ClassVar, Literal, NamedTuple, NoReturn
+from typing import Any, ClassVar, Literal, NamedTuple, NoReturn
 
 import orjson
 
-from retgen.errors import EndpointFailed, RetgenError, UsageError
+from retgen.errors import EndpointFailed, UsageError
 from retgen.messages import did_you_mean
 from retgen.plugins import load_all
 from retgen.write import FileInfo, dump_json, write_file
@@ -35,23 +35,23 @@ class Tree:
     files: Mapping[str, FileInfo]
 
 
-class StoredFile(NamedTuple):
-    """A file at a destination. `digest`: "sha256 HEX", or "git HEX" of git's name for it."""
-
-    digest: str
-    bytes: int
-
-
 @dataclass(frozen=True)
 class Standing:
-    """What stands at a destination. `ours`: the files that an earlier publish put there.
+    """What stands at a destination: the digests of its files by their paths.
 
-    `version`: what a destination knows it by, to see whether it has changed since.
+    A digest is "sha256 HEX", or "git HEX" of git's name for the file; "" where it was not looked
+    at. `listing`: what an earlier publish has listed there, None where nobody published yet.
+    `version`: what a destination knows the state by, to see whether it has changed since.
     """
 
-    files: Mapping[str, StoredFile] = field(default_factory=dict)
-    ours: frozenset[str] = frozenset()
+    files: Mapping[str, str] = field(default_factory=dict)
+    listing: Mapping[str, Any] | None = None
     version: str | None = None
+
+    @property
+    def ours(self) -> frozenset[str]:
+        """The files that an earlier publish put there."""
+        return frozenset(self.listing["files"]) | {LISTING} if self.listing else frozenset()
 
 
 class FileChange(NamedTuple):
@@ -66,23 +66,19 @@ def tree_changes(tree: Tree, standing: Standing) -> list[FileChange]:
     """What publishing a tree would change, by path. Others' files are left out."""
     result = []
     for path in sorted({*tree.files, *(standing.ours & set(standing.files))}):
-        there, info = standing.files.get(path), tree.files.get(path)
+        digest, info = standing.files.get(path), tree.files.get(path)
         if info is None:
             result.append(FileChange(path, "removed", 0))
             continue
         kind: ChangeKind = "added"
-        if there is not None:
-            same = there == StoredFile(_digest(tree.folder / path, info, there.digest), info.bytes)
-            kind = "unchanged" if same else "changed"
+        if digest is not None:
+            own = f"sha256 {info.sha256}"
+            if digest.startswith("git "):  # what git keeps itself is small
+                data = (tree.folder / path).read_bytes()
+                own = f"git {hashlib.sha1(b'blob %d' % len(data) + bytes(1) + data).hexdigest()}"
+            kind = "unchanged" if own == digest else "changed"
         result.append(FileChange(path, kind, info.bytes))
     return result
-
-
-def _digest(path: Path, info: FileInfo, like: str) -> str:
-    if like.startswith("sha256 "):
-        return f"sha256 {info.sha256}"
-    data = path.read_bytes()  # what git keeps itself is small
-    return f"git {hashlib.sha1(b'blob %d' % len(data) + bytes(1) + data).hexdigest()}"
 
 
 def listed_tree(name: str, folder: Path, files: Mapping[str, FileInfo]) -> Tree:
@@ -121,32 +117,9 @@ class Destination(ABC):
             "own settings to say"
         )
 
-    def standing(self, name: str, *, writing: bool) -> Standing:
-        """What is there of a data set called `name`; nothing where nobody published yet.
-
-        `writing`: whether something is to be put there next. Raises `UsageError` where something
-        else is there, or nothing can be put there.
-        """
-        files, version = self.stored(name, writing=writing)
-        if LISTING not in files:
-            if others := sorted(set(files) - self.given):
-                self._taken(f"holds {', '.join(others[:3])}, which gen publish did not put there")
-            return Standing(files, version=version)
-        try:
-            listing = orjson.loads(self.read_listing(version))
-            published, ours = str(listing["name"]), frozenset(listing["files"]) | {LISTING}
-        except (ValueError, KeyError, TypeError):
-            self._taken(f"holds a {LISTING} that gen publish did not write")
-        self._check_name(published, name)
-        return Standing(files, ours, version)
-
     @abstractmethod
-    def stored(self, name: str, *, writing: bool) -> tuple[dict[str, StoredFile], str | None]:
-        """The files that are there by their paths, and what the place knows their state by."""
-
-    @abstractmethod
-    def read_listing(self, version: str | None) -> bytes:
-        """The listing that stands among these files."""
+    def stored(self, *, writing: bool) -> Standing:
+        """What is there. `writing`: whether something is to be put there next."""
 
     @abstractmethod
     def put(self, tree: Tree, standing: Standing, changes: list[FileChange], message: str) -> str:
@@ -157,30 +130,40 @@ class Destination(ABC):
         the network fails: the same again completes it.
         """
 
-    def is_there(self, tree: Tree) -> bool:
-        """Whether all of a tree stands there: an answer may be lost, or others publish the same."""
-        with contextlib.suppress(RetgenError):
-            changes = tree_changes(tree, self.standing(tree.name, writing=True))
-            return all(one.kind == "unchanged" for one in changes)
-        return False
+    def standing(self, name: str, *, writing: bool) -> Standing:
+        """What is there of a data set called `name`; nothing where nobody published yet.
+
+        Raises `UsageError` where something else is there, or nothing can be put there.
+        """
+        found = self.stored(writing=writing)
+        if found.listing is not None:
+            published = found.listing["name"]
+            if published != name:
+                self._taken(f"holds the {self.holds} {published!r}, not {name!r}")
+        elif others := sorted(set(found.files) - self.given):
+            self._taken(f"holds {', '.join(others[:3])}, which gen publish did not put there")
+        return found
 
     @contextlib.contextmanager
-    def _errors(self) -> Iterator[None]:
+    def explained(self) -> Iterator[None]:
         """What a place and the network say, in words; no cause, which could echo keys."""
         try:
             yield
-        except RetgenError:
-            raise
         except Exception as error:
-            self._say(error)
+            self.explain(error)
 
-    def _say(self, error: Exception) -> NoReturn:
-        """Raise what an error of a library stands for."""
+    def explain(self, error: BaseException) -> NoReturn:
+        """Raise what an error of a library stands for; others as they are."""
         raise error
 
-    def _check_name(self, published: str, name: str) -> None:
-        if published != name:
-            self._taken(f"holds the {self.holds} {published!r}, not {name!r}")
+    def _listing(self, data: bytes, file: str = LISTING, key: str = "files") -> dict[str, Any]:
+        """What an earlier publish has written there: a name, and something under `key`."""
+        try:
+            found: dict[str, Any] = orjson.loads(data)
+            iter(found["name"] and found[key])
+        except (ValueError, KeyError, TypeError):
+            self._taken(f"holds a {file} that gen publish did not write")
+        return found
 
     def _taken(self, why: str) -> NoReturn:
         raise UsageError(

@@ -4,19 +4,12 @@ from __future__ import annotations
 
 import contextlib
 import shutil
-from collections.abc import Iterator
 from itertools import islice
 from pathlib import Path
+from typing import NoReturn
 
 from retgen.errors import OutputError, UsageError
-from retgen.publishing.destinations import (
-    LISTING,
-    Destination,
-    FileChange,
-    Standing,
-    StoredFile,
-    Tree,
-)
+from retgen.publishing.destinations import LISTING, Destination, FileChange, Standing, Tree
 from retgen.write import AtomicFile, file_info, is_partial, make_folder, os_errors, remove_partial
 
 
@@ -30,10 +23,10 @@ class File(Destination):
         if not self._folder.resolve().name:
             raise UsageError(f"file:{address}: is the root of a disk; name a folder")
 
-    def stored(self, name: str, *, writing: bool) -> tuple[dict[str, StoredFile], str | None]:
+    def stored(self, *, writing: bool) -> Standing:
         """The files of the folder, each read; the first alone where it holds no listing."""
         folder = self._folder
-        with _without_out(), os_errors(folder):
+        with os_errors(folder):
             if folder.exists() and not folder.is_dir():
                 raise UsageError(f"{folder} is a file; name a folder")
             found = (
@@ -42,31 +35,26 @@ class File(Destination):
                 if path.is_symlink() or not (path.is_dir() or is_partial(path))
             )
             if not (folder / LISTING).is_file():  # it may hold a whole disk
-                return {path.name: StoredFile("", 0) for path in islice(found, 1)}, None
-            files = {}
-            for path in found:
-                info = file_info(path)
-                stored = StoredFile(f"sha256 {info.sha256}", info.bytes)
-                files[path.relative_to(folder).as_posix()] = stored
-        return files, None
-
-    def read_listing(self, version: str | None) -> bytes:
-        return (self._folder / LISTING).read_bytes()
+                return Standing({path.name: "" for path in islice(found, 1)})
+            files = {
+                path.relative_to(folder).as_posix(): f"sha256 {file_info(path).sha256}"
+                for path in found
+            }
+            return Standing(files, self._listing((folder / LISTING).read_bytes()))
 
     def put(self, tree: Tree, standing: Standing, changes: list[FileChange], message: str) -> str:
         """Take away what goes, then write the listing, then the files that it names.
 
         So whatever stands there when this is killed is known to the next publish, which ends it.
         """
-        kinds = {one.path: one.kind for one in changes}
-        with _without_out(), os_errors(self._folder):
-            for path in (self._folder / path for path, kind in kinds.items() if kind == "removed"):
+        with os_errors(self._folder):
+            for path in (self._folder / one.path for one in changes if one.kind == "removed"):
                 path.unlink(missing_ok=True)
                 with contextlib.suppress(OSError):  # it holds other files
                     path.parent.rmdir()
-            for one in {(self._folder / path).parent for path in tree.files}:
-                remove_partial(one)
-            written = [path for path in tree.files if kinds[path] in ("added", "changed")]
+            for folder in {(self._folder / path).parent for path in tree.files}:
+                remove_partial(folder)
+            written = [one.path for one in changes if one.kind in ("added", "changed")]
             for name in sorted(written, key=lambda one: one != LISTING):
                 target = self._folder / name
                 make_folder(target.parent)
@@ -74,11 +62,8 @@ class File(Destination):
                     shutil.copyfileobj(file, copy)
         return str(self._folder)
 
-
-@contextlib.contextmanager
-def _without_out() -> Iterator[None]:
-    """Messages of what writes files name an option that this command has not."""
-    try:
-        yield
-    except OutputError as error:
-        raise OutputError(str(error).replace(" with --out", "")) from error
+    def explain(self, error: BaseException) -> NoReturn:
+        """Raise it; messages of what writes files name an option that this command has not."""
+        if isinstance(error, OutputError):
+            raise OutputError(str(error).replace(" with --out", "")) from error
+        raise error

@@ -10,15 +10,8 @@ from json import JSONDecodeError
 from pathlib import Path
 from typing import Any, NoReturn
 
-from retgen.errors import DatasetError, UsageError
-from retgen.publishing.destinations import (
-    LISTING,
-    Destination,
-    FileChange,
-    Standing,
-    StoredFile,
-    Tree,
-)
+from retgen.errors import DatasetError, RetgenError, UsageError
+from retgen.publishing.destinations import LISTING, Destination, FileChange, Standing, Tree
 from retgen.write import scratch_folder
 
 # the clients below huggingface_hub, by its version
@@ -67,7 +60,7 @@ class Hub(Destination):
         folder = "" if self.holds == "model" else "datasets/"
         return f"{self._api.endpoint}/{folder}{self.address}"
 
-    def stored(self, name: str, *, writing: bool) -> tuple[dict[str, StoredFile], str | None]:
+    def stored(self, *, writing: bool) -> Standing:
         """The files of the repository at its head."""
         if writing and self._token is None:
             raise UsageError(
@@ -75,36 +68,43 @@ class Hub(Destination):
                 "HF_TOKEN; https://huggingface.co/settings/tokens makes one"
             )
         from huggingface_hub.errors import RepositoryNotFoundError
+        from huggingface_hub.hf_api import RepoFile
 
-        with self._errors():
-            try:
-                info = self._api.repo_info(self.address, repo_type=self._kind)
-            except RepositoryNotFoundError:
-                return {}, None
-            if self._private and not info.private:
-                self._refused(
-                    " is there already, and public: --private makes a new repository private, and "
-                    f"changes none. Make it private on its settings page ({self._page}/settings), "
-                    "name another one, or leave --private out"
-                )
-            listed = self._api.list_repo_tree(
-                self.address, recursive=True, revision=info.sha, repo_type=self._kind
+        try:
+            info = self._api.repo_info(self.address, repo_type=self._kind)
+        except RepositoryNotFoundError:
+            return Standing()
+        if self._private and not info.private:
+            self._refused(
+                " is there already, and public: --private makes a new repository private, and "
+                f"changes none. Make it private on its settings page ({self._page}/settings), "
+                "name another one, or leave --private out"
             )
-            return {one.path: _stored(one) for one in listed if hasattr(one, "blob_id")}, info.sha
-
-    def read_listing(self, version: str | None) -> bytes:
-        with self._errors(), scratch_folder("retgen-hub-") as folder:
-            path = self._api.hf_hub_download(
-                self.address, LISTING, repo_type=self._kind, revision=version, local_dir=folder
-            )
-            return Path(path).read_bytes()
+        head: Any = {"repo_type": self._kind, "revision": info.sha}
+        files, listing = {}, None
+        for one in self._api.list_repo_tree(self.address, recursive=True, **head):
+            if isinstance(one, RepoFile):
+                files[one.path] = f"sha256 {one.lfs.sha256}" if one.lfs else f"git {one.blob_id}"
+        if LISTING in files:
+            with scratch_folder("retgen-hub-") as folder:
+                path = self._api.hf_hub_download(self.address, LISTING, local_dir=folder, **head)
+                listing = self._listing(Path(path).read_bytes())
+        return Standing(files, listing, info.sha)
 
     def put(self, tree: Tree, standing: Standing, changes: list[FileChange], message: str) -> str:
-        """Commit what changes upon the head that was looked at."""
+        """Commit what changes upon the head that was looked at, of a repository made if need be."""
         from huggingface_hub import CommitOperationAdd, CommitOperationDelete, utils
 
         if standing.version is None:
-            standing = self._created(tree)
+            private = self._private or None
+            self._api.create_repo(
+                self.address, repo_type=self._kind, exist_ok=True, private=private
+            )
+            standing = self.standing(tree.name, writing=True)
+            if standing.version is None:
+                self._taken("is there, but your token may not see it")
+            if standing.listing:
+                self._moved()
         operations: list[Any] = [
             CommitOperationDelete(one.path)
             if one.kind == "removed"
@@ -117,34 +117,24 @@ class Hub(Destination):
         before = bars.are_progress_bars_disabled()
         bars.disable_progress_bars()
         try:
-            with self._errors():
-                self._api.create_commit(
-                    self.address,
-                    operations,
-                    repo_type=self._kind,
-                    commit_message=message,
-                    parent_commit=standing.version,
-                )
+            self._api.create_commit(
+                self.address,
+                operations,
+                repo_type=self._kind,
+                commit_message=message,
+                parent_commit=standing.version,
+            )
         finally:
             if not before:
                 bars.enable_progress_bars()
         return self._page
 
-    def _created(self, tree: Tree) -> Standing:
-        with self._errors():
-            self._api.create_repo(
-                self.address, repo_type=self._kind, exist_ok=True, private=self._private or None
-            )
-        standing = self.standing(tree.name, writing=True)
-        if standing.version is None:
-            self._taken("is there, but your token may not see it")
-        if standing.ours:
-            self._moved()
-        return standing
-
-    def _say(self, error: BaseException) -> NoReturn:
+    def explain(self, error: BaseException) -> NoReturn:
+        """Raise what the Hub and the network say, without the token."""
+        if isinstance(error, RetgenError):
+            raise error
         if isinstance(error, RuntimeError) and error.__cause__ is not None:
-            self._say(error.__cause__)  # of one upload of several
+            self.explain(error.__cause__)  # of one upload of several
         status = getattr(getattr(error, "response", None), "status_code", None)
         said = " ".join(str(error).split()) or type(error).__name__
         said = said.replace(self._token or "\0", "TOKEN")[:300]
@@ -168,8 +158,3 @@ class Hub(Destination):
         if isinstance(error, ValueError):
             raise DatasetError(f"{self.where}: {said}. Nothing was published") from None
         raise error
-
-
-def _stored(file: Any) -> StoredFile:
-    digest = f"git {file.blob_id}" if file.lfs is None else f"sha256 {file.lfs.sha256}"
-    return StoredFile(digest, file.size)

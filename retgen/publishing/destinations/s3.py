@@ -16,17 +16,8 @@ from functools import cached_property
 from typing import Any, NoReturn
 from urllib.parse import urlsplit
 
-import orjson
-
-from retgen.errors import UsageError
-from retgen.publishing.destinations import (
-    LISTING,
-    Destination,
-    FileChange,
-    Standing,
-    StoredFile,
-    Tree,
-)
+from retgen.errors import RetgenError, UsageError
+from retgen.publishing.destinations import LISTING, Destination, FileChange, Standing, Tree
 from retgen.write import dump_json
 
 POINTER, REVISIONS = "current.json", "revisions/"
@@ -69,7 +60,7 @@ class S3(Destination):
             raise UsageError(
                 f"{self._url} needs the package {error.name}: pip install 'retgen[publish]'"
             ) from error
-        self._path, self._listing = f"{path}/", b""
+        self._path = f"{path}/"
 
     @cached_property
     def _store(self) -> Any:
@@ -80,91 +71,76 @@ class S3(Destination):
         store.retries = 1  # the client below tries again by itself: AWS_MAX_ATTEMPTS
         return store
 
-    def stored(self, name: str, *, writing: bool) -> tuple[dict[str, StoredFile], str | None]:
-        """The files of the current revision, as far as they are what was published."""
-        with self._errors():
-            # before the pointer is read: if it changes in between, this is too old to be replaced
-            found = self._list(Prefix=self._path + POINTER, MaxKeys=1).get("Contents", [])
-            tags = [str(one["ETag"]) for one in found if one["Key"] == self._path + POINTER]
-            if not tags:
-                page = self._list(Prefix=self._path, Delimiter="/", MaxKeys=10)
-                keys = [one["Key"] for one in page.get("Contents", ())]
-                keys += [one["Prefix"] for one in page.get("CommonPrefixes", ())]
-                return {key.removeprefix(self._path): StoredFile("", 0) for key in keys}, None
-            version = f"{self._revision(name)} {tags[0]}"
-            try:
-                url = f"{self._url}/{self._key(version, LISTING)}"
-                self._listing = bytes(self._store.cat_file(url))
-            except FileNotFoundError:
-                return {}, version
-            if not version.startswith(hashlib.sha256(self._listing).hexdigest()[:16]):
-                return {}, version
-            # what is no file of the listing that the revision is named after is not ours
-            paths = sorted([*orjson.loads(self._listing)["files"], LISTING])
-            files = {path: self._head(self._key(version, path)) for path in paths}
-        return {path: one for path, one in files.items() if one is not None}, version
-
-    def _list(self, **words: Any) -> Any:
-        return self._store.call_s3("list_objects_v2", Bucket=self._bucket, **words)
-
-    def _revision(self, name: str) -> str:
-        try:
-            pointer = orjson.loads(self._store.cat_file(f"{self._url}/{POINTER}"))
-            published, revision = pointer["name"], pointer["revision"]
-            if not re.fullmatch(r"[0-9a-f]{16}", revision):
-                raise ValueError(revision)
-        except (ValueError, KeyError, TypeError):
+    def stored(self, *, writing: bool) -> Standing:
+        """The files of the current revision, as far as they are as its listing says."""
+        # the tag before the pointer: if it changes in between, the tag is too old to be replaced
+        page = self._store.call_s3(
+            "list_objects_v2", Bucket=self._bucket, Prefix=self._path, Delimiter="/"
+        )
+        tags = {one["Key"]: one["ETag"] for one in page.get("Contents", ())}
+        tag = tags.get(self._path + POINTER)
+        if tag is None:
+            others = [*tags, *(one["Prefix"] for one in page.get("CommonPrefixes", ()))]
+            return Standing({key.removeprefix(self._path): "" for key in others})
+        data = self._store.cat_file(f"{self._url}/{POINTER}")
+        pointer = self._listing(data, POINTER, "revision")
+        revision = pointer["revision"]
+        if not re.fullmatch(r"[0-9a-f]{16}", str(revision)):
             self._taken(f"holds a {POINTER} that gen publish did not write")
-        self._check_name(published, name)
-        return str(revision)
+        version = f"{revision} {tag}"
+        damaged = Standing({}, {"name": pointer["name"], "files": {}}, version)
+        try:
+            data = bytes(self._store.cat_file(f"{self._url}/{REVISIONS}{revision}/{LISTING}"))
+        except FileNotFoundError:
+            return damaged
+        digest = hashlib.sha256(data).hexdigest()
+        if not digest.startswith(revision):  # it is named after its listing
+            return damaged
+        listing, sizes = self._listing(data), self._sizes(revision)
+        files = {
+            path: f"sha256 {one['sha256']}"
+            for path, one in listing["files"].items()
+            if sizes.get(path) == one["bytes"]
+        }
+        return Standing({**files, LISTING: f"sha256 {digest}"}, listing, version)
 
-    def _key(self, version: str | None, path: str) -> str:
-        return f"{REVISIONS}{(version or '').partition(' ')[0]}/{path}"
-
-    def read_listing(self, version: str | None) -> bytes:
-        return self._listing  # as `stored` has met it
+    def _sizes(self, revision: str) -> dict[str, int]:
+        """The sizes of what stands in the folder of a revision. S3 holds no file in part."""
+        start = f"{self._bucket}/{self._path}{REVISIONS}{revision}/"
+        found = self._store.find(start, detail=True)
+        return {name.removeprefix(start): one["size"] for name, one in found.items()}
 
     def put(self, tree: Tree, standing: Standing, changes: list[FileChange], message: str) -> str:
         """Upload what is not there under the tree's own digest, then let the pointer name it."""
         revision = tree.files[LISTING].sha256[:16]
+        folder = f"{self._url}/{REVISIONS}{revision}"
+        current, _, tag = (standing.version or "").partition(" ")
+        unchanged = {one.path for one in changes if one.kind == "unchanged"}
+        sizes = self._sizes(revision)
+        # the listing last: a revision that has one is whole
+        for path in sorted(tree.files, key=lambda one: one == LISTING):
+            uploaded = path != LISTING and sizes.get(path) == tree.files[path].bytes
+            if uploaded or (current == revision and path in unchanged):
+                continue  # of this revision, or of a publish that was cut short
+            if path in unchanged:  # the store copies it by itself
+                self._store.cp_file(f"{self._url}/{REVISIONS}{current}/{path}", f"{folder}/{path}")
+            else:
+                self._store.put_file(str(tree.folder / path), f"{folder}/{path}")
         pointer = dump_json({"name": tree.name, "revision": revision}).encode()
-        kept = {one.path for one in changes if one.kind == "unchanged"}
-        with self._errors():
-            # the listing last: a revision that has one is whole
-            for path in sorted(tree.files, key=lambda one: one == LISTING):
-                key, info = self._key(revision, path), tree.files[path]
-                if self._head(key) == StoredFile(f"sha256 {info.sha256}", info.bytes):
-                    continue  # of a publish that was cut short
-                marks = {"Metadata": {"sha256": info.sha256}}
-                if path in kept:  # the store copies it by itself
-                    there = f"{self._url}/{self._key(standing.version, path)}"
-                    self._store.cp_file(there, f"{self._url}/{key}", **marks)
-                else:
-                    self._store.put_file(str(tree.folder / path), f"{self._url}/{key}", **marks)
-            tag = (standing.version or "").partition(" ")[2]
-            self._store.pipe_file(
-                f"{self._url}/{POINTER}",
-                pointer,
-                ContentType="application/json",
-                **({"IfMatch": tag} if tag else {"IfNoneMatch": "*"}),
-            )
-        return f"{self._url}/{REVISIONS}{revision}/"
+        condition = {"IfMatch": tag} if tag else {"IfNoneMatch": "*"}
+        self._store.pipe_file(
+            f"{self._url}/{POINTER}", pointer, ContentType="application/json", **condition
+        )
+        return f"{folder}/"
 
-    def _head(self, key: str) -> StoredFile | None:
-        """An object, by the digest that was written with it: another tool's writing drops that."""
-        try:
-            found = self._store.call_s3("head_object", Bucket=self._bucket, Key=self._path + key)
-        except FileNotFoundError:
-            return None
-        digest = found.get("Metadata", {}).get("sha256", "")
-        return StoredFile(f"sha256 {digest}", int(found["ContentLength"]))
-
-    def _say(self, error: BaseException) -> NoReturn:
+    def explain(self, error: BaseException) -> NoReturn:
         """What S3 and the network say, in words of our own: a server's could hold keys."""
         from aiohttp import ClientError as HttpError
         from botocore import exceptions as boto
         from botocore.parsers import ResponseParserError
 
+        if isinstance(error, RetgenError):
+            raise error
         network = (OSError, HttpError, ResponseParserError)
         if not isinstance(error, (*network, boto.ClientError, boto.BotoCoreError, ValueError)):
             raise error

@@ -30,11 +30,15 @@ FORMATS = tuple(_EXPORTS)
 
 
 class ImportResult(NamedTuple):
-    """Verdicts that were kept, rows that were refused as (row, reason), verdicts known before."""
+    """Verdicts that were kept, rows that were refused as (row, reason), verdicts known before.
+
+    `assumed`: whose verdicts those are that name nobody, "" where all kept ones name somebody.
+    """
 
     kept: int
     refused: list[tuple[int, str]]
     already: int = 0
+    assumed: str = ""
 
 
 def export(review: Review, format: str, to: Path | str | None = None) -> Path:
@@ -95,6 +99,7 @@ def _keep(
     gone = {_key(v) for v in stated if not v.withdrawn} - known
     items = {item.item_id: item for item in review.items}
     good: dict[tuple[object, ...], tuple[int, Verdict]] = {}
+    unnamed = {one.row for one in rows if not one.annotator}
     refused: list[tuple[int, str]] = []
     already = strange = 0
     rows = [one for one in rows if one.verdict or one.problem]
@@ -133,7 +138,8 @@ def _keep(
     refused += _without_conflicts(good)
     if good:
         review.store.add(verdict for _, verdict in good.values())
-    return ImportResult(len(good), sorted(refused), already)
+    assumed = annotator if any(row in unnamed for row, _ in good.values()) else ""
+    return ImportResult(len(good), sorted(refused), already, assumed)
 
 
 def _shown_as(items: Sequence[Item], shown: str) -> Item | None:

@@ -22,7 +22,7 @@ from starlette.exceptions import HTTPException as NotServed
 from retgen.errors import OutputError, RetgenError, UsageError
 from retgen.review.records import Item
 from retgen.review.web import views
-from retgen.review.web.security import FILE_POLICY, Guard, RequestRefused, form_token, read_form
+from retgen.review.web.security import FILE_POLICY, Guard, RequestRefused, read_form
 from retgen.write import write_file
 
 if TYPE_CHECKING:
@@ -39,8 +39,8 @@ _FILES = {
 Form = Annotated[dict[str, str], Depends(read_form)]
 
 
-def create_app(review: Review, *, port: int = 0) -> Any:
-    """The application of a review, for a server at a port."""
+def create_app(review: Review) -> Any:
+    """The application of a review."""
     app = FastAPI(docs_url=None, redoc_url=None, openapi_url=None)
     pages = _Pages(review)
     app.add_api_route("/", pages.start)
@@ -53,7 +53,7 @@ def create_app(review: Review, *, port: int = 0) -> Any:
     app.add_api_route("/files/{name}", _file)
     for kind in (RequestRefused, RetgenError, NotServed):
         app.add_exception_handler(kind, pages.failed)
-    return Guard(app, port)
+    return Guard(app)
 
 
 def _file(name: str) -> Response:
@@ -145,7 +145,7 @@ class _Pages:
                     _status(error),
                     f"Not kept. {error}",
                     "Send it again once that is mended.",
-                    form={"form": form_token(request), **form},
+                    form=form,
                     action=request.url.path,
                 )
         return _go("adjudicate" if settles else "judge", annotator, notice)
@@ -221,8 +221,7 @@ class _Pages:
         status: int = 200,
     ) -> Response:
         notice = views.NOTICES.get(request.query_params.get("notice", ""), "")
-        shared = views.base(self.review, annotator)
-        shared |= {"notice": notice, "form_token": form_token(request)}
+        shared = {**views.base(self.review, annotator), "notice": notice}
         return HTMLResponse(views.render(template, {**shared, **values}), status)
 
     # --- errors -----------------------------------------------------------------------------------

@@ -1,7 +1,6 @@
 """Check requests to the review page, and set the headers of its answers.
 
-- A foreign page posts a form here: Origin (or Referer) must be ours, and each form carries a token
-  that follows from the browser's cookie.
+- A foreign page posts a form here: Origin (or Referer) must be ours, and there has to be one.
 - A foreign name points at this machine (DNS rebinding): the Host header must be loopback.
 - Texts of records hold HTML or scripts: templates escape them, and no inline script may run.
 - A form of any size: forms are read up to `LARGEST` bytes.
@@ -10,10 +9,7 @@
 from __future__ import annotations
 
 import contextlib
-import hashlib
-import hmac
 import ipaddress
-import secrets
 from urllib.parse import parse_qsl, urlsplit
 
 from fastapi import Request
@@ -25,7 +21,6 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 LARGEST = 4 * 1024 * 1024  # bytes of a form
 _FIELDS = 32
-_KEPT = 30 * 24 * 3600  # seconds that a browser keeps the cookie
 _POLICY = (
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src data:; form-action 'self'; "
     "base-uri 'none'; frame-ancestors 'none'"
@@ -66,23 +61,26 @@ def is_own(name: str) -> bool:
 class Guard:
     """ASGI middleware that refuses foreign requests and sets the headers of every answer."""
 
-    def __init__(self, app: ASGIApp, port: int) -> None:
+    def __init__(self, app: ASGIApp) -> None:
         self.app = app
-        self.cookie = f"retgen_review_{port}"  # cookies know no ports: one name for each server
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """One request; anything but HTTP (a server's start and end) passes."""
         if scope["type"] != "http":
             await self.app(scope, receive, send)
             return
-        request = Request(scope)
-        if (refused := self._refusal(request)) is not None:
-            await refused(scope, receive, self._with_headers(send, None))
-            return
-        session = request.cookies.get(self.cookie, "")
-        fresh = None if session else secrets.token_urlsafe(24)
-        scope.setdefault("state", {})["session"] = session or fresh
-        await self.app(scope, receive, self._with_headers(send, fresh))
+
+        async def send_with_headers(message: Message) -> None:
+            if message["type"] == "http.response.start":
+                headers = MutableHeaders(scope=message)
+                for name, value in _HEADERS.items():
+                    headers.setdefault(name, value)
+            # nothing more is sent where the server refused the request itself, for its body
+            with contextlib.suppress(LocalProtocolError):
+                await send(message)
+
+        answer = self._refusal(Request(scope)) or self.app
+        await answer(scope, receive, send_with_headers)
 
     def _refusal(self, request: Request) -> Response | None:
         host = request.headers.get("host", "")
@@ -98,27 +96,6 @@ class Guard:
             own = False
         text = "Nothing was kept: the form was not sent from this page. Open the review anew."
         return None if own else PlainTextResponse(text, 403)
-
-    def _with_headers(self, send: Send, session: str | None) -> Send:
-        async def send_with_headers(message: Message) -> None:
-            if message["type"] == "http.response.start":
-                headers = MutableHeaders(scope=message)
-                for name, value in _HEADERS.items():
-                    headers.setdefault(name, value)
-                if session is not None:
-                    cookie = f"{self.cookie}={session}; Path=/; HttpOnly; SameSite=Strict"
-                    headers.append("set-cookie", f"{cookie}; Max-Age={_KEPT}")
-            # nothing more is sent where the server refused the request itself, for its body
-            with contextlib.suppress(LocalProtocolError):
-                await send(message)
-
-        return send_with_headers
-
-
-def form_token(request: Request) -> str:
-    """The token that a form must carry; follows from the browser's cookie."""
-    session: str = request.state.session
-    return hmac.new(session.encode(), b"retgen review form", hashlib.sha256).hexdigest()
 
 
 async def read_form(request: Request) -> dict[str, str]:
@@ -143,11 +120,4 @@ async def read_form(request: Request) -> dict[str, str]:
         raise RequestRefused(
             400, "This is no form of this page.", "Go back and send it again."
         ) from error
-    fields = dict(pairs)
-    if not hmac.compare_digest(fields.pop("form", "").encode(), form_token(request).encode()):
-        raise RequestRefused(
-            403,
-            "Nothing was kept: the form is not of this browser's session.",
-            "Go back, what you typed is still there; copy it, load the page again, and send it.",
-        )
-    return fields
+    return dict(pairs)

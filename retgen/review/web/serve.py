@@ -32,7 +32,7 @@ def serve(review: Review, port: int = PORT, open_browser: bool = True) -> None:
         address = f"http://{_HOST}:{port}/"
         note_address(address)
         config = uvicorn.Config(
-            create_app(review, port=port),
+            create_app(review),
             log_level="error",
             access_log=False,
             server_header=False,

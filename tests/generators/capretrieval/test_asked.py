@@ -12,7 +12,7 @@ import pytest
 
 from retgen.errors import RecipeError
 from retgen.generators.capretrieval.asked import GivenQuery, read_questions
-from tests.agents.server import Server, serving
+from tests.agents.server import Server, error, serving
 from tests.command import Done, in_process
 from tests.conftest import read_jsonl
 from tests.generators.capretrieval.texts import TEXTS
@@ -260,6 +260,22 @@ def test_people_and_a_model_judge_the_candidates(kb: Path, ask: Gen, server: Ser
     assert len(server.requests) == again
 
 
+def test_what_a_model_refused_is_asked_again_when_told_to(
+    kb: Path, ask: Gen, server: Server
+) -> None:
+    assert new(kb, "asked.txt").returncode == 0
+    assert ask("run", "q.yaml").returncode == 0
+    judge = ("review", "outputs/q", "--model", "openai:gpt-5-mini", "--pool", "bm25")
+    server.fault = lambda worked: error(400, "no") if "chess" in str(worked.asked) else None
+    assert "1 pages failed: outputs/q/rejected_judge.jsonl\n" in ask(*judge).stdout
+    server.fault = lambda worked: None
+    before = len(server.requests)
+    assert ask(*judge).returncode == 1  # nothing is left but what was refused
+    assert len(server.requests) == before
+    assert "pages failed" not in ask(*judge, "--retry-refused").stdout
+    assert len(server.requests) > before
+
+
 def test_named_documents_are_labels_of_pages(kb: Path) -> None:
     (kb / "asked.csv").write_text(
         "question,document\nbread on sunday,mill.md\nbread on sunday,light\nold carriage,tram\n"
@@ -292,7 +308,7 @@ def test_the_page_shows_a_question_with_all_its_candidates(kb: Path) -> None:
     assert in_process("run", "q.yaml", "--out", "q", cwd=kb).returncode == 0
     review = open_review(kb / "q", pool=["bm25"])
     (first, second), *_ = [review.items_of(name) for name in ("q1", "q2", "q3")]
-    browser: Any = Browser(create_app(review, port=8642))
+    browser: Any = Browser(create_app(review))
     page = browser.get("/judge/me").text
     assert "1 more candidates of this query" in page
     assert second.pair.text in page

@@ -89,10 +89,10 @@ def test_what_goes_out_comes_back_and_twice_adds_nothing(
     fresh = open_review(place / "buses", annotators=["ann", "bob"], out=place / "again")
     result = import_(fresh, file)
     count = len(said(review))
-    assert result == (count, [], 0)
+    assert result == (count, [], 0, "")
     assert said(fresh) == said(review)
-    assert import_(fresh, file) == (0, [], count)
-    assert import_(review, file) == (0, [], count)
+    assert import_(fresh, file)[:3] == (0, [], count)
+    assert import_(review, file)[:3] == (0, [], count)
     assert len(fresh.store.verdicts()) == count
     with pytest.raises(OutputError, match="is there already; choose another place with --to"):
         export(review, format)
@@ -116,7 +116,7 @@ def test_a_table_as_spreadsheets_leave_it(review: Review, place: Path) -> None:
     ]
     path = place / "review_bob.csv"
     path.write_bytes(windows(COLUMNS + "\n".join(lines) + "\n"))
-    assert import_(review, path) == (3, [], 0)
+    assert import_(review, path)[:3] == (3, [], 0)
     by = {v.item_id: v for v in review.store.verdicts()}
     assert {v.annotator for v in by.values()} == {"bob"}
     assert by[items[0][0]].relevance == 1
@@ -252,7 +252,7 @@ def test_label_studio(place: Path) -> None:
     ]
     path = place / "back.json"
     path.write_text(json.dumps(tasks))
-    assert import_(review, path) == (1, [], 0)
+    assert import_(review, path)[:3] == (1, [], 0)
     assert review.store.verdicts()[0].relevance == 0
 
 
@@ -269,7 +269,7 @@ def test_qrels_with_what_was_settled(review: Review, place: Path) -> None:
     given = place / "bob.qrels"
     given.write_text("\n".join([*lines, "q1 0", "q9 0 d9 1", ""]))
     result = import_(review, given)
-    assert result.kept == len(review.items)
+    assert (result.kept, result.assumed) == (len(review.items), "bob")
     assert [why for _, why in result.refused] == [
         "is no line of TREC qrels",
         "(q9, d9) is no pair of this review",

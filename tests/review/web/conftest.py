@@ -66,6 +66,6 @@ def made(dataset: Callable[..., Path], tmp_path: Path) -> Made:
 def browser(made: Made) -> Browser:
     """A browser at that review's page."""
     review = made()
-    result = Browser(create_app(review, port=8642))
+    result = Browser(create_app(review))
     result.review = review
     return result

@@ -30,7 +30,7 @@ def strip(page: str) -> str:
 
 def test_a_verdict_is_on_disk_before_it_is_answered(made: Made) -> None:
     review = made()
-    browser = Browser(create_app(review, port=8642))
+    browser = Browser(create_app(review))
     page = browser.get("/judge/anna").text
     assert "0 of 5 judged" in page
     done = browser.submit(page, decision="1", reason="answers in part", comment="Hm.\r\nSo so.")
@@ -91,12 +91,11 @@ def test_undo_brings_the_item_back(browser: Browser) -> None:
     review = browser.review
     page = browser.get("/judge/anna").text
     browser.submit(page, decision="1")
-    form = {"form": hidden(page)["form"]}
-    back = browser.post("/undo/anna", data=form)
+    back = browser.post("/undo/anna", data={"undo": "yes"})
     assert notice(back.text) == "Your last verdict is taken back; here is its item again."
     assert hidden(back.text)["shown"] == hidden(page)["shown"]
     assert [v.withdrawn for v in review.store.verdicts()] == [False, True]
-    assert notice(browser.post("/undo/anna", data=form).text) == (
+    assert notice(browser.post("/undo/anna", data={"undo": "yes"}).text) == (
         "There is no verdict of yours to take back."
     )
 
@@ -147,7 +146,7 @@ def test_disagreement_is_settled_with_all_that_was_said(browser: Browser) -> Non
 
 def test_who_has_not_judged_an_item_does_not_read_what_others_said_of_it(made: Made) -> None:
     review = made(annotators=["anna", "ben", "cleo"])
-    browser = Browser(create_app(review, port=8642))
+    browser = Browser(create_app(review))
     item = review.items[0]
     for name, said in (("anna", 1), ("ben", 0)):
         review.record(name, item.item_id, said, shown=item.shown, comment=f"{name}'s")
@@ -228,7 +227,7 @@ def test_pages_have_headings_labels_and_language(browser: Browser) -> None:
 
 
 def test_all_of_a_record_is_text(made: Made) -> None:
-    browser = Browser(create_app(made(), port=8642))
+    browser = Browser(create_app(made()))
     pages = []
     for _ in range(5):
         pages.append(browser.get("/judge/anna").text)

@@ -56,6 +56,42 @@ def test_a_folder_holds_no_verdicts(asked: tuple[str | Path, ...], gen: Gen) -> 
     )
 
 
+def test_qrels_name_nobody_and_the_command_says_whose_they_are(
+    asked: tuple[str | Path, ...], gen: Gen, tmp_path: Path
+) -> None:
+    given = tmp_path / "ben.txt"
+    given.write_text("q1 0 d1 1\n")
+    done = gen(*asked, "--import", given)
+    assert (done.returncode, done.stdout) == (
+        0,
+        f"kept 1 verdicts, refused 0\n{given} names nobody who judged: its verdicts count as ben's\n",
+    )
+
+
+@pytest.mark.parametrize("action", [("--export", "csv"), ("--import", "ben.txt")])
+def test_a_set_that_changed_is_warned_of(
+    asked: tuple[str | Path, ...], gen: Gen, tmp_path: Path, action: tuple[str, str]
+) -> None:
+    (tmp_path / "ben.txt").write_text("q1 0 d1 1\n")
+    assert gen(*asked, "--export", "csv").returncode == 0
+    (tmp_path / "out" / "exports" / "review.csv").unlink()
+    with open(Path(asked[1]) / "corpus.jsonl", "a") as file:
+        file.write('{"_id": "new", "title": "", "text": "one more"}\n')
+    done = gen(*asked, *action)
+    assert done.returncode == 0
+    assert done.stderr.startswith(f"warning: {asked[1]} was changed since this review began: its ")
+
+
+def test_options_of_a_model_are_refused_without_one(
+    asked: tuple[str | Path, ...], gen: Gen
+) -> None:
+    done = gen(*asked, "--retry-refused", "--export", "csv")
+    assert (done.returncode, done.stderr) == (
+        2,
+        "gen: --retry-refused: about a model that judges: name one, as --model openai:gpt-5-mini\n",
+    )
+
+
 @pytest.mark.slow  # processes
 def test_the_server_begins_and_ends(
     asked: tuple[str | Path, ...], gen_process: Gen, tmp_path: Path

@@ -144,7 +144,7 @@ def test_a_blind_page_is_the_same_whatever_the_label_is(limit_run: Path, tmp_pat
                     "UPDATE items SET item = replace(item, '\"label\":1.0', '\"label\":0.0')"
                 )
             review = open_review(run)
-        browser = Browser(create_app(review, port=8642))
+        browser = Browser(create_app(review))
         page = browser.get("/judge/anna").text
         pages.append(re.sub(r'name="(form|since)" value="[^"]*"', "", page))
         assert "relevant (" not in page

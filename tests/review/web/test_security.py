@@ -6,9 +6,8 @@ import re
 
 import pytest
 
-from retgen.review.web.app import create_app
 from retgen.review.web.security import LARGEST, is_own
-from tests.review.web.conftest import HERE, Browser, Made, hidden
+from tests.review.web.conftest import HERE, Browser, hidden
 
 
 @pytest.mark.parametrize(
@@ -56,27 +55,6 @@ def test_a_form_from_elsewhere_is_refused(browser: Browser, headers: dict[str, s
     assert review.store.verdicts() == []
     without_origin = {"origin": "", "referer": f"{HERE}/judge/anna"}
     assert browser.post(action[1], data=form, headers=without_origin).status_code == 200
-
-
-def test_a_form_of_another_session_is_refused(made: Made) -> None:
-    review = made()
-    app = create_app(review, port=8642)
-    stranger = Browser(app).get("/judge/anna").text
-    browser = Browser(app)
-    browser.get("/judge/anna")
-    answer = browser.submit(stranger, decision="1")
-    assert answer.status_code == 403
-    assert "the form is not of this browser&#39;s session" in answer.text
-    assert review.store.verdicts() == []
-
-
-def test_forms_stand_a_server_that_starts_anew(made: Made) -> None:
-    browser = Browser(create_app(made(), port=8642))
-    page = browser.get("/judge/anna").text
-    again = Browser(create_app(made(), port=8642))
-    again.cookies = browser.cookies
-    assert again.submit(page, decision="1").status_code == 200
-    assert len(made().store.verdicts()) == 1
 
 
 def test_too_much_is_refused(browser: Browser) -> None:
