@@ -35,10 +35,8 @@ import numpy as np
 
 from retgen.evaluation.tasks.multiconir.ladders import KEYS, CandidateLadder, load_ladders
 from retgen.evaluation.tasks.multiconir.pairs import (
-    ALL,
     FLIPS,
     MEASURES,
-    TASKS,
     TIED,
     TIES_HALF,
     WON,
@@ -117,11 +115,11 @@ class LadderData(TaskData):
         self.notes += self._by_length()
 
     def comparison(self, limit: int | None = None, *, paid: bool = False) -> LadderComparison:
-        return LadderComparison(self.ladders, TASKS if paid else ALL, limit)
+        return LadderComparison(self.ladders, limit, main=paid)
 
     def _by_length(self) -> Iterator[str]:
         """Say where the length of the documents alone tells which is the better one."""
-        plan = PairPlan(self.ladders, TASKS)
+        plan = PairPlan(self.ladders, main=True)
         words = [np.array([-len(t.split()) for t in one.texts], float) for one in plan.sets]
         shorter = plan.results(words).value(WON, part="task 2")
         if shorter is not None and shorter > 0.5:
@@ -136,12 +134,12 @@ class LadderComparison(Comparison):
     """Some ladders of each domain and the pairs of documents that are compared on them."""
 
     def __init__(
-        self, ladders: Sequence[CandidateLadder], parts: frozenset[str], limit: int | None
+        self, ladders: Sequence[CandidateLadder], limit: int | None, *, main: bool
     ) -> None:
         domains: dict[str, list[CandidateLadder]] = {}
         for ladder in ladders:
             domains.setdefault(ladder.domain, []).append(ladder)
-        self._plans = {name: PairPlan(of[:limit], parts) for name, of in domains.items()}
+        self._plans = {name: PairPlan(of[:limit], main=main) for name, of in domains.items()}
         self.sets = [one for plan in self._plans.values() for one in plan.sets]
         chosen = sum(len(plan.ladders) for plan in self._plans.values())
         self.described = f"{chosen:,} of {len(ladders):,} ladders"

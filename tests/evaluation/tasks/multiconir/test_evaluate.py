@@ -16,10 +16,7 @@ from retgen.evaluation.scoring.evaluate import evaluate
 from retgen.evaluation.scoring.page import text as text_of
 from tests.agents.server import Server, serving
 from tests.conftest import read_jsonl
-from tests.evaluation.tasks.multiconir.made import COUNT, condition, write_ladders
-
-FORWARD = tuple(range(1, COUNT + 1))
-BACKWARD = FORWARD[::-1]
+from tests.evaluation.tasks.multiconir.made import condition, write_ladders
 
 
 @pytest.fixture(scope="module")
@@ -30,7 +27,7 @@ def houses(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture(scope="module")
 def other(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("sets") / "barns"
-    return write_ladders(folder, 4, domain="barns", first=20, orders=(FORWARD, BACKWARD))
+    return write_ladders(folder, 4, domain="barns", first=20)
 
 
 @pytest.mark.slow
