@@ -28,7 +28,7 @@ fractions. A key is null where there is nothing to measure it on.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -54,17 +54,17 @@ from retgen.evaluation.tasks.multiconir.sections import (
     systems_of,
 )
 from retgen.evaluation.tasks.task import (
-    Comparison,
+    Measured,
     Scores,
     SystemResult,
     Task,
     TaskData,
-    TaskMeasures,
     estimate_json,
 )
 from retgen.results.measurements import Measure
 from retgen.results.page import Section
 from retgen.results.rows import Results, over_data_sets
+from retgen.search.base import System
 from retgen.search.collection import Collection
 
 __all__ = ["INSTRUCTION", "Ladders"]
@@ -88,7 +88,8 @@ class Ladders(Task):
     instruction = INSTRUCTION
 
     def read(self, collection: Collection) -> LadderData:
-        return LadderData(collection)
+        ladders, notes = load_ladders(collection)
+        return LadderData(ladders, notes + _by_length(collection.name, ladders))
 
     def summary(self, result: SystemResult) -> dict[str, Any]:
         """The keys above, and the same by domain."""
@@ -106,60 +107,56 @@ class Ladders(Task):
 
 
 class LadderData(TaskData):
-    """The ladders of one data set."""
-
-    def __init__(self, collection: Collection) -> None:
-        self.name = collection.name
-        self.ladders, self.notes = load_ladders(collection)
-        self.domains = list(dict.fromkeys(ladder.domain for ladder in self.ladders))
-        self.notes += self._by_length()
-
-    def comparison(self, limit: int | None = None, *, paid: bool = False) -> LadderComparison:
-        return LadderComparison(self.ladders, limit, main=paid)
-
-    def _by_length(self) -> Iterator[str]:
-        """Say where the length of the documents alone tells which is the better one."""
-        plan = PairPlan(self.ladders, main=True)
-        words = [np.array([-len(t.split()) for t in one.texts], float) for one in plan.sets]
-        shorter = plan.results(words).value(WON, part="task 2")
-        if shorter is not None and shorter > 0.5:
-            yield (
-                f"query-blind baseline of {self.name}: of neighbours on the ladder the shorter "
-                f"document is the better one in {shorter:.0%}, so read win rates against that, "
-                "not against 50%"
-            )
-
-
-class LadderComparison(Comparison):
-    """Some ladders of each domain and the pairs of documents that are compared on them."""
+    """The ladders of one data set, or the first of each domain. `main`: as of `PairPlan`."""
 
     def __init__(
-        self, ladders: Sequence[CandidateLadder], limit: int | None, *, main: bool
+        self,
+        ladders: Sequence[CandidateLadder],
+        notes: Sequence[str] = (),
+        limit: int | None = None,
+        *,
+        main: bool = False,
     ) -> None:
+        self._ladders, self.notes = ladders, [*notes]
         domains: dict[str, list[CandidateLadder]] = {}
         for ladder in ladders:
             domains.setdefault(ladder.domain, []).append(ladder)
+        self.domains = list(domains)
         self._plans = {name: PairPlan(of[:limit], main=main) for name, of in domains.items()}
         self.sets = [one for plan in self._plans.values() for one in plan.sets]
         chosen = sum(len(plan.ladders) for plan in self._plans.values())
         self.described = f"{chosen:,} of {len(ladders):,} ladders"
 
-    def measure(self, scores: Scores, noise: float) -> TaskMeasures:
-        every, domains = iter(scores), {}
-        for name, plan in self._plans.items():
-            domains[name] = plan.results([next(every) for _ in plan.sets], noise)
-        return TaskMeasures(domains, self._rows(domains))
+    def first(self, limit: int | None, *, paid: bool = False) -> LadderData:
+        return LadderData(self._ladders, (), limit, main=paid)
 
-    def _rows(self, domains: Mapping[str, Results]) -> Iterator[Mapping[str, Any]]:
-        """Each ladder's share of won pairs in every cell that it has."""
-        for domain, plan in self._plans.items():
+    def measure(self, scores: Scores, system: System) -> Measured:
+        """Of each ladder the share of won pairs in every cell that it has is kept."""
+        every, domains, rows = iter(scores), {}, list[Mapping[str, Any]]()
+        for name, plan in self._plans.items():
+            results = plan.results([next(every) for _ in plan.sets], system.scorer.noise)
+            domains[name] = results
             for number, ladder in enumerate(plan.ladders):
                 cells = {
                     "/".join(map(str, [*cell.values()][1:])): value
-                    for cell, value in domains[domain].by_unit(number)
+                    for cell, value in results.by_unit(number)
                     if cell["measure"] in (WON.name, FLIPS.name)
                 }
-                yield {"ladder": ladder.ladder_id, "domain": domain, "cells": cells}
+                rows.append({"ladder": ladder.ladder_id, "domain": name, "cells": cells})
+        return domains, rows
+
+
+def _by_length(name: str, ladders: Sequence[CandidateLadder]) -> list[str]:
+    """Say where the length of the documents alone tells which is the better one."""
+    plan = PairPlan(ladders, main=True)
+    words = [np.array([-len(text.split()) for text in one.texts], float) for one in plan.sets]
+    shorter = plan.results(words).value(WON, part="task 2")
+    if shorter is None or shorter <= 0.5:
+        return []
+    return [
+        f"query-blind baseline of {name}: of neighbours on the ladder the shorter document is the "
+        f"better one in {shorter:.0%}, so read win rates against that, not against 50%"
+    ]
 
 
 def _summary(results: Results) -> dict[str, Any]:

@@ -25,8 +25,13 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-from retgen.evaluation.tasks.niah.compare import HaystackData
-from retgen.evaluation.tasks.niah.haystacks import KEYS, QUESTION, HaystackVariant
+from retgen.evaluation.tasks.niah.haystacks import (
+    KEYS,
+    QUESTION,
+    HaystackData,
+    HaystackVariant,
+    load_haystacks,
+)
 from retgen.evaluation.tasks.niah.measures import (
     AUC,
     CUT,
@@ -62,7 +67,7 @@ class NeedlesInHaystacks(Task):
     )
 
     def read(self, collection: Collection) -> HaystackData:
-        return HaystackData(collection)
+        return HaystackData(collection.name, load_haystacks(collection))
 
     def summary(self, result: SystemResult) -> dict[str, Any]:
         """The keys above; of several data sets by `domains`."""

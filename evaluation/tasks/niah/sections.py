@@ -6,8 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from retgen.evaluation.tasks.niah.compare import too_few
-from retgen.evaluation.tasks.niah.haystacks import QUESTION, HaystackVariant, terms
+from retgen.evaluation.tasks.niah.haystacks import QUESTION, HaystackVariant, terms, too_few
 from retgen.evaluation.tasks.niah.measures import (
     AUC,
     CONTROLS,
