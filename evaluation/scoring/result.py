@@ -12,12 +12,24 @@ from retgen.evaluation.scoring.significance import PairedDifference
 from retgen.evaluation.tasks.measure import TaskResults, together
 from retgen.evaluation.tasks.task import SystemResult, Task
 from retgen.results.page import Section
+from retgen.rows import text_hash
 from retgen.search.collection import Collection
 from retgen.statistics.clustered import Units
 
 DENSITIES = ("query_graph_density", "document_graph_density", "average_query_strength")
 # what an analysis adds: keys of eval.json, and sections of the page and the terminal
 Part = tuple[dict[str, Any], list[Section]]
+
+
+def labels_hash(collection: Collection) -> str:
+    """A hash of qrels and grades, the same for the same labels in any order."""
+    labels = (
+        f"{name}\0{query_id}\0{doc_id}\0{value}"
+        for name, table in (("qrels", collection.qrels), ("graded", collection.grades or {}))
+        for query_id, docs in table.items()
+        for doc_id, value in docs.items()
+    )
+    return f"{sum(map(text_hash, labels)) % 2**64:016x}"
 
 
 @dataclass
@@ -64,6 +76,7 @@ class DatasetScores:
             "split": self.collection.split,
             "documents": self.collection.documents,
             "queries": len(self.collection.queries),
+            "labels": labels_hash(self.collection),
             "complete": self.collection.complete,
             "results": self._results(),
             "ceiling": self.ceiling,
