@@ -7,11 +7,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from retgen.data import Dataset
-from retgen.evaluation.scoring.by_type import break_down
-from retgen.evaluation.scoring.columns import values_of
+from retgen.evaluation.scoring.by_column import break_down, values_of
 from retgen.evaluation.scoring.failures import Top, failures
-from retgen.evaluation.scoring.result import Part
-from retgen.evaluation.scoring.scores import Score, primary_of
+from retgen.evaluation.scoring.result import Part, Score, primary_of
 from retgen.search.collection import Collection
 from retgen.statistics.clustered import Units
 

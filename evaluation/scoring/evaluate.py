@@ -31,8 +31,14 @@ from retgen.evaluation.scoring.baselines import baselines
 from retgen.evaluation.scoring.failures import DEPTH, Top
 from retgen.evaluation.scoring.measures import Measures, default_names, judged_names
 from retgen.evaluation.scoring.page import write_pages
-from retgen.evaluation.scoring.result import DENSITIES, DatasetScores, Evaluation
-from retgen.evaluation.scoring.scores import Score, at_largest, write_score
+from retgen.evaluation.scoring.result import (
+    DENSITIES,
+    DatasetScores,
+    Evaluation,
+    Score,
+    at_largest,
+    write_score,
+)
 from retgen.evaluation.scoring.significance import compare, relevance_matrix, units_of
 from retgen.evaluation.tasks import task_of
 from retgen.evaluation.tasks.measure import TaskResults

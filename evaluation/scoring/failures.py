@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from retgen.evaluation.scoring.scores import Score
+from retgen.evaluation.scoring.result import Score
 from retgen.results.page import Fold, Section
 from retgen.results.tables import TableView
 from retgen.search.collection import Collection

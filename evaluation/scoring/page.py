@@ -13,7 +13,7 @@ from retgen.evaluation.scoring.panels import (
     differences_panel,
     scores_panel,
 )
-from retgen.evaluation.scoring.scores import Score, in_order
+from retgen.evaluation.scoring.result import Score, in_order
 from retgen.evaluation.scoring.summary import cut_texts, sentences
 from retgen.results.measurements import write_measurements
 from retgen.results.page import Fold, Page, Section

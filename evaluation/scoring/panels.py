@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from retgen.evaluation.scoring.result import DatasetScores
-from retgen.evaluation.scoring.scores import in_order
+from retgen.evaluation.scoring.result import DatasetScores, in_order
 from retgen.evaluation.scoring.significance import PairedDifference
 from retgen.results.measurements import Measure, Measurement
 from retgen.results.panel import Column, Panel, columns_by

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from retgen.evaluation.scoring.panels import p_value
-from retgen.evaluation.scoring.scores import Score, at_largest
+from retgen.evaluation.scoring.result import Score, at_largest
 from retgen.results.numbers import listed
 from retgen.statistics.clustered import Estimate
 from retgen.validators.baselines import best_at

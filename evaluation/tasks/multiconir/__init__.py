@@ -44,7 +44,6 @@ from retgen.evaluation.tasks.multiconir.pairs import (
 )
 from retgen.evaluation.tasks.multiconir.sections import (
     WORDINGS,
-    conditions_of,
     decline,
     ordered,
     pairs_of,
@@ -196,7 +195,7 @@ def _summary(results: Results) -> dict[str, Any]:
     tied |= {f"blind {name}": f"{part} blind" for name, part in tied.items()}
     return {
         "ladders": results.units,
-        "conditions": conditions_of(results),
+        "conditions": len(queries),
         "styles": styles,
         "task1": {
             style: {

@@ -26,9 +26,8 @@ from retgen.evaluation.tasks.task import SystemResult, about_each, by_label
 from retgen.results.measurements import Measure
 from retgen.results.numbers import listed
 from retgen.results.page import Fold, Section
-from retgen.results.panel import Column, Panel, columns_by
+from retgen.results.panel import Column, Panel, Slice, columns_by, pivot
 from retgen.results.pictures import CHANCE, HeatMap, Line, Lines
-from retgen.results.pivot import Slice, pivot
 from retgen.results.rows import Results
 from retgen.search.base import slug
 

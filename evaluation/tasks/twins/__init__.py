@@ -28,9 +28,8 @@ from retgen.evaluation.tasks.twins.triples import (
     load_triples,
 )
 from retgen.results.page import Fold, Section
-from retgen.results.panel import Column, columns_by
+from retgen.results.panel import Column, Slice, columns_by, pivot
 from retgen.results.pictures import CHANCE, Bars
-from retgen.results.pivot import Slice, pivot
 from retgen.results.rows import Results
 from retgen.search.collection import Collection
 
