@@ -7,7 +7,7 @@ types of its queries beside them, as types.json ({type: [texts of queries]}): it
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -39,8 +39,11 @@ def values_of(dataset: Dataset, column: str, path: Path) -> dict[str, str]:
     result: dict[str, str] = {}
     known: set[str] = set()
     texts: dict[str, str] = {}
-    for query, row in _rows(dataset):
-        cells = _cells(row)
+    for row in dataset.queries:
+        if not isinstance(query := query_of(row), Query):
+            continue
+        cells = {key: value for key, value in row.items() if key not in _OWN}
+        cells |= query.metadata if isinstance(query.metadata, dict) else {}
         known.update(cells)
         texts[query.query_id] = query.text
         if (value := cells.get(column)) is not None:
@@ -57,18 +60,6 @@ def values_of(dataset: Dataset, column: str, path: Path) -> dict[str, str]:
             f"{did_you_mean(column, sorted(known)) or '.'}{here}"
         )
     return {query_id: result.get(query_id, NONE) for query_id in texts}
-
-
-def _rows(dataset: Dataset) -> Iterator[tuple[Query, dict[str, Any]]]:
-    for row in dataset.queries:
-        if isinstance(query := query_of(row), Query):
-            yield query, row
-
-
-def _cells(row: Mapping[str, Any]) -> dict[str, Any]:
-    metadata = row.get("metadata")
-    own = {key: value for key, value in row.items() if key not in _OWN}
-    return own | (metadata if isinstance(metadata, dict) else {})
 
 
 def _text(value: Any, column: str, query: Query, path: Path) -> str:
@@ -111,28 +102,27 @@ _GROUPS, _SERIES = 10, 6  # values and systems in a picture
 _BM25 = ("bm25", "bm25-capretrieval", "rank-bm25", "bm25-capretrieval-characters")
 
 
-def rows_by(
-    column: str, values: Mapping[str, str], collection: Collection, most: int
+def _places_by(
+    column: str, values: Mapping[str, str], collection: Collection
 ) -> dict[str, NDArray[np.int64]]:
     """The places of a collection's queries by their value, and of all queries at the end.
 
-    `values`: query id -> value. Values come by their number of queries, the largest first, and
-    those without one last. Raises `UsageError` where they are more than `most`.
+    Values come by their number of queries, the largest first, and those without one last. Raises
+    `UsageError` where they are too many.
     """
     of = [values[query.query_id] for query in collection.queries]
     counts = Counter(of)
-    if len(counts) > most:
+    if len(counts) > _MOST:
         raise UsageError(
             f"--by {column}: the {len(of):,} queries have {len(counts):,} different values there; "
-            f"a breakdown takes up to {most}"
+            f"a breakdown takes up to {_MOST}"
         )
     figures = all(value.isdecimal() for value in counts if value != NONE)  # 2 before 10
 
     def place(value: str) -> tuple[bool, int, int, str]:
         return value == NONE, -counts[value], len(value) if figures else 0, value
 
-    order = sorted(counts, key=place)
-    rows = {value: np.array([v == value for v in of]).nonzero()[0] for value in order}
+    rows = {value: np.flatnonzero(np.array(of) == value) for value in sorted(counts, key=place)}
     return rows | {ALL: np.arange(len(of))}
 
 
@@ -149,7 +139,7 @@ def break_down(
     `values`: query id -> value. Raises `UsageError` for a column that tells nearly every query
     apart.
     """
-    groups = rows_by(column, values, collection, _MOST)
+    groups = _places_by(column, values, collection)
     reference = next((s for s in scores if s.model in _BM25), None)
     results, rows = [], list[Measurement]()
     for value, places in groups.items():

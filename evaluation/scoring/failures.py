@@ -8,7 +8,7 @@ set.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -23,18 +23,6 @@ WORST = 20  # queries of a system
 _RELEVANT, _FIRST, _CHARACTERS = 3, 3, 160  # documents shown of a query, and of a text
 
 Top = NDArray[np.int64]  # (queries, DEPTH) documents, -1 where fewer were ranked
-
-
-class _Failure(NamedTuple):
-    """A query. `relevant`: (document, rank; None beyond `DEPTH`), those that are missed first.
-
-    `first`: what was ranked first, at most three documents, the relevant ones left out.
-    """
-
-    row: int
-    value: float
-    relevant: list[tuple[int, int | None]]
-    first: list[tuple[int, int | None]]
 
 
 def relevant_documents(collection: Collection) -> list[list[int]]:
@@ -57,35 +45,33 @@ def failures(
 
     `tops`: the first `DEPTH` documents of each system.
     """
-    relevant, ids = relevant_documents(collection), collection.doc_ids
-    every: list[tuple[Score, list[_Failure], int]] = []
+    relevant = relevant_documents(collection)
+    every: list[tuple[Score, list[int], dict[int, dict[str, Any]]]] = []
     for score, top in tops:
-        values = score.values[:, score.names.index(measure)]
-        found = [
-            _failure(row, float(values[row]), relevant[row], ranked)
-            for row, ranked in enumerate(top.tolist())
-        ]
-        wrong = sorted((one for one in found if one is not None), key=lambda one: one.value)
-        every.append((score, wrong[:WORST], len(wrong)))
-    shown = {doc for _, worst, _ in every for one in worst for doc, _ in one.relevant + one.first}
-    texts = collection.texts(np.array(sorted(shown), np.int64))
-    asked = f"{len(collection.queries):,}"
+        values = score.values[:, score.names.index(measure)].tolist()
+        found = {
+            row: {"query-id": query.query_id, measure: value, **missed}
+            for row, (query, value, ranked) in enumerate(
+                zip(collection.queries, values, top.tolist(), strict=True)
+            )
+            if (missed := _missed(collection, relevant[row], ranked))
+        }
+        worst = sorted(found, key=lambda row: values[row])[:WORST]
+        every.append((score, worst, found))
+    texts = _texts(collection, [found[row] for _, worst, found in every for row in worst])
     keys, folds = [], []
-    for score, worst, count in every:
-        listed = [
-            {
-                "query-id": collection.queries[one.row].query_id,
-                measure: one.value,
-                "relevant": {ids[doc].decode(): rank for doc, rank in one.relevant},
-                "first": {ids[doc].decode(): rank for doc, rank in one.first},
-            }
-            for one in worst
-        ]
-        keys.append({"model": score.model, "dim": score.dim, "failures": count, "worst": listed})
-        title = f"{score.label}: {count:,} of {asked} queries, the {len(worst):,} worst"
+    for score, worst, found in every:
+        row = {"model": score.model, "dim": score.dim, "failures": len(found)}
+        keys.append({**row, "worst": [found[one] for one in worst]})
+        asked = len(collection.queries)
+        title = f"{score.label}: {len(found):,} of {asked:,} queries, the {len(worst):,} worst"
         head = ["query", measure, "rank", "", "document"]
-        rows = [row for one in worst for row in _rows(collection, one, texts)]
-        folds.append(Fold(title, [TableView(head, rows, names=5, title=title)]))
+        lines = [
+            line
+            for one in worst
+            for line in _lines(collection.queries[one].text, found[one], measure, texts)
+        ]
+        folds.append(Fold(title, [TableView(head, lines, names=5, title=title)]))
     section = Section(
         "Worst queries",
         [
@@ -99,31 +85,44 @@ def failures(
     return keys, section
 
 
-def _rows(collection: Collection, one: _Failure, texts: Mapping[int, str]) -> list[list[str]]:
-    shown = [(doc, rank, "relevant") for doc, rank in one.relevant]
-    shown += [(doc, rank, "") for doc, rank in one.first]
-    heads = [[_cut(collection.queries[one.row].text), f"{one.value:.4f}"]]
-    heads += [["", ""]] * (len(shown) - 1)
-    return [
-        [*head, f"{DEPTH + 1}+" if rank is None else str(rank), what, _cut(texts[doc])]
-        for head, (doc, rank, what) in zip(heads, shown, strict=True)
-    ]
-
-
-def _cut(text: str) -> str:
-    text = " ".join(text.split())
-    return text if len(text) <= _CHARACTERS else f"{text[: _CHARACTERS - 1]}…"
-
-
-def _failure(row: int, value: float, relevant: list[int], top: list[int]) -> _Failure | None:
-    """None where the first documents are the relevant ones, or the corpus holds none of these."""
+def _missed(collection: Collection, relevant: list[int], top: list[int]) -> dict[str, Any] | None:
+    """`relevant`: ranks by id (None beyond `DEPTH`), those that are missed first; `first`: what was
+    ranked first, the relevant ones left out. None where the first documents are the relevant ones,
+    or the corpus holds none of these.
+    """
     ranked = [doc for doc in top if doc >= 0]
     rank = {doc: at for at, doc in enumerate(ranked, start=1)}
     if set(ranked[: len(relevant)]) <= set(relevant) and (
         len(ranked) == len(top) or all(doc in rank for doc in relevant)
     ):
         return None
-    of = [(doc, rank.get(doc)) for doc in relevant]
-    of.sort(key=lambda pair: -(pair[1] or len(top) + 1))
-    first = [(doc, rank.get(doc)) for doc in ranked if doc not in relevant]
-    return _Failure(row, value, of[:_RELEVANT], first[:_FIRST])
+    last_first = sorted(relevant, key=lambda doc: -rank.get(doc, len(top) + 1))[:_RELEVANT]
+    others = [doc for doc in ranked if doc not in relevant][:_FIRST]
+    return {
+        name: {collection.doc_ids[doc].decode(): rank.get(doc) for doc in documents}
+        for name, documents in (("relevant", last_first), ("first", others))
+    }
+
+
+def _texts(collection: Collection, failed: Sequence[Mapping[str, Any]]) -> dict[str, str]:
+    """The texts of all documents of failures, by id."""
+    shown = {doc_id for one in failed for doc_id in (*one["relevant"], *one["first"])}
+    places = collection.places(shown)
+    texts = collection.texts(np.array(sorted(places.values()), np.int64))
+    return {doc_id: _cut(texts[place]) for doc_id, place in places.items()}
+
+
+def _lines(
+    query: str, failed: Mapping[str, Any], measure: str, texts: Mapping[str, str]
+) -> list[list[str]]:
+    shown = [(what, *one) for what in ("relevant", "first") for one in failed[what].items()]
+    heads = [[_cut(query), f"{failed[measure]:.4f}"], *[["", ""]] * (len(shown) - 1)]
+    return [
+        [*head, str(rank or f"{DEPTH + 1}+"), what * (what == "relevant"), texts[doc_id]]
+        for head, (what, doc_id, rank) in zip(heads, shown, strict=True)
+    ]
+
+
+def _cut(text: str) -> str:
+    text = " ".join(text.split())
+    return text if len(text) <= _CHARACTERS else f"{text[: _CHARACTERS - 1]}…"

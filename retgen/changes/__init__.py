@@ -19,7 +19,7 @@ from retgen.changes.records import (
     match,
     text_examples,
 )
-from retgen.changes.scores import AGAIN, ScoreChange, score_changes
+from retgen.changes.scores import AGAIN, score_changes
 from retgen.data import Dataset, TableFiles, open_dataset
 from retgen.errors import DatasetError, UsageError
 from retgen.highlights import Segment, both_sides
@@ -51,7 +51,7 @@ class Diff:
     graded: dict[str, Changes]
     examples: list[Example]
     recipe: dict[str, list[Any]] | None
-    scores: list[ScoreChange]
+    scores: list[dict[str, Any]]
     notes: list[str]
 
     @property
@@ -79,7 +79,7 @@ class Diff:
             "grades": _all_labels(self.graded),
             "examples": self.examples,
             "recipe": self.recipe,
-            "scores": [one.to_json() for one in self.scores],
+            "scores": self.scores,
             "notes": self.notes,
         }
 
@@ -190,12 +190,7 @@ def terminal_text(diff: Diff) -> str:
         parts.append(f"... and {len(keys) - _LISTED:,} more keys; --json has all")
     parts += ["\n".join(_lines(example)) for example in diff.examples]
     scores = [
-        [
-            one.label,
-            one.measure,
-            *map(score, (one.before, one.after)),
-            f"{one.after - one.before:+.4f}",
-        ]
+        [one["label"], one["metric"], score(one["a"]), score(one["b"]), f"{one['difference']:+.4f}"]
         for one in diff.scores
     ]
     if scores:
