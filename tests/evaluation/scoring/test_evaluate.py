@@ -162,30 +162,6 @@ def test_written_runs_score_the_same(swept: Path, limit_run: Path, tmp_path: Pat
     assert {r["model"]: r["metrics"] for r in again["results"]} == names
 
 
-@pytest.mark.slow
-def test_embeddings_are_computed_once(
-    limit_run: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    from sentence_transformers import SentenceTransformer
-
-    calls: list[int] = []
-    encode = SentenceTransformer.encode
-
-    def counted(self, inputs, *args, **kwargs):  # type: ignore[no-untyped-def]
-        if not isinstance(inputs, str):  # a text alone tells the dimension
-            calls.append(len(inputs))
-        return encode(self, inputs, *args, **kwargs)
-
-    monkeypatch.setattr(SentenceTransformer, "encode", counted)
-    first = evaluate(limit_run, models=["static:minilm"], out=tmp_path / "1")
-    assert sum(calls) == 115
-    second = evaluate(limit_run, models=["static:minilm"], dims=[384], out=tmp_path / "2")
-    assert sum(calls) == 115
-    assert first.to_json()["results"] == second.to_json()["results"]
-    evaluate(limit_run, models=["static:minilm"], cache=False, out=tmp_path / "3")
-    assert sum(calls) == 230
-
-
 def test_a_document_with_the_id_of_the_query_is_not_ranked(dataset, tmp_path: Path) -> None:  # type: ignore[no-untyped-def]
     """BEIR's rule, at a depth that just holds the rest; "4" is relevant to "4", so it is ranked."""
     corpus = {

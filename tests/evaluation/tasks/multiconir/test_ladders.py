@@ -57,10 +57,6 @@ def test_parquet_holds_the_same(tmp_path: Path) -> None:
     assert load_ladders(load(other)) == load_ladders(load(path))
 
 
-def test_other_data_sets_hold_none(limit_run: Path) -> None:
-    assert task_of(open_dataset(limit_run)) is None
-
-
 @pytest.mark.parametrize(
     ("table", "left_out", "message"),
     [

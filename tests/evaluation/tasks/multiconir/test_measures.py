@@ -103,28 +103,6 @@ def test_every_cell_by_hand() -> None:
     }
 
 
-def test_the_summary_by_hand() -> None:
-    result = summary(rates_in(PairPlan(LADDERS)))
-    assert (result["ladders"], result["conditions"]) == (2, 2)
-    assert result["styles"] == ["instruction", "descriptive"]
-    assert result["task1"]["mean"]["by_query"] == [0.75, 0.5]
-    assert result["task1"]["mean"]["average"]["value"] == 0.625
-    assert result["task1"]["mean"]["decline"]["value"] == 0.25
-    assert result["task1"]["instruction"]["decline"]["value"] == 1.0
-    assert result["task1"]["descriptive"]["by_query"] == [0.5, 1.0]
-    assert result["task2"]["mean"]["by_rung"] == [0.5, 0.75]
-    assert result["task2"]["descriptive"]["average"]["value"] == 0.75
-    assert result["task3"]["by_rung"] == [1.0, 0.5]
-    assert result["task3"]["flip_rate"]["value"] == 0.75
-    assert result["violations"]["all"] == [0.75, 1.0]
-    assert result["violations"]["all_average"]["value"] == 0.875
-    assert result["blind"]["task1"]["value"] == 0.5
-    assert result["blind"]["by_query"] == [0.5, 0.5]
-    assert result["blind"]["task2"]["value"] == 0.25
-    assert result["random"] == {"win_rate": 0.5, "flip_rate": 0.5}
-    assert result["task4"] is None
-
-
 def test_noise_is_no_difference() -> None:
     plan = PairPlan(LADDERS[:1], main=True)
     close = scored(plan, lambda query, text: 0.8 - 1e-8 * "P12".index(text[2]))

@@ -62,13 +62,6 @@ def test_measures_are_those_of_the_scores(folder: Path, scored: Any) -> None:
     assert literal["control"]["value"] > 0.7 > entailed["control"]["value"]
 
 
-def test_page(folder: Path, scored: Any) -> None:
-    page = (folder.parent / "eval" / "eval.html").read_text("utf-8")
-    for text in ("Twins: facts or words", "By type of the changed fact", "By facts a document"):
-        assert text in page
-    assert (folder.parent / "eval" / "figures" / "twins_wording.svg").is_file()
-
-
 def test_a_triple_that_is_cut(made: dict[str, list[Row]], tmp_path: Path) -> None:
     cut = copy.deepcopy(made)
     triple = cut["queries"][0]["metadata"]["triple"]
