@@ -18,8 +18,7 @@ from numpy.typing import NDArray
 
 from retgen.data import Dataset, Query, query_of
 from retgen.errors import DatasetError, UsageError
-from retgen.evaluation.scoring.panels import score_measure
-from retgen.evaluation.scoring.result import Score, in_order
+from retgen.evaluation.scoring.result import Score, in_order, score_measure
 from retgen.messages import did_you_mean
 from retgen.results.measurements import Measure, Measurement
 from retgen.results.page import Section

@@ -26,9 +26,8 @@ from retgen.evaluation.retrievers import (
     type_of,
 )
 from retgen.evaluation.retrievers.llm import Chat
-from retgen.evaluation.scoring.analyses import Analyses, analyse
+from retgen.evaluation.scoring.analyses import DEPTH, Analyses, Top, analyse
 from retgen.evaluation.scoring.baselines import baselines
-from retgen.evaluation.scoring.failures import DEPTH, Top
 from retgen.evaluation.scoring.measures import Measures, default_names, judged_names
 from retgen.evaluation.scoring.page import write_pages
 from retgen.evaluation.scoring.result import (

@@ -14,7 +14,7 @@ from retgen.evaluation.scoring.measures import Measures, mteb_score
 from retgen.evaluation.scoring.significance import PairedDifference
 from retgen.evaluation.tasks.measure import TaskResults, together
 from retgen.evaluation.tasks.task import SystemResult, Task
-from retgen.results.measurements import Measurement
+from retgen.results.measurements import Measure, Measurement
 from retgen.results.page import Section
 from retgen.rows import text_hash
 from retgen.search.base import label, slug
@@ -68,6 +68,11 @@ class Score:
         spans = [self.interval(name) for name in self.names]
         result["intervals"] = {n: s[1:] for n, s in zip(self.names, spans, strict=True)}
         return result | {"details": self.details}
+
+
+def score_measure(name: str) -> Measure:
+    """How a mean between 0 and 1 is written."""
+    return Measure(name, small_digits=3, tiny=True)
 
 
 def primary_of(names: Sequence[str], collection: Collection) -> str:

@@ -10,8 +10,7 @@ from typing import Any
 import pytest
 
 from retgen.errors import DatasetError
-from retgen.reporting.report import report, write_report
-from retgen.reporting.view import run_page
+from retgen.reporting.report import report, run_page, write_report
 from retgen.results.page import Section
 
 EVIL = "<script>alert('x')</script>\"&"
