@@ -160,83 +160,83 @@ def _by_length(name: str, ladders: Sequence[CandidateLadder]) -> list[str]:
 
 def _summary(results: Results) -> dict[str, Any]:
     """All measures of a system."""
+    parts = {*results.levels("part", WON.name), *results.levels("part", FLIPS.name)}
     styles = results.levels("style", WON.name, part="task 1")
-    queries, pairs = queries_of(results), pairs_of(results)
-    wordings = ordered(results.levels("wording", WON.name, part="wording"), WORDINGS)
+    groups: dict[str, dict[str, Any]] = {**{one: {"style": one} for one in styles}, "mean": {}}
+    levels = {"query": queries_of(results), "pair": pairs_of(results)}
 
     def mean(part: str, measure: Measure = WON, **where: Any) -> dict[str, float | None] | None:
         return estimate_json(results.mean(measure, part=part, **where))
 
-    def by_query(part: str, **where: Any) -> list[float | None]:
-        return [results.value(WON, part=part, query=one, **where) for one in queries]
+    def by(factor: str, part: str, measure: Measure = WON, **where: Any) -> list[float | None]:
+        each = ({**where, factor: level} for level in levels[factor])
+        return [results.value(measure, part=part, **at) for at in each]
 
-    def by_pair(part: str, measure: Measure = WON, **where: Any) -> list[float | None]:
-        return [results.value(measure, part=part, pair=one, **where) for one in pairs]
-
-    def by_style(part: str, **where: Any) -> dict[str, Any] | None:
+    def climb(**where: Any) -> dict[str, Any]:
         """A climb by style, and over both."""
         return {
-            style: {
-                "by_rung": by_pair(part, **where, **of),
-                "average": mean(part, **where, **of),
-            }
+            style: {"by_rung": by("pair", **where, **of), "average": mean(**where, **of)}
             for style, of in groups.items()
-            if results.select(WON.name, part=part, **where, **of)
-        } or None
+            if results.select(WON.name, **where, **of)
+        }
 
-    groups: dict[str, dict[str, Any]] = {**{one: {"style": one} for one in styles}, "mean": {}}
+    def if_measured(part: str, content: dict[str, Any]) -> dict[str, Any] | None:
+        return content if part in parts else None
+
     padded = {}
     for words in results.levels("words", WON.name, part="task 4"):
         at = {"part": "task 4", "words": words}
         change = estimate_json(results.difference(WON, at, {"part": "task 2"}))
-        padded[words.replace(",", "")] = {**(by_style(**at) or {}), "change": change}
-    parts = results.levels("part", WON.name)
+        padded[words.replace(",", "")] = {**climb(**at), "change": change}
+    wordings = ordered(results.levels("wording", WON.name, part="wording"), WORDINGS)
+    singles = {
+        "by_query": by("query", "single"),
+        "average": mean("single"),
+        "ties_half": mean("single", TIES_HALF),
+        "beats_all": by("query", "beats all"),
+        "random": [1 / (n + 1) for n in range(1, len(levels["query"]) + 1)],
+        "by_wording": {
+            name: {
+                "win_rate": mean("wording", wording=name),
+                "ties_half": mean("wording", TIES_HALF, wording=name),
+            }
+            for name in wordings
+        },
+    }
     tied = {"task1": "task 1", "task2": "task 2"}
     tied |= {f"blind {name}": f"{part} blind" for name, part in tied.items()}
     return {
         "ladders": results.units,
-        "conditions": len(queries),
+        "conditions": len(levels["query"]),
         "styles": styles,
         "task1": {
             style: {
-                "by_query": by_query("task 1", **of),
+                "by_query": by("query", "task 1", **of),
                 "average": mean("task 1", **of),
                 "decline": estimate_json(decline(results, **of)),
             }
             for style, of in groups.items()
         },
-        "task2": by_style("task 2"),
-        "task3": {"by_rung": by_pair("task 3", FLIPS), "flip_rate": mean("task 3", FLIPS)}
-        if results.select(FLIPS.name)
-        else None,
+        "task2": if_measured("task 2", climb(part="task 2")),
+        "task3": if_measured(
+            "task 3",
+            {"by_rung": by("pair", "task 3", FLIPS), "flip_rate": mean("task 3", FLIPS)},
+        ),
         "task4": padded or None,
-        "violations": {"all": by_query("all violated"), "all_average": mean("all violated")}
-        if "all violated" in parts
-        else None,
-        "singles": {
-            "by_query": by_query("single"),
-            "average": mean("single"),
-            "ties_half": mean("single", TIES_HALF),
-            "beats_all": by_query("beats all"),
-            "random": [1 / (n + 1) for n in range(1, len(queries) + 1)],
-            "by_wording": {
-                name: {
-                    "win_rate": mean("wording", wording=name),
-                    "ties_half": mean("wording", TIES_HALF, wording=name),
-                }
-                for name in wordings
-            },
-        }
-        if "single" in parts
-        else None,
+        "violations": if_measured(
+            "all violated",
+            {"all": by("query", "all violated"), "all_average": mean("all violated")},
+        ),
+        "singles": if_measured("single", singles),
         "ties_half": {f"task{n}": mean(f"task {n}", TIES_HALF) for n in (1, 2)},
-        "blind": {
-            "task1": mean("task 1 blind"),
-            "by_query": by_query("task 1 blind"),
-            "task2": mean("task 2 blind"),
-        }
-        if "task 1 blind" in parts
-        else None,
+        "blind": if_measured(
+            "task 1 blind",
+            {
+                "task1": mean("task 1 blind"),
+                "by_query": by("query", "task 1 blind"),
+                "task2": mean("task 2 blind"),
+            },
+        ),
         "tied": {name: mean(part, TIED) for name, part in tied.items() if part in parts},
         "random": {"win_rate": WON.chance, "flip_rate": FLIPS.chance},
         **{

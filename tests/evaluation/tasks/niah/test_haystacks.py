@@ -70,7 +70,7 @@ def test_questions_haystacks_and_controls(made: Path) -> None:
 
 
 def test_a_haystack_without_its_control_is_named(made: Path, tmp_path: Path) -> None:
-    # the first row is the neutral control of the first group at 32 tokens and place 0
+    # the first row is a control of the first group at 32 tokens
     broken = changed(made, tmp_path / "broken", "corpus", number=7)
     with pytest.raises(DatasetError) as error:
         load_haystacks(load(broken))
