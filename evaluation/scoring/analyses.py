@@ -1,4 +1,10 @@
-"""What `gen eval` looks at beside means over all queries, where it is asked to."""
+"""What `gen eval` looks at beside means over all queries, where it is asked to.
+
+Scores by the values of a column (`by_column`), and the worst queries of each system, with what was
+ranked first in place of what is relevant. A query is a failure where something else stands among
+its first documents while relevant ones are left. The worst have the lowest score by the primary
+measure; of equal ones the first of the data set.
+"""
 
 from __future__ import annotations
 

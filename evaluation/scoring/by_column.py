@@ -2,6 +2,10 @@
 
 It is a key of the queries' `metadata`, or of their rows. CapRetrieval's published folder keeps the
 types of its queries beside them, as types.json ({type: [texts of queries]}): its column `type`.
+
+Beside the scores by value stands each system against BM25 query by query (CapRetrieval, arXiv
+2506.08592, Table 3): the shares of queries on which it scores higher, lower and similar. The paper
+does not say how near similar is; here it is less than `TOLERANCE`.
 """
 
 from __future__ import annotations

@@ -1,4 +1,7 @@
-"""What `gen eval` shows: the sections of its page, of eval.md and of the terminal; pictures."""
+"""What `gen eval` shows: the sections of its page, of eval.md and of the terminal; pictures.
+
+Panels of scores have the best system first, beside what reads no query and what can be reached.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Scores as files: TREC runs, scores query by query."""
+"""What `gen eval` found: scores of systems and their files, bounds and comparisons of data sets."""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""A panel: which measurements stand in which rows and columns of a table."""
+"""A panel: which measurements stand in which rows and columns of a table.
+
+`pivot` declares one over results: which levels of factors are rows, which are columns.
+"""
 
 from __future__ import annotations
 
