@@ -234,8 +234,7 @@ def _score(
     folder: Path,
 ) -> DatasetScores:
     """Everything about one data set; every system is on disk before the next one begins."""
-    judged = [] if collection.complete else judged_names(measures.names)
-    beside = Measures(judged) if judged else None
+    judged = Measures([] if collection.complete else judged_names(measures.names))
     units = units_of(collection)
     depth = measures.depth(collection.documents)
     if call.analyses.worst:
@@ -246,11 +245,9 @@ def _score(
     coded = False
     for ranked in _systems(call, collection, of_task, names, folder, depth, notes):
         values = measures.per_query(collection, ranked.rankings)
-        coverage = {}
-        if beside:
-            # over the queries that the measures count; of one without a ranking nothing is judged
-            means = beside.per_query(collection, ranked.rankings).mean(axis=0)
-            coverage = dict(zip(judged, map(float, means), strict=True))
+        # over the queries that the measures count; of one without a ranking nothing is judged
+        means = judged.per_query(collection, ranked.rankings).mean(axis=0)
+        coverage = dict(zip(judged.names, map(float, means), strict=True))
         spans = units.interval(values)
         score = Score(
             ranked.model, ranked.dim, measures.names, values, spans, coverage, ranked.details
@@ -269,7 +266,7 @@ def _score(
         collection,
         measures,
         baselines(collection, measures, call.progress),
-        measures.ceiling(collection) | (beside.ceiling(collection) if beside else {}),
+        measures.ceiling(collection) | judged.ceiling(collection),
         scores,
         compare(units, {s.label: s.values for s in at_largest(scores)}, measures.names),
         units,
