@@ -1,1 +1,1 @@
-"""Retrievers and TREC runs scored: measures <- scores <- result <- page <- evaluate."""
+"""Retrievers and TREC runs scored: measures <- result <- page <- evaluate."""

@@ -10,7 +10,7 @@ import numpy as np
 
 from retgen.data import Qrel
 from retgen.evaluation.scoring.measures import Measures, cutoff, is_graded
-from retgen.evaluation.scoring.scores import primary_of
+from retgen.evaluation.scoring.result import primary_of
 from retgen.progress import Progress, no_progress
 from retgen.search.collection import Collection
 from retgen.validators.baselines import WordTerms, query_blind_rankings, with_best

@@ -26,13 +26,18 @@ from retgen.evaluation.retrievers import (
     type_of,
 )
 from retgen.evaluation.retrievers.llm import Chat
-from retgen.evaluation.scoring.analyses import Analyses, analyse
+from retgen.evaluation.scoring.analyses import DEPTH, Analyses, Top, analyse
 from retgen.evaluation.scoring.baselines import baselines
-from retgen.evaluation.scoring.failures import DEPTH, Top
 from retgen.evaluation.scoring.measures import Measures, default_names, judged_names
 from retgen.evaluation.scoring.page import write_pages
-from retgen.evaluation.scoring.result import DENSITIES, DatasetScores, Evaluation
-from retgen.evaluation.scoring.scores import Score, at_largest, write_score
+from retgen.evaluation.scoring.result import (
+    DENSITIES,
+    DatasetScores,
+    Evaluation,
+    Score,
+    at_largest,
+    write_score,
+)
 from retgen.evaluation.scoring.significance import compare, relevance_matrix, units_of
 from retgen.evaluation.tasks import task_of
 from retgen.evaluation.tasks.measure import TaskResults
@@ -229,8 +234,7 @@ def _score(
     folder: Path,
 ) -> DatasetScores:
     """Everything about one data set; every system is on disk before the next one begins."""
-    judged = [] if collection.complete else judged_names(measures.names)
-    beside = Measures(judged) if judged else None
+    judged = Measures([] if collection.complete else judged_names(measures.names))
     units = units_of(collection)
     depth = measures.depth(collection.documents)
     if call.analyses.worst:
@@ -241,11 +245,9 @@ def _score(
     coded = False
     for ranked in _systems(call, collection, of_task, names, folder, depth, notes):
         values = measures.per_query(collection, ranked.rankings)
-        coverage = {}
-        if beside:
-            # over the queries that the measures count; of one without a ranking nothing is judged
-            means = beside.per_query(collection, ranked.rankings).mean(axis=0)
-            coverage = dict(zip(judged, map(float, means), strict=True))
+        # over the queries that the measures count; of one without a ranking nothing is judged
+        means = judged.per_query(collection, ranked.rankings).mean(axis=0)
+        coverage = dict(zip(judged.names, map(float, means), strict=True))
         spans = units.interval(values)
         score = Score(
             ranked.model, ranked.dim, measures.names, values, spans, coverage, ranked.details
@@ -264,7 +266,7 @@ def _score(
         collection,
         measures,
         baselines(collection, measures, call.progress),
-        measures.ceiling(collection) | (beside.ceiling(collection) if beside else {}),
+        measures.ceiling(collection) | judged.ceiling(collection),
         scores,
         compare(units, {s.label: s.values for s in at_largest(scores)}, measures.names),
         units,

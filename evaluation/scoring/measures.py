@@ -73,6 +73,16 @@ def cutoff(name: str) -> int | None:
     return int(result.group(1)) if result else None
 
 
+def _judged_cutoff(name: str) -> int | None:
+    """The k of Judged@k, None for other measures.
+
+    ir-measures divides by the length of the ranking where that is less than k; here a place that is
+    not filled counts as not judged, unless the corpus has no more documents.
+    """
+    judged = name.removeprefix(_GRADED).lower().startswith("judged@")
+    return cutoff(name) if judged else None
+
+
 def is_graded(name: str) -> bool:
     """Whether a measure is one over the grades beside binary qrels."""
     return name.startswith(_GRADED)
@@ -132,8 +142,8 @@ class Measures:
         )
         result: dict[str, float | None] = {}
         for name, mean in zip(self.names, values.mean(axis=0).tolist(), strict=True):
-            base, k = name.removeprefix(_GRADED).partition("@")[0].lower(), cutoff(name)
-            if base == "judged" and k:
+            base = name.removeprefix(_GRADED).partition("@")[0].lower()
+            if k := _judged_cutoff(name):
                 result[name] = _most_judged(collection, k)
             else:
                 rises = _ALIASES.get(base, base).lower() in _RISING
@@ -163,12 +173,18 @@ class Measures:
         rows = {query.query_id: row for row, query in enumerate(collection.queries)}
         columns: dict[Any, list[int]] = {}
         for column, (name, measure) in enumerate(zip(self.names, self._parsed, strict=True)):
-            if is_graded(name) == over_grades:
+            if is_graded(name) != over_grades:
+                continue
+            if k := _judged_cutoff(name):
+                size = min(k, collection.page_count)
+                for query_id, row in rows.items():
+                    first = list(run.get(query_id, ()))[:k]
+                    found = sum(doc in qrels[query_id] for doc in first)
+                    values[row, column] = found / size
+            else:
                 columns.setdefault(measure, []).append(column)
-        run = {
-            query_id: row for query_id, row in run.items() if row
-        }  # Judged@k divides by its size
-        if not run:
+        run = {query_id: row for query_id, row in run.items() if row}
+        if not columns or not run:
             return
         result: Iterable[Any] = ir_measures.iter_calc(list(columns), qrels, run)
         try:

@@ -123,3 +123,15 @@ def relevance_matrix(collection: Collection) -> QrelMatrix:
         for query in collection.queries
     ]
     return QrelMatrix.from_rows(rows, len(columns))
+
+
+def p_value(p: float | None) -> str:
+    """Three digits, and no more certainty than they hold; "" where there is none."""
+    if p is None:
+        return ""
+    return f"{p:.3f}" if p >= 0.001 else "< 0.001"
+
+
+def signed_interval(low: float | None, high: float | None) -> str:
+    """A 95% interval of a difference; "" where there is none."""
+    return "" if low is None or high is None else f"{low:+.4f} to {high:+.4f}"

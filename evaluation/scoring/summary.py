@@ -7,16 +7,13 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from retgen.evaluation.scoring.panels import p_value
-from retgen.evaluation.scoring.scores import Score, at_largest
+from retgen.evaluation.scoring.result import DatasetScores, Evaluation, Score, at_largest
+from retgen.evaluation.scoring.significance import p_value
 from retgen.results.numbers import listed
 from retgen.statistics.clustered import Estimate
 from retgen.validators.baselines import best_at
-
-if TYPE_CHECKING:
-    from retgen.evaluation.scoring.result import DatasetScores, Evaluation
 
 LEVEL = 0.05  # of p after correction, below which a difference is said to hold
 

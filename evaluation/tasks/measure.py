@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from retgen.evaluation.retrievers import Options, Retriever, systems, type_of
 from retgen.evaluation.retrievers.llm import Chat
-from retgen.evaluation.tasks.task import Comparison, SystemResult, Task
+from retgen.evaluation.tasks.task import SystemResult, Task, TaskData
 from retgen.progress import Progress
 from retgen.search.base import CandidateSet, Scorer, System, slug
 from retgen.search.collection import Collection
@@ -33,7 +33,6 @@ class TaskResults:
         self.results: list[SystemResult] = []
         self._calls = calls
         self._limit = limit if task.limits_all else None
-        self._all: Comparison | None = None
 
     def measure(
         self,
@@ -52,7 +51,11 @@ class TaskResults:
         if not kind.ranks:
             self._note(f"{name}: orders candidate sets, so it is not among the rankings of all")
         if isinstance(kind, Chat):
-            self._call(kind, name, folder, progress)
+            assert self._calls is not None
+            scorer = kind.scorer(name, self._calls, folder)
+            data = self.data.first(self._calls.limit, paid=True)
+            self._add(name, System(None, scorer, scorer.details), data, folder, progress)
+            self._note(f"{name}: {scorer.summary('which tie', f' of {data.described}')}")
             return
         result = systems(name, options, retriever)
         if not result:
@@ -61,31 +64,18 @@ class TaskResults:
                 f"measured on the {self.task.item}s"
             )
             return
-        if self._all is None:
-            self._all = self.data.comparison(self._limit)
-            if self._limit is not None:
-                self._note(f"--limit: measured on {self._all.described}")
+        data = self.data
+        if self._limit is not None:
+            data = data.first(self._limit)
+            self._note(f"--limit: measured on {data.described}")
         for system in result:
-            self._add(name, system, self._all.for_system(system), folder, progress)
-
-    def _call(self, kind: Chat, name: str, folder: Path, progress: Progress) -> None:
-        """Have a chat model order candidates."""
-        assert self._calls is not None
-        scorer = kind.scorer(name, self._calls, folder)
-        comparison = self.data.comparison(self._calls.limit, paid=True)
-        self._add(name, System(None, scorer, scorer.details), comparison, folder, progress)
-        self._note(f"{name}: {scorer.summary('which tie', f' of {comparison.described}')}")
+            self._add(name, system, data, folder, progress)
 
     def _add(
-        self,
-        name: str,
-        system: System,
-        comparison: Comparison,
-        folder: Path,
-        progress: Progress,
+        self, name: str, system: System, data: TaskData, folder: Path, progress: Progress
     ) -> None:
-        scores = _scored(comparison.sets, system.scorer, progress)
-        domains, rows = comparison.measure(scores, system.scorer.noise)
+        scores = _scored(data.sets, system.scorer, progress)
+        domains, rows = data.measure(scores, system)
         place = folder / f"per_{self.task.item}"
         make_folder(place)
         write_rows(place / f"{slug(name, system.dim)}.jsonl", rows)

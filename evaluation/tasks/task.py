@@ -11,7 +11,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, field
-from typing import Any, ClassVar, NamedTuple
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -25,42 +25,31 @@ from retgen.statistics.clustered import Estimate
 Scores = Sequence[NDArray[np.float64]]  # of each candidate set: (candidates,), higher is better
 
 
-class TaskMeasures(NamedTuple):
-    """What a system reached: measures by domain, and rows query by query for the user's own use."""
-
-    domains: dict[str, Any]
-    rows: Iterable[Mapping[str, Any]]
-
-
-class Comparison(ABC):
-    """What a system is asked to score, and what becomes of the scores.
-
-    `sets`: each candidate set once. `described`: which part of the data set they cover, in words.
-    """
-
-    sets: Sequence[CandidateSet]
-    described: str
-
-    @abstractmethod
-    def measure(self, scores: Scores, noise: float) -> TaskMeasures:
-        """The measures. `noise`: the relative tolerance within which two scores tie."""
-
-    def for_system(self, system: System) -> Comparison:
-        """The same for one system, where it matters which one that is."""
-        return self
+# measures by domain, and rows item by item for the user's own use
+Measured = tuple[dict[str, Any], Iterable[Mapping[str, Any]]]
 
 
 class TaskData(ABC):
-    """The candidate sets of one data set. `domains`: names, in their order."""
+    """The candidate sets of one data set, or of its first items.
+
+    `domains`: names, in their order. `sets`: each candidate set once. `described`: which part of
+    the data set they cover, in words.
+    """
 
     notes: list[str]
     domains: Sequence[str]
+    sets: Sequence[CandidateSet]
+    described: str = ""
 
     @abstractmethod
-    def comparison(self, limit: int | None = None, *, paid: bool = False) -> Comparison:
-        """All that is compared; or of so many items of a domain, and where each candidate set
-        costs money (`paid`) only what the main measures need.
+    def first(self, limit: int | None, *, paid: bool = False) -> TaskData:
+        """The same of so many items of each domain; where each candidate set costs money (`paid`)
+        only what the main measures need.
         """
+
+    @abstractmethod
+    def measure(self, scores: Scores, system: System) -> Measured:
+        """The measures of a system that gave these scores."""
 
 
 @dataclass

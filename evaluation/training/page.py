@@ -6,13 +6,12 @@ from collections.abc import Iterator
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from retgen.evaluation.scoring.panels import (
+from retgen.evaluation.scoring.page import (
     bound_rows,
     differences_panel,
-    p_value,
-    score_measure,
-    signed_interval,
 )
+from retgen.evaluation.scoring.result import score_measure
+from retgen.evaluation.scoring.significance import p_value, signed_interval
 from retgen.evaluation.scoring.summary import LEVEL, against
 from retgen.evaluation.training.scored_set import AFTER, BEFORE, BM25, IDF, fused, label
 from retgen.results.measurements import Measurement

@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from retgen.errors import UsageError
 from retgen.evaluation.retrievers import Options, retriever
 from retgen.evaluation.scoring.measures import Measures
-from retgen.evaluation.scoring.scores import primary_of
+from retgen.evaluation.scoring.result import primary_of
 from retgen.evaluation.scoring.significance import (
     PairedDifference,
     compare,

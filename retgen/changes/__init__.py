@@ -19,7 +19,7 @@ from retgen.changes.records import (
     match,
     text_examples,
 )
-from retgen.changes.scores import AGAIN, ScoreChange, score_changes
+from retgen.changes.scores import AGAIN, score_changes
 from retgen.data import Dataset, TableFiles, open_dataset
 from retgen.errors import DatasetError, UsageError
 from retgen.highlights import Segment, both_sides
@@ -39,31 +39,39 @@ _COUNTS = ("same", "changed", "added", "removed")
 
 @dataclass(frozen=True)
 class Diff:
-    """What changed from A to B. `qrels`, `graded`: by split. `recipe`: by key, what it is in A and
-    in B; None where one of both is no run.
+    """What changed from A to B. `tables`: documents, queries, and of each split "qrels SPLIT" and
+    "graded SPLIT". `recipe`: by key, what it is in A and in B; None where one of both is no run.
     """
 
     a: Path
     b: Path
-    documents: Changes
-    queries: Changes
-    qrels: dict[str, Changes]
-    graded: dict[str, Changes]
+    tables: dict[str, Changes]
     examples: list[Example]
     recipe: dict[str, list[Any]] | None
-    scores: list[ScoreChange]
+    scores: list[dict[str, Any]]
     notes: list[str]
 
     @property
     def same_records(self) -> bool:
         """Whether all records are the same, in the same order."""
-        labels = [*self.qrels.values(), *self.graded.values()]
-        return not any(one.differ for one in (self.documents, self.queries, *labels))
+        return not any(one.differ for one in self.tables.values())
 
     @property
     def differ(self) -> bool:
         """Whether records, or recipes, differ; scores do not count."""
         return not self.same_records or bool(self.recipe)
+
+    def splits(self, stem: str) -> dict[str, Changes]:
+        """The changes of qrels, or of grades, by split."""
+        names = {name: name.partition(" ") for name in self.tables}
+        return {
+            split: self.tables[name] for name, (table, _, split) in names.items() if table == stem
+        }
+
+    def labels(self, stem: str) -> dict[str, int]:
+        """How many labels went from what to what, of all splits: {"0->1": 3, "none->1": 2}."""
+        total = sum((one.labels for one in self.splits(stem).values()), Counter[str]())
+        return {change: total[change] for change in sorted(total)}
 
     def to_json(self) -> dict[str, Any]:
         """As `gen diff --json` prints it."""
@@ -71,15 +79,15 @@ class Diff:
             "a": str(self.a),
             "b": str(self.b),
             "differ": self.differ,
-            "documents": self.documents.to_json(),
-            "queries": self.queries.to_json(),
-            "qrels": {split: one.to_json() for split, one in self.qrels.items()},
-            "labels": _all_labels(self.qrels),
-            "graded": {split: one.to_json() for split, one in self.graded.items()},
-            "grades": _all_labels(self.graded),
+            "documents": self.tables["documents"].to_json(),
+            "queries": self.tables["queries"].to_json(),
+            "qrels": {split: one.to_json() for split, one in self.splits("qrels").items()},
+            "labels": self.labels("qrels"),
+            "graded": {split: one.to_json() for split, one in self.splits("graded").items()},
+            "grades": self.labels("graded"),
             "examples": self.examples,
             "recipe": self.recipe,
-            "scores": [one.to_json() for one in self.scores],
+            "scores": self.scores,
             "notes": self.notes,
         }
 
@@ -103,29 +111,30 @@ def diff(
         raise UsageError("--examples: a number from 0")
     paths = Path(a), Path(b)
     sets = open_dataset(paths[0]), open_dataset(paths[1])
-
-    def matched(old: TableFiles | None, new: TableFiles | None) -> Changes:
-        return match(HashedTable(old, paths[0], progress), HashedTable(new, paths[1], progress))
-
-    documents = matched(sets[0].corpus, sets[1].corpus)
-    queries = matched(sets[0].queries, sets[1].queries)
-    qrels, graded = (
-        {split: matched(old.get(split), new.get(split)) for split in {**old, **new}}
-        for old, new in ((sets[0].qrels, sets[1].qrels), (sets[0].graded, sets[1].graded))
-    )
-    found = [text_examples("documents", documents), text_examples("queries", queries)]
-    for table, splits in (("qrels", qrels), ("graded", graded)):
-        found += [
-            label_examples(table, split, one, queries, documents) for split, one in splits.items()
-        ]
-    shown = [example for one in found for example in islice(one, examples)]
+    files: dict[str, tuple[TableFiles | None, ...]] = {
+        "documents": tuple(one.corpus for one in sets),
+        "queries": tuple(one.queries for one in sets),
+    }
+    for stem in ("qrels", "graded"):
+        old, new = (getattr(one, stem) for one in sets)
+        for split in {**old, **new}:
+            files[f"{stem} {split}"] = old.get(split), new.get(split)
+    tables, shown = dict[str, Changes](), list[Example]()
+    for name, pair in files.items():
+        hashed = (HashedTable(of, path, progress) for of, path in zip(pair, paths, strict=True))
+        tables[name] = one = match(*hashed)
+        table, _, split = name.partition(" ")
+        found = (
+            label_examples(table, split, one, tables["queries"], tables["documents"])
+            if split
+            else text_examples(table, one)
+        )
+        shown += islice(found, examples)
     outside = [f"{one.root} is no run: recipes are not compared" for one in sets if not one.run]
     recipe = None if outside else _differing(*map(_recipe, sets))
     notes = outside if len(outside) == 1 else []
     changed, of_scores = score_changes((sets[0], paths[0]), (sets[1], paths[1]), metrics)
-    return Diff(
-        *paths, documents, queries, qrels, graded, shown, recipe, changed, [*notes, *of_scores]
-    )
+    return Diff(*paths, tables, shown, recipe, changed, [*notes, *of_scores])
 
 
 # --- recipes --------------------------------------------------------------------------------------
@@ -165,17 +174,13 @@ def _flat(value: Any, name: str = "") -> Iterator[tuple[str, Any]]:
 
 def terminal_text(diff: Diff) -> str:
     """All of it. Control characters of records are spelt out."""
-    texts = {"documents": diff.documents, "queries": diff.queries}
-    counted: dict[str, dict[str, Any]] = {name: one.to_json() for name, one in texts.items()}
-    for stem, splits in (("qrels", diff.qrels), ("graded", diff.graded)):
-        counted |= {f"{stem} {split}": one.to_json() for split, one in splits.items()}
     rows = [
-        [name, *(f"{counts[key]:,}" if key in counts else "" for key in _COUNTS)]
-        for name, counts in counted.items()
+        [name, *(f"{counts[key]:,}" for key in _COUNTS)]
+        for name, counts in ((name, one.to_json()) for name, one in diff.tables.items())
     ]
-    remarks = [f"{name} stand in another order" for name, one in texts.items() if one.reordered]
-    for name, splits in (("qrels", diff.qrels), ("grades", diff.graded)):
-        if labels := _all_labels(splits):
+    remarks = [f"{n} stand in another order" for n, one in diff.tables.items() if one.reordered]
+    for name, stem in (("qrels", "qrels"), ("grades", "graded")):
+        if labels := diff.labels(stem):
             changed = (f"{change.replace('->', ' -> ')}: {n:,}" for change, n in labels.items())
             remarks.append(f"{name}: {', '.join(changed)}")
     parts = [f"A  {diff.a}\nB  {diff.b}", TableView(["", *_COUNTS], rows).text()]
@@ -190,24 +195,13 @@ def terminal_text(diff: Diff) -> str:
         parts.append(f"... and {len(keys) - _LISTED:,} more keys; --json has all")
     parts += ["\n".join(_lines(example)) for example in diff.examples]
     scores = [
-        [
-            one.label,
-            one.measure,
-            *map(score, (one.before, one.after)),
-            f"{one.after - one.before:+.4f}",
-        ]
+        [one["label"], one["metric"], score(one["a"]), score(one["b"]), f"{one['difference']:+.4f}"]
         for one in diff.scores
     ]
     if scores:
         parts.append(TableView(["system", "measure", "A", "B", "B - A"], scores, 2).text())
     parts += ["\n".join(f"note: {note}" for note in diff.notes)] if diff.notes else []
     return "\n\n".join([*parts, _verdict(diff)])
-
-
-def _all_labels(splits: dict[str, Changes]) -> dict[str, int]:
-    """How many labels went from what to what, of all splits: {"0->1": 3, "none->1": 2}."""
-    total = sum((one.labels for one in splits.values()), Counter[str]())
-    return {change: total[change] for change in sorted(total)}
 
 
 def _value(value: Any) -> str:

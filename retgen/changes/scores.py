@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import orjson
 
@@ -14,34 +14,13 @@ from retgen.evaluation.scoring.evaluate import output_folder
 from retgen.search.base import label
 
 AGAIN = "Write it again with the command that made it, or take it away"
-_System = tuple[str, int | None]  # model, dim
-
-
-class ScoreChange(NamedTuple):
-    """A system on one measure in both data sets."""
-
-    system: _System
-    label: str
-    measure: str
-    before: float
-    after: float
-
-    def to_json(self) -> dict[str, Any]:
-        """One entry of `scores`."""
-        return {
-            "model": self.system[0],
-            "dim": self.system[1],
-            "metric": self.measure,
-            "a": self.before,
-            "b": self.after,
-            "difference": self.after - self.before,
-        }
 
 
 def score_changes(
     a: tuple[Dataset, Path], b: tuple[Dataset, Path], metrics: Sequence[str]
-) -> tuple[list[ScoreChange], list[str]]:
-    """Differences of all systems that were scored on both, and notes on what was not compared.
+) -> tuple[list[dict[str, Any]], list[str]]:
+    """Differences of all systems that were scored on both, as `gen diff --json` prints them, and
+    notes on what was not compared.
 
     Raises `UsageError` for a measure that no system of both has.
     """
@@ -66,13 +45,21 @@ def score_changes(
         ]
     old, new = _systems(before), _systems(after)
     found = [
-        ScoreChange(system, label(*system, new[system].get("details") or {}), measure, value, other)
-        for system in old
-        if system in new
-        for measure, value in old[system]["metrics"].items()
-        if (other := new[system]["metrics"].get(measure)) is not None
+        {
+            "model": model,
+            "dim": dim,
+            "label": label(model, dim, new[model, dim].get("details") or {}),
+            "metric": measure,
+            "a": value,
+            "b": other,
+            "difference": other - value,
+        }
+        for model, dim in old
+        if (model, dim) in new
+        for measure, value in old[model, dim]["metrics"].items()
+        if (other := new[model, dim]["metrics"].get(measure)) is not None
     ]
-    known = sorted({one.measure for one in found})
+    known = sorted({one["metric"] for one in found})
     if absent := [name for name in metrics if name not in known]:
         raise UsageError(
             f"--metric {absent[0]}: no system was scored with it on both. "
@@ -80,7 +67,7 @@ def score_changes(
         )
     if not found:
         return [], ["scores are not compared: no system was scored on both with one measure"]
-    return [one for one in found if not metrics or one.measure in metrics], []
+    return [one for one in found if not metrics or one["metric"] in metrics], []
 
 
 def _read(path: Path) -> dict[str, Any] | None:
@@ -96,7 +83,7 @@ def _read(path: Path) -> dict[str, Any] | None:
     return result
 
 
-def _systems(result: dict[str, Any]) -> dict[_System, dict[str, Any]]:
+def _systems(result: dict[str, Any]) -> dict[tuple[str, int | None], dict[str, Any]]:
     rows = result.get("results")
     return {
         (row["model"], row.get("dim")): row

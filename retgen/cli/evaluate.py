@@ -90,7 +90,7 @@ def eval_command(
     from retgen.evaluation.scoring.guard import kept_result, surely_lower
     from retgen.evaluation.tasks import paper_prompt as task_instruction
 
-    kept = kept_result(fail_if) if fail_if is not None else None
+    kept = kept_result(fail_if, path, metric or ()) if fail_if is not None else None
     of_study = {"--limit": limit} if study is not None else {}
     named = "openai:text-embedding-3-small or llm:PROVIDER:NAME"
     spending.check(model or [], named, **of_study)

@@ -292,10 +292,10 @@ _STYLED = (3, 5, 8)  # conditions of the queries whose styles are compared
 def conditions(collection: Collection) -> Iterator[Choice]:
     """Ten conditions, of which the wrong document misses one; the control asks for that one."""
     for one in load_ladders(collection)[0]:
-        wrong = (one.orders[min(one.orders)][0].text,)
+        wrong = (one.texts[1],)
         queries = one.queries["descriptive"]
-        yield Choice(f"{_MANY} conditions", one.ladder_id, queries[-1], one.positive, wrong)
-        yield Choice(CONTROL, one.ladder_id, queries[0], one.positive, wrong)
+        yield Choice(f"{_MANY} conditions", one.ladder_id, queries[-1], one.texts[0], wrong)
+        yield Choice(CONTROL, one.ladder_id, queries[0], one.texts[0], wrong)
 
 
 @ability(
@@ -308,11 +308,11 @@ def conditions(collection: Collection) -> Iterator[Choice]:
 def styles(collection: Collection) -> Iterator[Choice]:
     """Conditions as a numbered instruction; the control has them as a sentence."""
     for one in load_ladders(collection)[0]:
-        wrong = (one.orders[min(one.orders)][0].text,)
+        wrong = (one.texts[1],)
         for level, style in (("instruction", "instruction"), (CONTROL, "descriptive")):
             for count in _STYLED:
                 query = one.queries[style][count - 1]
-                yield Choice(level, one.ladder_id, query, one.positive, wrong)
+                yield Choice(level, one.ladder_id, query, one.texts[0], wrong)
 
 
 # --- twins again: other queries for the same two documents ----------------------------------------

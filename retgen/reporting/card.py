@@ -21,8 +21,7 @@ from retgen.manifest import manifest_of
 from retgen.markdown import escape_markdown, front_matter, markdown_table
 from retgen.plan import NOT_STATED
 from retgen.recipe import Recipe
-from retgen.reporting.report import statements
-from retgen.reporting.view import card_text
+from retgen.reporting.report import card_text, statements
 from retgen.validators.languages import code_of
 from retgen.validators.validation import Validation
 from retgen.write import FileInfo

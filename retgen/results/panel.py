@@ -1,4 +1,7 @@
-"""A panel: which measurements stand in which rows and columns of a table."""
+"""A panel: which measurements stand in which rows and columns of a table.
+
+`pivot` declares one over results: which levels of factors are rows, which are columns.
+"""
 
 from __future__ import annotations
 
@@ -7,7 +10,8 @@ from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
 from retgen.results.measurements import MISSING, Measure, Measurement, level_text
-from retgen.results.tables import Place, TableView, best_places
+from retgen.results.rows import Results
+from retgen.results.tables import Place, TableView
 
 RowKey = tuple[str, ...]  # the levels of a panel's factors
 Key = tuple[RowKey, str, frozenset[tuple[str, str]]]
@@ -102,7 +106,7 @@ class Panel:
         best: set[Place] = set()
         names = len(head)
         chance = [self.chance, *[""] * (names - 1)]
-        compared = [i for i, row in enumerate(rows) if not self.baselines & {*row}]
+        compared = {i: row for i, row in enumerate(rows) if not self.baselines & {*row}}
         for column in self.columns:
             at = len(head)
             found = [
@@ -116,7 +120,7 @@ class Panel:
                 if small and self.interval == "small" and not apart:
                     beside[i, at] = small
             if self.best and column.measure.better and not column.count:
-                best |= self._best(column, at, found, rows, compared)
+                best |= {(i, at) for i in self._best(column, found, compared)}
             head.append(column.head)
             chance.append(column.chance_text)
             if column.interval:
@@ -146,20 +150,100 @@ class Panel:
         return text + one.note
 
     def _best(
-        self,
-        column: Column,
-        at: int,
-        found: Sequence[Measurement | None],
-        rows: Sequence[RowKey],
-        compared: Sequence[int],
-    ) -> set[Place]:
-        lowest = [at] if column.measure.better == "lower" else []
-        groups: dict[str, list[int]] = {}
-        for i in compared:
-            level = rows[i][self.rows.index(self.best_within)] if self.best_within else ""
-            groups.setdefault(level, []).append(i)
-        result: set[Place] = set()
-        for mine in groups.values():
-            values = [one.value if (one := found[i]) else None for i in mine]
-            result |= {(mine[i], at) for i, _ in best_places({at: values}, lowest)}
-        return result
+        self, column: Column, found: Sequence[Measurement | None], rows: Mapping[int, RowKey]
+    ) -> set[int]:
+        """The rows with the best value, as it is printed: ties are all best, one value is not."""
+        groups: dict[str, dict[int, float]] = {}
+        for i, row in rows.items():
+            level = row[self.rows.index(self.best_within)] if self.best_within else ""
+            if (one := found[i]) and one.value is not None:
+                groups.setdefault(level, {})[i] = round(one.value, 4)
+        best = min if column.measure.better == "lower" else max
+        return {
+            i
+            for values in groups.values()
+            if len(values) > 1
+            for i, value in values.items()
+            if value == best(values.values())
+        }
+
+
+# --- panels of results ----------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Slice:
+    """The results of a system at some levels, by the name that tables and pictures give them.
+
+    `less`: levels whose mean is taken off.
+    """
+
+    name: str
+    results: Results
+    where: Mapping[str, Any] = field(default_factory=dict)
+    less: Mapping[str, Any] = field(default_factory=dict)
+
+    def note(self, at: Mapping[str, Any]) -> str:
+        """What stands beside the value at some levels."""
+        return ""
+
+    def rows(self, column: Column, by: Sequence[str] = ()) -> list[Measurement]:
+        """The values of a column, one for each combination of levels of the factors `by`."""
+        results, measure, at = self.results, column.measure, {**self.where, **column.by}
+        combinations = dict.fromkeys(
+            tuple(results.cells[i].get(factor) for factor in by)
+            for i in results.select(measure.name, **at)
+        )
+        rows = []
+        for levels in combinations:
+            own = dict(zip(by, levels, strict=True))
+            here = {**at, **own}
+            if less := {**self.less, **column.less}:
+                value = results.difference(measure, here, {**here, **less})
+            else:
+                value = results.mean(measure, **here)
+            texts = {**column.texts, **{factor: level_text(level) for factor, level in own.items()}}
+            note = self.note(here) if value else ""
+            row = Measurement.of(self.name, measure.name, value, texts, note=note)
+            rows.append(row._replace(n=results.count(measure.name, **here)))
+        return rows
+
+    def series(
+        self, measure: Measure, factor: str, levels: Iterable[Any], **where: Any
+    ) -> list[Measurement | None]:
+        """A measurement a level, None where there is none."""
+        columns = (Column("", measure, {**where, factor: level}) for level in levels)
+        return [next(iter(self.rows(column)), None) for column in columns]
+
+
+def levels_of(slices: Iterable[Slice], factor: str, measure: Measure, **where: Any) -> list[Any]:
+    """The levels of a factor in any of the slices."""
+    each = (one.results.levels(factor, measure.name, **where) for one in slices)
+    return list(dict.fromkeys(level for levels in each for level in levels))
+
+
+def pivot(
+    title: str,
+    slices: Iterable[Slice],
+    columns: Sequence[Column],
+    by: Sequence[str] = (),
+    *,
+    total: bool = False,
+    **style: Any,
+) -> Panel:
+    """A table with a row for each slice and combination of levels of the factors `by`.
+
+    `total`: before these a row over all of their levels. A column without any value is left out.
+    `style`: further fields of `Panel`.
+    """
+    columns, measured, used = list(columns), list[Measurement](), set[int]()
+    for one in slices:
+        each = [
+            [row for of in ([(), by] if total else [by]) for row in one.rows(column, of)]
+            for column in columns
+        ]
+        used.update(at for at, rows in enumerate(each) if rows)
+        missing = [Measurement(one.name, c.measure.name, c.texts, None) for c in columns]
+        measured += [row for rows in each for row in rows] or missing
+    shown = [column for at, column in enumerate(columns) if at in used]
+    return Panel(title, measured, shown, ["system", *by], **style)

@@ -14,7 +14,7 @@ from functools import cached_property
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 
 from retgen.results.measurements import Measure
 from retgen.statistics.clustered import CHANGE, FEWEST, SHARE, Bounds, Estimate, estimate, parts
@@ -68,24 +68,12 @@ class Results:
             if column == len(cells):
                 cells.append(cell)
             table.append((unit, column, value))
-        units, numbers, values = np.array(table, np.float64).reshape(-1, 3).T
-        return cls.of_arrays(names, cells, units.astype(int), numbers.astype(int), values)
-
-    @classmethod
-    def of_arrays(
-        cls,
-        names: Sequence[str],
-        cells: Sequence[Cell],
-        unit: ArrayLike,
-        cell: ArrayLike,
-        value: ArrayLike,
-    ) -> Results:
-        """The same rows by column; `cell`: numbers of `cells`."""
-        unit, cell, value = np.asarray(unit), np.asarray(cell), np.asarray(value, np.float64)
-        known = ~np.isnan(value)
+        numbers = np.array(table, np.float64).reshape(-1, 3)
+        known = numbers[~np.isnan(numbers[:, 2])]
+        places = known[:, 0].astype(int), known[:, 1].astype(int)
         sums, counts = np.zeros((2, len(names), len(cells)))
-        np.add.at(sums, (unit[known], cell[known]), value[known])
-        np.add.at(counts, (unit[known], cell[known]), 1)
+        np.add.at(sums, places, known[:, 2])
+        np.add.at(counts, places, 1)
         there = np.flatnonzero(counts.sum(axis=0)).tolist()
         return cls(names, [cells[i] for i in there], [Block(sums[:, there], counts[:, there])])
 

@@ -56,23 +56,3 @@ class TableView:
         ]
         parts.append(markdown_table(self.head, rows, self.names).rstrip())
         return "\n\n".join(parts)
-
-
-def best_places(
-    columns: Mapping[int, Sequence[float | None]], lowest: Collection[int] = ()
-) -> set[Place]:
-    """The cells with the best value of each column, as it is printed: ties are all best.
-
-    Of fewer than two values none is best. `lowest`: columns in which less is better.
-    """
-    result: set[Place] = set()
-    for column, values in columns.items():
-        known = [round(value, 4) for value in values if value is not None]
-        if len(known) > 1:
-            top = min(known) if column in lowest else max(known)
-            result |= {
-                (row, column)
-                for row, value in enumerate(values)
-                if value is not None and round(value, 4) == top
-            }
-    return result

@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from retgen.evaluation.scoring.panels import baseline_levels, bound_rows, score_measure
-from retgen.evaluation.scoring.scores import in_order
+from retgen.evaluation.scoring.page import baseline_levels, bound_rows
+from retgen.evaluation.scoring.result import in_order, score_measure
 from retgen.evaluation.scoring.summary import against
 from retgen.results.measurements import Measurement
 from retgen.results.page import Page, Section

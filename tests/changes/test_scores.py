@@ -44,7 +44,7 @@ def test_systems_are_compared(scored: tuple[Path, Path]) -> None:
 
 def test_one_measure(scored: tuple[Path, Path]) -> None:
     result = diff(*scored, metrics=["R@10"])
-    assert [(one.label, one.measure) for one in result.scores] == [("bm25", "R@10")]
+    assert [(one["label"], one["metric"]) for one in result.scores] == [("bm25", "R@10")]
     with pytest.raises(UsageError) as caught:
         diff(*scored, metrics=["nDCG@10"])
     assert str(caught.value) == (
@@ -74,7 +74,7 @@ def test_scores_of_a_namesake_are_not_taken(
     for folder in ("one", "two"):
         shutil.copytree(a / "dataset", tmp_path / folder / "set")
     evaluate("one/set", models=["bm25"], metrics=["R@10"])
-    assert [one.measure for one in diff(a, "one/set").scores] == ["R@10"]
+    assert [one["metric"] for one in diff(a, "one/set").scores] == ["R@10"]
     result = diff(a, "two/set")
     assert result.scores == []
     assert result.notes[-1] == "scores are not compared: two/set was not scored (`gen eval`)"

@@ -8,7 +8,7 @@ from pathlib import Path
 from retgen.highlights import Segment
 from retgen.results.page import Box, Fold, MarkedRecord, Page, Section, Tile, Verdict
 from retgen.results.pictures import Bars
-from retgen.results.tables import TableView, best_places
+from retgen.results.tables import TableView
 from tests.pages import Read
 
 SCORES = TableView(
@@ -18,13 +18,6 @@ SCORES = TableView(
     best={(0, 2)},
     beside={(0, 2): "0.850–0.950", (1, 2): "0.300–0.500"},
 )
-
-
-def test_ties_are_all_best_as_they_are_printed() -> None:
-    columns = {1: [0.50001, 0.50004, 0.4], 2: [None, 0.2, 0.3], 3: [None, 0.7, None]}
-    assert best_places(columns) == {(0, 1), (1, 1), (2, 2)}
-    assert best_places(columns, lowest=[1, 2]) == {(2, 1), (1, 2)}
-    assert best_places({1: [0.5]}) == set()  # of one value none is best
 
 
 def test_a_page_of_results(tmp_path: Path) -> None:

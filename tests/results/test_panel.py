@@ -52,6 +52,22 @@ def test_rows_and_columns() -> None:
     assert (table.title, table.names) == ("Scores", 1)
 
 
+def test_ties_are_all_best_as_they_are_printed() -> None:
+    """Within each level of a factor; of one value none is best, of lower ones where these are."""
+    values = {"a": (0.50001, 7.0), "b": (0.50004, 2.0), "c": (0.4, None), "baseline": (0.9, 1.0)}
+    rows = [
+        Measurement(system, measure.name, {"kind": kind}, value)
+        for kind in ("one", "two")
+        for system, pair in values.items()
+        for measure, value in zip((RECALL, LATENCY), pair, strict=True)
+        if kind == "one" or system == "a"
+    ]
+    columns = [Column("recall", RECALL), Column("seconds", LATENCY)]
+    baselines = frozenset({"baseline"})
+    panel = Panel("", rows, columns, ["kind", "system"], baselines=baselines, best_within="kind")
+    assert panel.table().best == {(0, 2), (1, 2), (1, 3)}
+
+
 @pytest.mark.parametrize(
     ("change", "cell", "beside"),
     [

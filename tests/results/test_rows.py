@@ -6,8 +6,7 @@ import numpy as np
 import pytest
 
 from retgen.results.measurements import Measure
-from retgen.results.panel import Column, columns_by
-from retgen.results.pivot import Slice, pivot
+from retgen.results.panel import Column, Slice, columns_by, pivot
 from retgen.results.rows import Results, over_data_sets
 
 COUNT = 20

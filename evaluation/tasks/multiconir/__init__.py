@@ -28,17 +28,15 @@ fractions. A key is null where there is nothing to measure it on.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
 from retgen.evaluation.tasks.multiconir.ladders import KEYS, CandidateLadder, load_ladders
 from retgen.evaluation.tasks.multiconir.pairs import (
-    ALL,
     FLIPS,
     MEASURES,
-    TASKS,
     TIED,
     TIES_HALF,
     WON,
@@ -46,7 +44,6 @@ from retgen.evaluation.tasks.multiconir.pairs import (
 )
 from retgen.evaluation.tasks.multiconir.sections import (
     WORDINGS,
-    conditions_of,
     decline,
     ordered,
     pairs_of,
@@ -56,17 +53,17 @@ from retgen.evaluation.tasks.multiconir.sections import (
     systems_of,
 )
 from retgen.evaluation.tasks.task import (
-    Comparison,
+    Measured,
     Scores,
     SystemResult,
     Task,
     TaskData,
-    TaskMeasures,
     estimate_json,
 )
 from retgen.results.measurements import Measure
 from retgen.results.page import Section
 from retgen.results.rows import Results, over_data_sets
+from retgen.search.base import System
 from retgen.search.collection import Collection
 
 __all__ = ["INSTRUCTION", "Ladders"]
@@ -90,7 +87,8 @@ class Ladders(Task):
     instruction = INSTRUCTION
 
     def read(self, collection: Collection) -> LadderData:
-        return LadderData(collection)
+        ladders, notes = load_ladders(collection)
+        return LadderData(ladders, notes + _by_length(collection.name, ladders))
 
     def summary(self, result: SystemResult) -> dict[str, Any]:
         """The keys above, and the same by domain."""
@@ -108,141 +106,137 @@ class Ladders(Task):
 
 
 class LadderData(TaskData):
-    """The ladders of one data set."""
-
-    def __init__(self, collection: Collection) -> None:
-        self.name = collection.name
-        self.ladders, self.notes = load_ladders(collection)
-        self.domains = list(dict.fromkeys(ladder.domain for ladder in self.ladders))
-        self.notes += self._by_length()
-
-    def comparison(self, limit: int | None = None, *, paid: bool = False) -> LadderComparison:
-        return LadderComparison(self.ladders, TASKS if paid else ALL, limit)
-
-    def _by_length(self) -> Iterator[str]:
-        """Say where the length of the documents alone tells which is the better one."""
-        plan = PairPlan(self.ladders, TASKS)
-        words = [np.array([-len(t.split()) for t in one.texts], float) for one in plan.sets]
-        shorter = plan.results(words).value(WON, part="task 2")
-        if shorter is not None and shorter > 0.5:
-            yield (
-                f"query-blind baseline of {self.name}: of neighbours on the ladder the shorter "
-                f"document is the better one in {shorter:.0%}, so read win rates against that, "
-                "not against 50%"
-            )
-
-
-class LadderComparison(Comparison):
-    """Some ladders of each domain and the pairs of documents that are compared on them."""
+    """The ladders of one data set, or the first of each domain. `main`: as of `PairPlan`."""
 
     def __init__(
-        self, ladders: Sequence[CandidateLadder], parts: frozenset[str], limit: int | None
+        self,
+        ladders: Sequence[CandidateLadder],
+        notes: Sequence[str] = (),
+        limit: int | None = None,
+        *,
+        main: bool = False,
     ) -> None:
+        self._ladders, self.notes = ladders, [*notes]
         domains: dict[str, list[CandidateLadder]] = {}
         for ladder in ladders:
             domains.setdefault(ladder.domain, []).append(ladder)
-        self._plans = {name: PairPlan(of[:limit], parts) for name, of in domains.items()}
+        self.domains = list(domains)
+        self._plans = {name: PairPlan(of[:limit], main=main) for name, of in domains.items()}
         self.sets = [one for plan in self._plans.values() for one in plan.sets]
         chosen = sum(len(plan.ladders) for plan in self._plans.values())
         self.described = f"{chosen:,} of {len(ladders):,} ladders"
 
-    def measure(self, scores: Scores, noise: float) -> TaskMeasures:
-        every, domains = iter(scores), {}
-        for name, plan in self._plans.items():
-            domains[name] = plan.results([next(every) for _ in plan.sets], noise)
-        return TaskMeasures(domains, self._rows(domains))
+    def first(self, limit: int | None, *, paid: bool = False) -> LadderData:
+        return LadderData(self._ladders, (), limit, main=paid)
 
-    def _rows(self, domains: Mapping[str, Results]) -> Iterator[Mapping[str, Any]]:
-        """Each ladder's share of won pairs in every cell that it has."""
-        for domain, plan in self._plans.items():
+    def measure(self, scores: Scores, system: System) -> Measured:
+        """Of each ladder the share of won pairs in every cell that it has is kept."""
+        every, domains, rows = iter(scores), {}, list[Mapping[str, Any]]()
+        for name, plan in self._plans.items():
+            results = plan.results([next(every) for _ in plan.sets], system.scorer.noise)
+            domains[name] = results
             for number, ladder in enumerate(plan.ladders):
                 cells = {
                     "/".join(map(str, [*cell.values()][1:])): value
-                    for cell, value in domains[domain].by_unit(number)
+                    for cell, value in results.by_unit(number)
                     if cell["measure"] in (WON.name, FLIPS.name)
                 }
-                yield {"ladder": ladder.ladder_id, "domain": domain, "cells": cells}
+                rows.append({"ladder": ladder.ladder_id, "domain": name, "cells": cells})
+        return domains, rows
+
+
+def _by_length(name: str, ladders: Sequence[CandidateLadder]) -> list[str]:
+    """Say where the length of the documents alone tells which is the better one."""
+    plan = PairPlan(ladders, main=True)
+    words = [np.array([-len(text.split()) for text in one.texts], float) for one in plan.sets]
+    shorter = plan.results(words).value(WON, part="task 2")
+    if shorter is None or shorter <= 0.5:
+        return []
+    return [
+        f"query-blind baseline of {name}: of neighbours on the ladder the shorter document is the "
+        f"better one in {shorter:.0%}, so read win rates against that, not against 50%"
+    ]
 
 
 def _summary(results: Results) -> dict[str, Any]:
     """All measures of a system."""
+    parts = {*results.levels("part", WON.name), *results.levels("part", FLIPS.name)}
     styles = results.levels("style", WON.name, part="task 1")
-    queries, pairs = queries_of(results), pairs_of(results)
-    wordings = ordered(results.levels("wording", WON.name, part="wording"), WORDINGS)
+    groups: dict[str, dict[str, Any]] = {**{one: {"style": one} for one in styles}, "mean": {}}
+    levels = {"query": queries_of(results), "pair": pairs_of(results)}
 
     def mean(part: str, measure: Measure = WON, **where: Any) -> dict[str, float | None] | None:
         return estimate_json(results.mean(measure, part=part, **where))
 
-    def by_query(part: str, **where: Any) -> list[float | None]:
-        return [results.value(WON, part=part, query=one, **where) for one in queries]
+    def by(factor: str, part: str, measure: Measure = WON, **where: Any) -> list[float | None]:
+        each = ({**where, factor: level} for level in levels[factor])
+        return [results.value(measure, part=part, **at) for at in each]
 
-    def by_pair(part: str, measure: Measure = WON, **where: Any) -> list[float | None]:
-        return [results.value(measure, part=part, pair=one, **where) for one in pairs]
-
-    def by_style(part: str, **where: Any) -> dict[str, Any] | None:
+    def climb(**where: Any) -> dict[str, Any]:
         """A climb by style, and over both."""
         return {
-            style: {
-                "by_rung": by_pair(part, **where, **of),
-                "average": mean(part, **where, **of),
-            }
+            style: {"by_rung": by("pair", **where, **of), "average": mean(**where, **of)}
             for style, of in groups.items()
-            if results.select(WON.name, part=part, **where, **of)
-        } or None
+            if results.select(WON.name, **where, **of)
+        }
 
-    groups: dict[str, dict[str, Any]] = {**{one: {"style": one} for one in styles}, "mean": {}}
+    def if_measured(part: str, content: dict[str, Any]) -> dict[str, Any] | None:
+        return content if part in parts else None
+
     padded = {}
     for words in results.levels("words", WON.name, part="task 4"):
         at = {"part": "task 4", "words": words}
         change = estimate_json(results.difference(WON, at, {"part": "task 2"}))
-        padded[words.replace(",", "")] = {**(by_style(**at) or {}), "change": change}
-    parts = results.levels("part", WON.name)
+        padded[words.replace(",", "")] = {**climb(**at), "change": change}
+    wordings = ordered(results.levels("wording", WON.name, part="wording"), WORDINGS)
+    singles = {
+        "by_query": by("query", "single"),
+        "average": mean("single"),
+        "ties_half": mean("single", TIES_HALF),
+        "beats_all": by("query", "beats all"),
+        "random": [1 / (n + 1) for n in range(1, len(levels["query"]) + 1)],
+        "by_wording": {
+            name: {
+                "win_rate": mean("wording", wording=name),
+                "ties_half": mean("wording", TIES_HALF, wording=name),
+            }
+            for name in wordings
+        },
+    }
     tied = {"task1": "task 1", "task2": "task 2"}
     tied |= {f"blind {name}": f"{part} blind" for name, part in tied.items()}
     return {
         "ladders": results.units,
-        "conditions": conditions_of(results),
+        "conditions": len(levels["query"]),
         "styles": styles,
         "task1": {
             style: {
-                "by_query": by_query("task 1", **of),
+                "by_query": by("query", "task 1", **of),
                 "average": mean("task 1", **of),
                 "decline": estimate_json(decline(results, **of)),
             }
             for style, of in groups.items()
         },
-        "task2": by_style("task 2"),
-        "task3": {"by_rung": by_pair("task 3", FLIPS), "flip_rate": mean("task 3", FLIPS)}
-        if results.select(FLIPS.name)
-        else None,
+        "task2": if_measured("task 2", climb(part="task 2")),
+        "task3": if_measured(
+            "task 3",
+            {"by_rung": by("pair", "task 3", FLIPS), "flip_rate": mean("task 3", FLIPS)},
+        ),
         "task4": padded or None,
-        "violations": {"all": by_query("all violated"), "all_average": mean("all violated")}
-        if "all violated" in parts
-        else None,
-        "singles": {
-            "by_query": by_query("single"),
-            "average": mean("single"),
-            "ties_half": mean("single", TIES_HALF),
-            "beats_all": by_query("beats all"),
-            "random": [1 / (n + 1) for n in range(1, len(queries) + 1)],
-            "by_wording": {
-                name: {
-                    "win_rate": mean("wording", wording=name),
-                    "ties_half": mean("wording", TIES_HALF, wording=name),
-                }
-                for name in wordings
-            },
-        }
-        if "single" in parts
-        else None,
+        "violations": if_measured(
+            "all violated",
+            {"all": by("query", "all violated"), "all_average": mean("all violated")},
+        ),
+        "singles": if_measured("single", singles),
         "ties_half": {f"task{n}": mean(f"task {n}", TIES_HALF) for n in (1, 2)},
-        "blind": {
-            "task1": mean("task 1 blind"),
-            "by_query": by_query("task 1 blind"),
-            "task2": mean("task 2 blind"),
-        }
-        if "task 1 blind" in parts
-        else None,
+        "blind": if_measured(
+            "task 1 blind",
+            {
+                "task1": mean("task 1 blind"),
+                "by_query": by("query", "task 1 blind"),
+                "task2": mean("task 2 blind"),
+            },
+        ),
         "tied": {name: mean(part, TIED) for name, part in tied.items() if part in parts},
         "random": {"win_rate": WON.chance, "flip_rate": FLIPS.chance},
         **{

@@ -17,21 +17,20 @@ Each pair is a row of the results, of the unit of its ladder, with these factors
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any
+from itertools import chain
 
 import numpy as np
 from numpy.typing import NDArray
 
-from retgen.evaluation.tasks.multiconir.ladders import CandidateLadder, LadderLevel
+from retgen.evaluation.tasks.multiconir.ladders import CandidateLadder
 from retgen.results.measurements import Measure
-from retgen.results.rows import Cell, Results
+from retgen.results.rows import Results
 from retgen.search.base import CandidateSet, share_won
 
 Array = NDArray[np.float64]
-TASKS = frozenset({"task 1", "task 2"})  # what paid models are asked
-ALL = TASKS | {"all violated", "blind", "task 4", "single"}
+Cell = tuple[tuple[str, str], ...]  # (factor, level), that of "part" first
 
 
 @dataclass(frozen=True)
@@ -67,112 +66,26 @@ FLIPS = Measure("flip rate", 2, percent=True, chance=0.5, better="lower", small_
 class PairPlan:
     """What is compared on the ladders of one domain. `sets`: candidate sets, each once.
 
-    Ties are losses in `WON` (section 3.3): a pair is won by a strictly higher score.
+    Ties are losses in `WON` (section 3.3): a pair is won by a strictly higher score. `main`: Tasks
+    1 and 2 alone, all that a model is asked that costs money.
     """
 
-    def __init__(self, ladders: Sequence[CandidateLadder], parts: frozenset[str] = ALL) -> None:
-        self.ladders, self.sets = ladders, list[CandidateSet]()
-        self._numbers: dict[CandidateSet, int] = {}
-        self._cells: dict[tuple[Any, ...], int] = {}
-        # (ladder, cell, set, better, worse)
-        self._pairs: list[tuple[int, int, int, int, int]] = []
-        # (ladder, cell, pair, pair): the same documents under two styles; the first and the last
-        # of pairs that are won together or not at all
-        self._flips: list[tuple[int, int, int, int]] = []
-        self._beats: list[tuple[int, int, int, int]] = []
+    def __init__(self, ladders: Sequence[CandidateLadder], *, main: bool = False) -> None:
+        self.ladders = ladders
+        self._rows: list[tuple[int, Cell]] = []  # the ladder and the cell of each pair
+        pairs: list[tuple[int, int, int]] = []  # its set, and there the better and the worse text
+        numbers: dict[CandidateSet, int] = {}
         for number, ladder in enumerate(ladders):
             other = ladders[(number + 1) % len(ladders)]  # its queries know nothing of this one
-            self._compare(number, ladder, other if other is not ladder else None, parts)
-
-    def _cell(self, part: str, **factors: str) -> int:
-        key = (("part", part), *factors.items())
-        return self._cells.setdefault(key, len(self._cells))
-
-    def _add(
-        self, number: int, one: CandidateSet, pairs: Sequence[tuple[int, int, int]]
-    ) -> list[int]:
-        """Compare texts of a set: (cell, better, worse); the numbers of the pairs."""
-        at = self._numbers.setdefault(one, len(self.sets))
-        if at == len(self.sets):
-            self.sets.append(one)
-        begin = len(self._pairs)
-        self._pairs += [(number, cell, at, better, worse) for cell, better, worse in pairs]
-        return list(range(begin, len(self._pairs)))
-
-    def _compare(
-        self,
-        number: int,
-        ladder: CandidateLadder,
-        other: CandidateLadder | None,
-        parts: frozenset[str],
-    ) -> None:
-        climbs = []
-        for style, queries in ladder.queries.items():
-            for n, query in enumerate(queries, start=1):
-                for rung in _asked(ladder, n):
-                    of = {
-                        "task 1": len(rung.broken) == 1,
-                        "all violated": len(rung.broken) == n,
-                    }
-                    cells = [
-                        self._cell(part, style=style, query=f"Q{n}")
-                        for part, holds in of.items()
-                        if holds and part in parts
-                    ]
-                    if cells:
-                        both = CandidateSet(query, (ladder.positive, rung.text))
-                        self._add(number, both, [(cell, 0, 1) for cell in cells])
-            if "single" in parts:
-                self._singles(number, ladder, style)
-            climbs.append(self._climb(number, ladder, queries[-1], "task 2", style))
-            if "blind" in parts and other is not None and style in other.queries:
-                for n, query in enumerate(other.queries[style], start=1):
-                    cell = self._cell("task 1 blind", style=style, query=f"Q{n}")
-                    for rung in _asked(ladder, n):
-                        if len(rung.broken) == 1:
-                            both = CandidateSet(query, (ladder.positive, rung.text))
-                            self._add(number, both, [(cell, 0, 1)])
-                query = other.queries[style][-1]
-                self._climb(number, ladder, query, "task 2 blind", style)
-        if len(climbs) == 2:
-            for one, two in zip(*climbs, strict=True):  # the same pairs in the same order
-                cell = self._cell("task 3", pair=_pair_name(self._pairs[one][-1]))
-                self._flips.append((number, cell, one, two))
-        for words, styles in ladder.padded.items() if "task 4" in parts else ():
-            for style, padded in styles.items():
-                cells = [
-                    self._cell("task 4", words=f"{words:,}", style=style, pair=_pair_name(i))
-                    for i in range(1, len(padded.texts))
-                ]
-                pairs = [(cell, i, i + 1) for i, cell in enumerate(cells)]
-                self._add(number, padded, pairs)
-
-    def _singles(self, number: int, ladder: CandidateLadder, style: str) -> None:
-        """The positive against all documents that violate one condition of a query alone."""
-        if set(ladder.singles) != set(range(1, ladder.conditions + 1)):
-            return
-        wordings = [self._cell("wording", wording=one) for one in ladder.wordings]
-        for n, query in enumerate(ladder.queries[style], start=1):
-            texts = (ladder.positive, *(ladder.singles[c] for c in range(1, n + 1)))
-            one, cell = CandidateSet(query, texts), self._cell("single", style=style, query=f"Q{n}")
-            at = self._add(number, one, [(cell, 0, c) for c in range(1, n + 1)])
-            beats = self._cell("beats all", style=style, query=f"Q{n}")
-            self._beats.append((number, beats, at[0], at[-1]))
-            if n == ladder.conditions:
-                self._add(number, one, [(cell, 0, c) for c, cell in enumerate(wordings, start=1)])
-
-    def _climb(
-        self, number: int, ladder: CandidateLadder, query: str, part: str, style: str
-    ) -> list[int]:
-        """Neighbours on the ladder under one query; returns the numbers of their pairs."""
-        result = []
-        for rungs in ladder.orders.values():
-            texts = (ladder.positive, *(rung.text for rung in rungs))
-            names = (_pair_name(i) for i in range(1, len(texts)))
-            cells = [self._cell(part, style=style, pair=name) for name in names]
-            pairs = [(cell, i, i + 1) for i, cell in enumerate(cells)]
-            result += self._add(number, CandidateSet(query, texts), pairs)
-        return result
+            compared = _main_pairs(ladder)
+            if not main:
+                compared = chain(compared, _further_pairs(ladder, other))
+            for one, cell, better, worse in compared:
+                at = numbers.setdefault(one, len(numbers))
+                pairs.append((at, better, worse))
+                self._rows.append((number, cell))
+        self.sets = list(numbers)
+        self._pairs = np.array(pairs, np.int64).reshape(-1, 3)
 
     def results(self, scores: Sequence[Array], noise: float = 0.0) -> Results:
         """A row a pair and measure. `scores`: of the texts of each set.
@@ -182,37 +95,86 @@ class PairPlan:
         """
         starts = np.cumsum([0, *map(len, scores)])
         flat = np.concatenate([np.empty(0), *(np.asarray(s, np.float64) for s in scores)])
-        ladder, cell, at, better, worse = np.array(self._pairs, np.int64).reshape(-1, 5).T
+        at, better, worse = self._pairs.T
         first, second = flat[starts[at] + better], flat[starts[at] + worse]
-        cells: list[Cell] = []
-        columns = []  # unit, cell, value
-
-        def add(measure: Measure, unit: Any, of: Any, values: Any) -> None:
-            columns.append((unit, np.asarray(of) + len(cells), np.asarray(values, np.float64)))
-            cells.extend({"measure": measure.name, **dict(key)} for key in self._cells)
-
+        rows: list[tuple[int, dict[str, str], float]] = []
+        won: dict[tuple[int, Cell], list[bool]] = {}
         for measure in MEASURES:
-            add(measure, ladder, cell, measure.of(first, second, noise))
-        wins = WON.of(first, second, noise)
-        if self._flips:
-            unit, of, one, two = np.array(self._flips, np.int64).T
-            add(FLIPS, unit, of, wins[one] != wins[two])
-        if self._beats:
-            unit, of, first, last = np.array(self._beats, np.int64).T
-            before = np.concatenate([[0], np.cumsum(wins)])
-            add(WON, unit, of, before[last + 1] - before[first] == last + 1 - first)
-        names = [ladder.ladder_id for ladder in self.ladders]
-        return Results.of_arrays(names, cells, *map(np.concatenate, zip(*columns, strict=True)))
+            values = measure.of(first, second, noise).tolist()
+            for (ladder, cell), value in zip(self._rows, values, strict=True):
+                rows.append((ladder, {"measure": measure.name, **dict(cell)}, value))
+                if measure is WON:
+                    won.setdefault((ladder, cell), []).append(value)
+        styles: dict[tuple[int, str], list[bool]] = {}  # who wins a pair of neighbours in each
+        for (ladder, cell), wins in won.items():
+            levels = dict(cell)
+            if levels["part"] == "single":
+                beats = {"measure": WON.name, **levels, "part": "beats all"}
+                rows.append((ladder, beats, all(wins)))
+            elif levels["part"] == "task 2":
+                styles.setdefault((ladder, levels["pair"]), []).extend(wins)
+        for (ladder, pair), wins in styles.items():
+            if len(wins) == 2:
+                flip = {"measure": FLIPS.name, "part": "task 3", "pair": pair}
+                rows.append((ladder, flip, wins[0] != wins[1]))
+        return Results.of([ladder.ladder_id for ladder in self.ladders], rows)
 
 
-def _pair_name(rung: int) -> str:
-    """P>1 is the positive against HN1, 1>2 is HN1 against HN2."""
-    return f"{rung - 1 or 'P'}>{rung}"
+# a candidate set, the cell of the comparison, and the places of the better and the worse text
+Pairs = Iterator[tuple[CandidateSet, Cell, int, int]]
 
 
-def _asked(ladder: CandidateLadder, n: int) -> Iterator[LadderLevel]:
-    """The documents whose violated conditions are all among the first n."""
-    for rungs in ladder.orders.values():
-        for rung in rungs:
-            if max(rung.broken) <= n:
-                yield rung
+def _cell(part: str, **factors: str) -> Cell:
+    return (("part", part), *factors.items())
+
+
+def _main_pairs(ladder: CandidateLadder) -> Pairs:
+    """Tasks 1 and 2; Task 3 compares what comes of them."""
+    for style, queries in ladder.queries.items():
+        yield from _first_negative(queries, ladder, "task 1", style)
+        longest = CandidateSet(queries[-1], ladder.texts)
+        yield from _neighbours(longest, part="task 2", style=style)
+
+
+def _further_pairs(ladder: CandidateLadder, other: CandidateLadder) -> Pairs:
+    """The controls: all conditions violated, one alone, the queries of `other`, longer texts."""
+    for style, queries in ladder.queries.items():
+        for n, query in enumerate(queries[: len(ladder.texts) - 1], start=1):
+            both = CandidateSet(query, (ladder.texts[0], ladder.texts[n]))
+            yield both, _cell("all violated", style=style, query=f"Q{n}"), 0, 1
+        if set(ladder.singles) == set(range(1, ladder.conditions + 1)):
+            yield from _singles(ladder, style, queries)
+        if other is not ladder and style in other.queries:
+            blind = other.queries[style]
+            yield from _first_negative(blind, ladder, "task 1 blind", style)
+            longest = CandidateSet(blind[-1], ladder.texts)
+            yield from _neighbours(longest, part="task 2 blind", style=style)
+    for words, styles in ladder.padded.items():
+        for style, padded in styles.items():
+            yield from _neighbours(padded, part="task 4", words=f"{words:,}", style=style)
+
+
+def _first_negative(
+    queries: Iterable[str], ladder: CandidateLadder, part: str, style: str
+) -> Pairs:
+    """The positive and HN1 under each query."""
+    for n, query in enumerate(queries, start=1):
+        both = CandidateSet(query, ladder.texts[:2])
+        yield both, _cell(part, style=style, query=f"Q{n}"), 0, 1
+
+
+def _neighbours(one: CandidateSet, **factors: str) -> Pairs:
+    """Neighbours on the ladder; P>1 is the positive against HN1, 1>2 is HN1 against HN2."""
+    for worse in range(1, len(one.texts)):
+        yield one, _cell(**factors, pair=f"{worse - 1 or 'P'}>{worse}"), worse - 1, worse
+
+
+def _singles(ladder: CandidateLadder, style: str, queries: Sequence[str]) -> Pairs:
+    """The positive against all documents that violate one condition of a query alone."""
+    for n, query in enumerate(queries, start=1):
+        one = CandidateSet(query, (ladder.texts[0], *(ladder.singles[c + 1] for c in range(n))))
+        for worse in range(1, n + 1):
+            yield one, _cell("single", style=style, query=f"Q{n}"), 0, worse
+        if n == ladder.conditions:
+            for worse, wording in enumerate(ladder.wordings, start=1):
+                yield one, _cell("wording", wording=wording), 0, worse

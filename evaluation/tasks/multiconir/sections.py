@@ -11,9 +11,8 @@ from retgen.evaluation.tasks.task import SystemResult
 from retgen.results.measurements import Measure, Measurement
 from retgen.results.numbers import listed
 from retgen.results.page import Fold, Section
-from retgen.results.panel import Column, Panel, columns_by
+from retgen.results.panel import Column, Panel, Slice, columns_by, levels_of, pivot
 from retgen.results.pictures import CHANCE, Line, Lines
-from retgen.results.pivot import Slice, pivot
 from retgen.results.rows import Results, over_data_sets
 from retgen.statistics.clustered import Estimate, too_few
 
@@ -27,6 +26,7 @@ _CHANGE = replace(WON, chance=0.0, better="")
 _PLAIN = replace(WON, digits=1, better="")  # where no column has a best one
 _SENTENCE = Measure("rate", 1, percent=True, sign="%")
 _INSIDE: dict[str, Any] = {"terminal_interval": "inside", "between": "–", "best": False}
+_OF_PAPER: dict[str, Any] = {"interval": "", "chance": _RANDOM}  # a table of the paper
 _STYLES = "Each query style by itself"
 
 
@@ -37,15 +37,9 @@ def systems_of(results: Sequence[SystemResult]) -> dict[str, Results]:
     return dict(sorted(systems.items(), key=lambda one: -averages[one[0]]))
 
 
-def conditions_of(results: Results) -> int:
-    """How many conditions the longest query has."""
-    queries = results.levels("query", WON.name, part={"task 1", "all violated"})
-    return max((int(query[1:]) for query in queries), default=0)
-
-
 def queries_of(results: Results) -> list[str]:
-    """Q1, Q2, ..."""
-    return [f"Q{n}" for n in range(1, conditions_of(results) + 1)]
+    """Q1, Q2, ...; Qn asks for n conditions."""
+    return results.levels("query", WON.name, part="task 1")
 
 
 def pairs_of(results: Results) -> list[str]:
@@ -55,10 +49,8 @@ def pairs_of(results: Results) -> list[str]:
 
 def decline(results: Results, **where: Any) -> Estimate | None:
     """Q1 less the longest query."""
-    first, last = (
-        {"part": "task 1", "query": f"Q{n}", **where} for n in (1, conditions_of(results))
-    )
-    return results.difference(WON, first, last)
+    ends = [{"part": "task 1", "query": one, **where} for one in queries_of(results)]
+    return results.difference(WON, ends[0], ends[-1]) if ends else None
 
 
 def ordered(names: Iterable[str], order: Sequence[str]) -> list[str]:
@@ -70,7 +62,7 @@ def sections(results: Sequence[SystemResult]) -> Iterable[Section]:
     """The sections of the page."""
     systems = systems_of(results)
     slices = [Slice(label, one) for label, one in systems.items()]
-    longest = max(systems.values(), key=conditions_of)
+    longest = max(systems.values(), key=lambda one: len(queries_of(one)))
     queries, pairs = queries_of(longest), pairs_of(longest)
     ladders = max(one.units for one in systems.values())
     domains = list(dict.fromkeys(name for one in results for name in one.domains))
@@ -100,8 +92,8 @@ def sections(results: Sequence[SystemResult]) -> Iterable[Section]:
             )
         ],
     )
-    first = [*_levels("task 1", "query", queries), declines]
-    first.append(first.pop(-2))  # the average stands last
+    *by_query, average = _levels("task 1", "query", queries)
+    first, second = [*by_query, declines, average], _levels("task 2", "pair", pairs)
     yield Section(
         "Task 1: more conditions",
         [
@@ -110,16 +102,16 @@ def sections(results: Sequence[SystemResult]) -> Iterable[Section]:
             "to n; decline is Q1 less the last. The table has the mean of the query styles.",
         ],
         [
-            _of_paper(
+            pivot(
                 "Task 1: win rate (%) of the positive over HN1, by conditions asked for (Table 2)",
                 slices,
                 first,
+                **_OF_PAPER,
             )
         ],
         [_task1_picture(slices, queries)],
         folded=_folded(_STYLES, slices, first, "style"),
     )
-    second = _levels("task 2", "pair", pairs)
     yield Section(
         "Task 2: down the ladder",
         [
@@ -128,11 +120,12 @@ def sections(results: Sequence[SystemResult]) -> Iterable[Section]:
             "documents that violate most.",
         ],
         [
-            _of_paper(
+            pivot(
                 "Task 2: win rate (%) of neighbours on the ladder under the longest query "
                 "(Table 13)",
                 slices,
                 second,
+                **_OF_PAPER,
             )
         ],
         [
@@ -155,8 +148,7 @@ def sections(results: Sequence[SystemResult]) -> Iterable[Section]:
             ],
             [_task3(results, systems, domains)],
         )
-    shown = [one for one in slices if one.results.select(WON.name, part="single")]
-    if shown:
+    if shown := [one for one in slices if one.results.select(WON.name, part="single")]:
         yield Section(
             "One condition violated, wherever it stands",
             [
@@ -178,33 +170,46 @@ def sections(results: Sequence[SystemResult]) -> Iterable[Section]:
             "in Task 1 mixes two things: longer queries, and smaller differences. Held apart: the "
             "win rate where all of the conditions asked for are violated, however many they are.",
         ],
-        [_controls(slices), *_further(slices)],
+        [
+            pivot(
+                "Controls: win rates (%), and of the blind ones the share that ties, so is lost",
+                slices,
+                [
+                    Column("Task 1", _PLAIN, {"part": "task 1"}),
+                    Column("Task 1 blind", _PLAIN, {"part": "task 1 blind"}),
+                    Column("tied", TIED, {"part": "task 1 blind"}),
+                    Column("all violated", _PLAIN, {"part": "all violated"}),
+                    Column("Task 2", _PLAIN, {"part": "task 2"}),
+                    Column("Task 2 blind", _PLAIN, {"part": "task 2 blind"}),
+                    Column("tied", TIED, {"part": "task 2 blind"}),
+                    *(
+                        Column(f"{one} words", _PLAIN, {"part": "task 4", "words": one})
+                        for one in levels_of(slices, "words", WON, part="task 4")
+                    ),
+                ],
+                chance=_RANDOM,
+                **_INSIDE,
+            ),
+            *(
+                pivot(
+                    one.title,
+                    slices,
+                    columns_by(one, "part", levels_of(slices, "part", one)),
+                    best=False,
+                )
+                for one in MEASURES
+                if one.title
+            ),
+        ],
         notes=[*notes, *filter(None, [too_few(ladders, f"{ladders} ladders")])],
         folded=_folded("Task 4: longer documents", slices, fourth, "words"),
     )
 
 
-def _levels(
-    part: str | set[str],
-    factor: str,
-    levels: Sequence[str],
-    measure: Measure = WON,
-    chances: Sequence[float] = (),
-) -> list[Column]:
-    """A column a level, and their average with its interval. `chances`: of each level."""
-    columns = columns_by(measure, factor, levels, part=part)
-    columns.append(Column(_AVERAGE, WON, {"part": part}, interval=True))
-    if not chances:
-        return columns
-    every = [*chances, sum(chances) / len(chances)]
-    return [replace(one, chance=chance) for one, chance in zip(columns, every, strict=True)]
-
-
-def _of_paper(
-    title: str, slices: Sequence[Slice], columns: Sequence[Column], **style: Any
-) -> Panel:
-    """A table of the paper; below it a random order."""
-    return pivot(title, slices, columns, interval="", chance=_RANDOM, **style)
+def _levels(part: str | set[str], factor: str, levels: Sequence[str]) -> list[Column]:
+    """A column a level, and their average with its interval."""
+    average = Column(_AVERAGE, WON, {"part": part}, interval=True)
+    return [*columns_by(WON, factor, levels, part=part), average]
 
 
 def _folded(
@@ -232,82 +237,41 @@ def _task3(results: Sequence[SystemResult], systems: Systems, domains: Sequence[
         "Task 3: flip rate (%), neighbours that change places between styles (Table 3)",
         rows,
         [*columns, Column(_AVERAGE, FLIPS, {"domain": _AVERAGE}, interval=True)],
-        interval="",
-        chance=_RANDOM,
+        **_OF_PAPER,
     )
 
 
 def _singles(slices: Sequence[Slice], queries: Sequence[str]) -> list[Panel]:
     """Win rates over single violations, and how often all are beaten; by wording, if known."""
-    each = {
-        "Win rate (%) of the positive over documents that violate one of n conditions alone, at a "
-        "random place": ("single", [0.5 for _ in queries]),
-        "How often (%) the positive beats all n of them": (
+    panels = []
+    for title, part, chances in (
+        (
+            "Win rate (%) of the positive over documents that violate one of n conditions alone, "
+            "at a random place",
+            "single",
+            [0.5 for _ in queries],
+        ),
+        (
+            "How often (%) the positive beats all n of them",
             "beats all",
             [1 / n for n in range(2, len(queries) + 2)],
         ),
-    }
-    panels = [
-        replace(
-            _of_paper(title, slices, _levels(part, "query", queries, _PLAIN, chances)), best=False
-        )
-        for title, (part, chances) in each.items()
-    ]
-    names = {
-        name: None
-        for one in slices
-        for name in one.results.levels("wording", WON.name, part="wording")
-    }
-    if names:
-        panels.append(
-            pivot(
-                "The same of the longest query, by how the violated condition asks; ties as half",
-                slices,
-                [
-                    Column("Task 1", TIES_HALF, {"part": "task 1"}),
-                    *columns_by(TIES_HALF, "wording", ordered(names, WORDINGS), part="wording"),
-                ],
-                interval="inside",
-                chance=_RANDOM,
-                **_INSIDE,
-            )
-        )
+    ):
+        chances.append(sum(chances) / len(chances))
+        plain = [
+            replace(one, chance=chance, measure=one.measure if one.interval else _PLAIN)
+            for one, chance in zip(_levels(part, "query", queries), chances, strict=True)
+        ]
+        panels.append(pivot(title, slices, plain, best=False, **_OF_PAPER))
+    if names := levels_of(slices, "wording", WON, part="wording"):
+        columns = [
+            Column("Task 1", TIES_HALF, {"part": "task 1"}),
+            *columns_by(TIES_HALF, "wording", ordered(names, WORDINGS), part="wording"),
+        ]
+        title = "The same of the longest query, by how the violated condition asks; ties as half"
+        style = {"interval": "inside", "chance": _RANDOM, **_INSIDE}
+        panels.append(pivot(title, slices, columns, **style))
     return panels
-
-
-def _controls(slices: Sequence[Slice]) -> Panel:
-    """Win rates that hold one thing apart; of the blind ones also the share that ties."""
-    words = {
-        count: None
-        for one in slices
-        for count in one.results.levels("words", WON.name, part="task 4")
-    }
-    return pivot(
-        "Controls: win rates (%), and of the blind ones the share that ties, so is lost",
-        slices,
-        [
-            Column("Task 1", _PLAIN, {"part": "task 1"}),
-            Column("Task 1 blind", _PLAIN, {"part": "task 1 blind"}),
-            Column("tied", TIED, {"part": "task 1 blind"}),
-            Column("all violated", _PLAIN, {"part": "all violated"}),
-            Column("Task 2", _PLAIN, {"part": "task 2"}),
-            Column("Task 2 blind", _PLAIN, {"part": "task 2 blind"}),
-            Column("tied", TIED, {"part": "task 2 blind"}),
-            *(Column(f"{one} words", _PLAIN, {"part": "task 4", "words": one}) for one in words),
-        ],
-        chance=_RANDOM,
-        **_INSIDE,
-    )
-
-
-def _further(slices: Sequence[Slice]) -> list[Panel]:
-    """A table for each measure that has a title: a column a part."""
-    return [
-        pivot(one.title, slices, columns_by(one, "part", parts), best=False)
-        for one in MEASURES
-        if one.title
-        for parts in [dict.fromkeys(p for s in slices for p in s.results.levels("part", one.name))]
-    ]
 
 
 # --- pictures -------------------------------------------------------------------------------------
@@ -376,7 +340,7 @@ def _winners(systems: Systems) -> str:
 
 def _declines(systems: Systems) -> str:
     """Where the interval of Q1 less the longest query excludes 0."""
-    conditions = max(conditions_of(one) for one in systems.values())
+    conditions = max(len(queries_of(one)) for one in systems.values())
     declines = _of(systems, decline)
     if conditions < 2 or not declines:
         return ""

@@ -25,8 +25,13 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-from retgen.evaluation.tasks.niah.compare import HaystackData
-from retgen.evaluation.tasks.niah.haystacks import KEYS, QUESTION, HaystackVariant
+from retgen.evaluation.tasks.niah.haystacks import (
+    KEYS,
+    QUESTION,
+    HaystackData,
+    HaystackVariant,
+    load_haystacks,
+)
 from retgen.evaluation.tasks.niah.measures import (
     AUC,
     CUT,
@@ -35,11 +40,11 @@ from retgen.evaluation.tasks.niah.measures import (
     OF_PLACE,
     SEEN,
     TRUNCATED,
-    HaystackMeasure,
-    named,
+    broken_down,
 )
 from retgen.evaluation.tasks.niah.sections import kinds_of, lengths_of, sections, sentences
 from retgen.evaluation.tasks.task import SystemResult, Task, by_domain, by_label, estimate_json
+from retgen.results.measurements import Measure
 from retgen.results.page import Section
 from retgen.results.rows import Results
 from retgen.search.collection import Collection
@@ -62,7 +67,7 @@ class NeedlesInHaystacks(Task):
     )
 
     def read(self, collection: Collection) -> HaystackData:
-        return HaystackData(collection)
+        return HaystackData(collection.name, load_haystacks(collection))
 
     def summary(self, result: SystemResult) -> dict[str, Any]:
         """The keys above; of several data sets by `domains`."""
@@ -87,74 +92,59 @@ def _summary(results: Results) -> dict[str, Any]:
 
 
 def _arm(results: Results, variant: HaystackVariant, query: str) -> dict[str, Any]:
-    lengths = lengths_of(results, variant)
-    kinds = kinds_of(results)
-    every = [
-        *MEASURES,
-        *(one.of_kind(k, kinds[0]) for k in kinds[1:] for one in MEASURES if one.of_control),
-    ]
+    lengths, (main, *kinds) = lengths_of(results, variant), kinds_of(results)
+    further = [one.of_kind(kind, main) for kind in kinds for one in MEASURES if one.of_control]
+    at = {"variant": variant}
 
-    def by_length(length: int) -> dict[str, Any]:
-        at = {"variant": variant, "length": length}
-        return {
-            "haystacks": results.count(HAYSTACKS.name, **at) // results.units,
-            "truncated": results.value(TRUNCATED, **at),
-            "seen": results.value(SEEN, **at),
-            **{one.name: estimate_json(results.mean(one, query=query, **at)) for one in every},
-        }
+    def mean(measure: Measure, **where: Any) -> dict[str, float | None] | None:
+        return estimate_json(results.mean(measure, **at, **where))
 
-    arm: dict[str, Any] = {**variant._asdict(), "query": query}
-    arm["queries_truncated"] = results.value(CUT, query=query) or 0.0
-    arm["by_length"] = {str(n): by_length(n) for n in lengths}
+    arm = {
+        **variant._asdict(),
+        "query": query,
+        "queries_truncated": results.value(CUT, query=query) or 0.0,
+        "by_length": {
+            str(n): {
+                "haystacks": results.count(HAYSTACKS.name, **at, length=n) // results.units,
+                "truncated": results.value(TRUNCATED, **at, length=n),
+                "seen": results.value(SEEN, **at, length=n),
+                **{one.name: mean(one, query=query, length=n) for one in (*MEASURES, *further)},
+            }
+            for n in lengths
+        },
+    }
     if query != QUESTION:
         return arm
-    at: dict[str, Any] = {"variant": variant}
-
-    def by(factor: str, measure: str, n: int) -> list[str]:
-        return results.levels(factor, f"{measure} by {factor}", length=n, **at)
-
-    def broken_down(factor: str) -> list[HaystackMeasure]:
-        return [named(one, f"{one.name} by {factor}") for one in MEASURES if factor in one.by]
-
+    by_order, by_place, by_category = map(broken_down, ("order", "place", "category"))
     arm["by_order"] = {
         str(n): {
-            order: {
-                one.name.partition(" ")[0]: estimate_json(
-                    results.mean(one, order=order, length=n, **at)
-                )
-                for one in broken_down("order")
-            }
-            for order in by("order", AUC.name, n)
+            order: {name: mean(one, order=order, length=n) for name, one in by_order.items()}
+            for order in results.levels("order", by_order["auc"].name, **at, length=n)
         }
         for n in lengths
     }
     arm["position"] = {
-        str(n): {
-            **{one.name: estimate_json(results.mean(one, length=n, **at)) for one in OF_PLACE},
-            **{
-                f"{name}_by_place": {
-                    place: results.value(
-                        named(AUC, f"{name} by place"), place=place, length=n, **at
-                    )
-                    for place in by("place", name, n)
-                }
-                for name in ("auc", "similarity")
-            },
+        str(n): {one.name: mean(one, length=n) for one in OF_PLACE}
+        | {
+            f"{name}_by_place": {
+                place: results.value(one, **at, length=n, place=place)
+                for place in results.levels("place", one.name, **at, length=n)
+            }
+            for name, one in by_place.items()
         }
         for n in lengths
     }
+    counted = by_category["auc"].name
     arm["by_category"] = {
         category: {
-            "questions": results.count(
-                "auc by category", category=category, length=lengths[0], **at
-            ),
+            "questions": results.count(counted, **at, length=lengths[0], category=category),
             **{
-                one.name.partition(" ")[0]: {
-                    str(n): results.value(one, category=category, length=n, **at) for n in lengths
+                name: {
+                    str(n): results.value(one, **at, length=n, category=category) for n in lengths
                 }
-                for one in broken_down("category")
+                for name, one in by_category.items()
             },
         }
-        for category in results.levels("category", "auc by category")
+        for category in results.levels("category", counted)
     }
     return arm

@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import NamedTuple, TypeVar
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,7 +18,6 @@ from retgen.results.measurements import Measure
 from retgen.search.base import share_won
 
 Array = NDArray[np.float64]
-AnyMeasure = TypeVar("AnyMeasure", bound=Measure)
 _CONTROLS = 10  # texts without needle of an effect size, at least
 
 
@@ -216,6 +215,10 @@ TRUNCATED, SEEN, CUT = (
 )
 
 
-def named(measure: AnyMeasure, name: str) -> AnyMeasure:
-    """A measure under another name."""
-    return replace(measure, name=name)
+def broken_down(factor: str) -> dict[str, HaystackMeasure]:
+    """By their names the measures that are broken down by a factor: they hold its levels apart."""
+    return {
+        one.name: replace(one, name=f"{one.name} by {factor}")
+        for one in MEASURES
+        if factor in one.by
+    }

@@ -6,8 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from retgen.evaluation.tasks.niah.compare import too_few
-from retgen.evaluation.tasks.niah.haystacks import QUESTION, HaystackVariant, terms
+from retgen.evaluation.tasks.niah.haystacks import QUESTION, HaystackVariant, terms, too_few
 from retgen.evaluation.tasks.niah.measures import (
     AUC,
     CONTROLS,
@@ -20,16 +19,14 @@ from retgen.evaluation.tasks.niah.measures import (
     RATIO,
     SEEN,
     TRUNCATED,
-    HaystackMeasure,
-    named,
+    broken_down,
 )
 from retgen.evaluation.tasks.task import SystemResult, about_each, by_label
 from retgen.results.measurements import Measure
 from retgen.results.numbers import listed
 from retgen.results.page import Fold, Section
-from retgen.results.panel import Column, Panel, columns_by
+from retgen.results.panel import Column, Panel, Slice, columns_by, pivot
 from retgen.results.pictures import CHANCE, HeatMap, Line, Lines
-from retgen.results.pivot import Slice, pivot
 from retgen.results.rows import Results
 from retgen.search.base import slug
 
@@ -61,6 +58,11 @@ class HaystackRow(Slice):
         """The share of the haystacks of a length that are not read whole; None: not known."""
         return self.results.value(TRUNCATED, variant=self.variant, length=length)
 
+    @property
+    def is_cut(self) -> bool:
+        """Whether not all haystacks are read whole, as far as is known."""
+        return any(map(self.cut, self.lengths))
+
     def note(self, at: Mapping[str, Any]) -> str:
         """A star where not every haystack of a length is read whole."""
         return "*" if self.cut(at["length"]) else ""
@@ -80,7 +82,7 @@ def rows_of(systems: Mapping[str, Results]) -> list[HaystackRow]:
     """Every system on every variant of haystacks."""
     return [
         HaystackRow(
-            " · ".join([label, *_variant_words(results, variant).values()]),
+            " · ".join([label, *_variant_words(results, variant)]),
             results,
             {"variant": variant, "query": QUESTION},
             system=label,
@@ -90,24 +92,17 @@ def rows_of(systems: Mapping[str, Results]) -> list[HaystackRow]:
     ]
 
 
-def _variant_words(results: Results, variant: HaystackVariant) -> dict[str, str]:
+def _variant_words(results: Results, variant: HaystackVariant) -> list[str]:
     """What a variant has that not all variants have, in words."""
-    each = [_words(one) for one in results.levels("variant", HAYSTACKS.name)]
-    return {
-        what: text
-        for what, text in _words(variant).items()
-        if len({words[what] for words in each}) > 1
-    }
 
+    def words(one: HaystackVariant) -> tuple[str, ...]:
+        count = f"{one.distractors} near-answer{'s' * (one.distractors != 1)}"
+        leaks = "filtered" if one.filtered else "unfiltered"
+        return one.needle.replace("_", "-"), one.filler, leaks, count
 
-def _words(variant: HaystackVariant) -> dict[str, str]:
-    needle, filler, filtered, number = variant
-    return {
-        "needle": needle.replace("_", "-"),
-        "filler": filler,
-        "lexical-leak filter": "filtered" if filtered else "unfiltered",
-        "near-answers": f"{number} near-answer{'' if number == 1 else 's'}",
-    }
+    every = [words(one) for one in results.levels("variant", HAYSTACKS.name)]
+    own = words(variant)
+    return [text for i, text in enumerate(own) if len({other[i] for other in every}) > 1]
 
 
 def sections(results: Sequence[SystemResult]) -> Iterable[Section]:
@@ -128,7 +123,7 @@ def sections(results: Sequence[SystemResult]) -> Iterable[Section]:
 
 def _panel(
     rows: Sequence[HaystackRow],
-    measure: HaystackMeasure | Measure,
+    measure: Measure,
     title: str = "",
     by: Sequence[str] = (),
     first: Sequence[Column] = (),
@@ -159,7 +154,7 @@ def _by_length(rows: Sequence[HaystackRow]) -> Section:
         means = f"Means over questions; {warning}."
     panels, notes = [_panel(rows, AUC)], []
     # of what is read, all wordings of the questions are alike
-    cut = [replace(row, where={"variant": row.variant}) for row in rows if any(_cuts(row))]
+    cut = [replace(row, where={"variant": row.variant}) for row in rows if row.is_cut]
     if cut:
         panels += [_panel(cut, one, interval="") for one in (TRUNCATED, SEEN)]
         notes.append(
@@ -177,10 +172,6 @@ def _by_length(rows: Sequence[HaystackRow]) -> Section:
         [_curves(rows, AUC, _NAMES["auc"])],
         notes,
     )
-
-
-def _cuts(row: HaystackRow) -> list[float | None]:
-    return [row.cut(length) for length in row.lengths]
 
 
 def _against_controls(rows: Sequence[HaystackRow]) -> Section:
@@ -225,7 +216,7 @@ def _curves(
     shown = [(row, line) for row, line in each if line.x]
     drawn, left = shown[:_CURVES], [row.name for row, _ in shown[_CURVES:]]
     parts = ["Bands are 95% intervals."] * (not all(row.results.few for row, _ in drawn))
-    if any(any(_cuts(row)) for row, _ in drawn):
+    if any(row.is_cut for row, _ in drawn):
         parts.append("Dots: not read whole, with the share truncated.")
     return Lines(
         file=file or f"haystacks_{measure.name.split(',')[0]}",
@@ -271,7 +262,7 @@ def _differences(rows: Sequence[HaystackRow]) -> list[Panel]:
             compared.append(replace(row, name=f"{row.name} less {same[0].system}", results=less))
         first = row.results.levels("variant", HAYSTACKS.name)[0]
         if first != row.variant:
-            words = " · ".join(_variant_words(row.results, first).values())
+            words = " · ".join(_variant_words(row.results, first))
             compared.append(replace(row, name=f"{row.name} less {words}", less={"variant": first}))
     style: dict[str, Any] = {"interval": "inside", "terminal_interval": "inside"}
     changes = [replace(one, signed=True, chance=None) for one in (AUC, RATIO)]
@@ -282,7 +273,7 @@ def _differences(rows: Sequence[HaystackRow]) -> list[Panel]:
 
 
 def _places(rows: Sequence[HaystackRow]) -> Section:
-    place = named(AUC, "auc by place")
+    place = broken_down("place")["auc"]
     rows = _plainest_first(rows)
     return Section(
         "The place of the needle",
@@ -353,13 +344,13 @@ def _wordings(rows: Sequence[HaystackRow]) -> Iterable[Section]:
 
 
 def _orders_and_categories(rows: Sequence[HaystackRow]) -> Section:
-    shown = [one for one in MEASURES if "order" in one.by and one.name != "similarity"]
     folded = []
-    for measure in shown:
-        title = f"{measure.head}, by order of the needle"
-        panel = _panel(rows, named(measure, f"{measure.name} by order"), title, ["order"])
-        folded.append(Fold(title, [replace(panel, interval="inside")]))
-    by_category = named(AUC, "auc by category")
+    for name, measure in broken_down("order").items():
+        if name != "similarity":
+            title = f"{measure.head}, by order of the needle"
+            panel = _panel(rows, measure, title, ["order"], interval="inside")
+            folded.append(Fold(title, [panel]))
+    by_category = broken_down("category")["auc"]
     count = Column("questions", by_category, {"length": rows[0].lengths[0]}, count=True)
     title = "AUC by category"
     panel = _panel(rows, by_category, title, ["category"], [count], interval="")

@@ -19,12 +19,17 @@ from retgen.evaluation.tasks.task import (
     by_label,
     estimate_json,
 )
-from retgen.evaluation.tasks.twins.measures import GAP, MEASURES
-from retgen.evaluation.tasks.twins.triples import FACTORS, KEYS, TripleData
+from retgen.evaluation.tasks.twins.triples import (
+    FACTORS,
+    GAP,
+    KEYS,
+    MEASURES,
+    TripleData,
+    load_triples,
+)
 from retgen.results.page import Fold, Section
-from retgen.results.panel import Column, columns_by
+from retgen.results.panel import Column, Slice, columns_by, pivot
 from retgen.results.pictures import CHANCE, Bars
-from retgen.results.pivot import Slice, pivot
 from retgen.results.rows import Results
 from retgen.search.collection import Collection
 
@@ -49,7 +54,7 @@ class Twins(Task):
     )
 
     def read(self, collection: Collection) -> TripleData:
-        return TripleData(collection)
+        return TripleData(collection.name, load_triples(collection))
 
     def summary(self, result: SystemResult) -> dict[str, Any]:
         """By measure {value, low, high}; `gap`: in scores; `by`: factor -> value -> the same. Of

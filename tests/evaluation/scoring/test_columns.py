@@ -10,7 +10,7 @@ import pytest
 
 from retgen.data import open_dataset
 from retgen.errors import DatasetError, UsageError
-from retgen.evaluation.scoring.columns import values_of
+from retgen.evaluation.scoring.by_column import values_of
 
 
 def column(path: Path, name: str) -> dict[str, str]:

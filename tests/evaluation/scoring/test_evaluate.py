@@ -38,7 +38,8 @@ def test_bm25_and_baselines_by_hand(dataset, tmp_path: Path) -> None:  # type: i
         "MRR": 1.0,
         "success@1": 1.0,
     }
-    assert result["results"][0]["judged"] == {"Judged@1": 1.0, "Judged@2": 1.0}
+    # for q2 one document is ranked, so one of two places is judged
+    assert result["results"][0]["judged"] == {"Judged@1": 1.0, "Judged@2": 0.75}
     assert result["notes"] == ["1 of 3 queries have no relevant document and are left out"]
     random = result["floors"]["random"]
     assert random["recall@1"] == 0.25
@@ -160,30 +161,6 @@ def test_written_runs_score_the_same(swept: Path, limit_run: Path, tmp_path: Pat
     first = json.loads((swept / "eval.json").read_text())
     names = {slug(r["model"], r["dim"]): r["metrics"] for r in first["results"]}
     assert {r["model"]: r["metrics"] for r in again["results"]} == names
-
-
-@pytest.mark.slow
-def test_embeddings_are_computed_once(
-    limit_run: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    from sentence_transformers import SentenceTransformer
-
-    calls: list[int] = []
-    encode = SentenceTransformer.encode
-
-    def counted(self, inputs, *args, **kwargs):  # type: ignore[no-untyped-def]
-        if not isinstance(inputs, str):  # a text alone tells the dimension
-            calls.append(len(inputs))
-        return encode(self, inputs, *args, **kwargs)
-
-    monkeypatch.setattr(SentenceTransformer, "encode", counted)
-    first = evaluate(limit_run, models=["static:minilm"], out=tmp_path / "1")
-    assert sum(calls) == 115
-    second = evaluate(limit_run, models=["static:minilm"], dims=[384], out=tmp_path / "2")
-    assert sum(calls) == 115
-    assert first.to_json()["results"] == second.to_json()["results"]
-    evaluate(limit_run, models=["static:minilm"], cache=False, out=tmp_path / "3")
-    assert sum(calls) == 230
 
 
 def test_a_document_with_the_id_of_the_query_is_not_ranked(dataset, tmp_path: Path) -> None:  # type: ignore[no-untyped-def]

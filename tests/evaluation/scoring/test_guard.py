@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.conftest import Gen, Write
+from tests.conftest import Gen, Write, read_jsonl
 
 
 @pytest.fixture
@@ -39,30 +39,53 @@ def test_the_same_score_passes_and_a_lower_one_fails(limit_run: Path, kept: Path
 
 
 @pytest.mark.parametrize(
-    ("condition", "message"),
+    ("condition", "paths", "metric", "message"),
     [
-        ("recall@2", 'write "MEASURE < FOLDER", as "nDCG@10 < kept/eval"'),
-        ("recall@2 < none", "none is no folder of gen eval with a per_query/ in it"),
-        ("nDCG@10 < kept", "kept/per_query/bm25.jsonl has no nDCG@10 of every query"),
+        ("recall@2", 1, "recall@2", 'write "MEASURE < FOLDER", as "nDCG@10 < kept/eval"'),
+        ("recall@2 < none", 1, "recall@2", "none is no folder of gen eval with a per_query/ in it"),
+        ("nDCG@10 < kept", 1, "nDCG@10", "kept holds no eval.json of one data set whose systems"),
+        ("recall@2 < kept", 1, "nDCG@10", "recall@2 was not measured: add --metric recall@2"),
+        ("recall@2 < kept", 2, "recall@2", "the scores of one data set: give one PATH"),
     ],
 )
 @pytest.mark.usefixtures("kept")
-def test_what_cannot_be_compared(limit_run: Path, gen: Gen, condition: str, message: str) -> None:
-    done = gen("eval", limit_run, "--metric", "recall@2", "--out", "now", "--fail-if", condition)
+def test_what_is_refused_before_anything_is_scored(
+    limit_run: Path,
+    gen: Gen,
+    tmp_path: Path,
+    condition: str,
+    paths: int,
+    metric: str,
+    message: str,
+) -> None:
+    scored = [limit_run] * paths
+    done = gen("eval", *scored, "--metric", metric, "--out", "now", "--fail-if", condition)
     assert (done.returncode, done.stdout) == (2, "")
     assert message in done.stderr
+    assert not (tmp_path / "now").exists()
 
 
 @pytest.mark.usefixtures("kept")
-def test_another_system_and_other_queries(limit_run: Path, dataset: Write, gen: Gen) -> None:
-    other = dataset({"a": "an owl", "b": "a fox"}, {"q": "owl"}, [("q", "a", 1)])
+def test_another_system_other_queries_and_other_labels(
+    limit_run: Path, dataset: Write, kept: Path, tmp_path: Path, gen: Gen
+) -> None:
+    # what an earlier call left is not of the kept result
+    shutil.copy(kept / "per_query" / "bm25.jsonl", kept / "per_query" / "tfidf.jsonl")
     shared = "--metric", "recall@2", "--out", "now", "--fail-if", "recall@2 < kept"
     done = gen("eval", limit_run, "--model", "tfidf", *shared)
     assert done.returncode == 2
     assert "kept has no recall@2 of tfidf. It has: bm25\n" in done.stderr
+    other = dataset({"a": "an owl", "b": "a fox"}, {"q": "owl"}, [("q", "a", 1)])
     done = gen("eval", other, *shared)
     assert done.returncode == 2
     assert "is of other queries than" in done.stderr
+    changed = shutil.copytree(limit_run / "dataset", tmp_path / "changed")
+    rows = read_jsonl(changed / "qrels.jsonl")
+    rows[0]["corpus-id"] = rows[-1]["corpus-id"]
+    (changed / "qrels.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    done = gen("eval", changed, *shared)
+    assert done.returncode == 2
+    assert f"--fail-if: kept has other labels than {changed}" in done.stderr
 
 
 def test_too_few_queries_for_an_interval(dataset: Write, gen: Gen) -> None:

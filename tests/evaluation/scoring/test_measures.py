@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
+from pathlib import Path
+
 import pytest
 
 from retgen.errors import UsageError
+from retgen.evaluation.scoring.evaluate import evaluate
 from retgen.evaluation.scoring.measures import Measures, default_names
+from tests.evaluation.scoring.fruit import CORPUS, QRELS, QUERIES
 
 
 def test_default_measures() -> None:
@@ -33,3 +38,16 @@ def test_measures_that_mean_nothing(metric: str) -> None:
         "success@1, P@5, Judged@10 (names of ir-measures), graded nDCG@10 (over the grades beside "
         "binary qrels)"
     )
+
+
+def test_a_short_ranking_has_judged_no_more_than_it_ranks(
+    dataset: Callable[..., Path],
+    trec: Callable[[str, Mapping[str, str]], Path],
+    tmp_path: Path,
+) -> None:
+    """Of two places one is filled, so half is judged at most; there are four documents, not 100."""
+    data = dataset(CORPUS, QUERIES, QRELS)
+    run = trec("short", {"q1": "a", "q2": "b d"})
+    names = ["Judged@2", "Judged@100", "recall@2"]
+    (row,) = evaluate(data, runs=[run], metrics=names, out=tmp_path / "out").to_json()["results"]
+    assert row["metrics"] == {"Judged@2": 0.5, "Judged@100": 0.25, "recall@2": 0.75}

@@ -8,8 +8,8 @@ import pytest
 
 from retgen.evaluation.retrievers import Options
 from retgen.evaluation.scoring.evaluate import evaluate
+from retgen.evaluation.scoring.page import scores_panel
 from retgen.evaluation.scoring.page import text as text_of
-from retgen.evaluation.scoring.panels import scores_panel
 from retgen.evaluation.scoring.summary import sentences
 from tests.pages import Read
 

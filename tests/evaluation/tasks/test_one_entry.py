@@ -16,7 +16,7 @@ ENTRIES = {
         title="Spread of the scores", of=lambda s: float(s.haystacks.std())),""",
     "multiconir/pairs.py": """PairMeasure("margin", 3, bounds=None,
         title="Margin of the better document", of=lambda better, worse, noise: better - worse),""",
-    "twins/measures.py": """TwinMeasure("lowest", 1, percent=True, head="lowest",
+    "twins/triples.py": """TwinMeasure("lowest", 1, percent=True, head="lowest",
         title="Twin lowest (%)", of=lambda base, twin, control, noise: twin == 0),""",
 }
 # puts each entry into the list of measures of its file as that is loaded

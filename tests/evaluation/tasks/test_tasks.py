@@ -17,33 +17,26 @@ TASK = '''
 
 from retgen.data import query_of
 from retgen.search.base import CandidateSet
-from retgen.evaluation.tasks.task import Comparison, Task, TaskData, TaskMeasures
+from retgen.evaluation.tasks.task import Task, TaskData
 from retgen.results.measurements import Measure, Measurement
 from retgen.results.page import Section
 from retgen.results.panel import Column, Panel
 
 
-class Pairs(Comparison):
-    def __init__(self, sets, total):
-        self.sets, self.described = sets, f"{len(sets)} of {total} choices"
+class ChoiceData(TaskData):
+    notes, domains = ["two candidates a query"], ["colours"]
 
-    def measure(self, scores, noise):
+    def __init__(self, sets):
+        self.sets, self.described = sets, f"{len(sets)} choices"
+
+    def first(self, limit, *, paid=False):
+        return ChoiceData(self.sets[:limit])
+
+    def measure(self, scores, system):
+        noise = system.scorer.noise
         won = [float(one[0] - one[1] > noise * abs(one[0])) for one in scores]
         rows = [{"query": s.query, "won": w} for s, w in zip(self.sets, won)]
-        return TaskMeasures({"colours": sum(won) / len(won)}, rows)
-
-
-class ChoiceData(TaskData):
-    def __init__(self, collection):
-        self.notes, self.domains = ["two candidates a query"], ["colours"]
-        texts = {d.doc_id: d.text for d in collection.dataset.documents()}
-        self.sets = [
-            CandidateSet(q.text, tuple(texts[i] for i in q.metadata["choice"]))
-            for q in collection.queries
-        ]
-
-    def comparison(self, limit=None, *, paid=False):
-        return Pairs(self.sets[:limit], len(self.sets))
+        return {"colours": sum(won) / len(won)}, rows
 
 
 class Choices(Task):
@@ -55,7 +48,13 @@ class Choices(Task):
         return "choice" in (getattr(query, "metadata", None) or {})
 
     def read(self, collection):
-        return ChoiceData(collection)
+        texts = {d.doc_id: d.text for d in collection.dataset.documents()}
+        return ChoiceData(
+            [
+                CandidateSet(q.text, tuple(texts[i] for i in q.metadata["choice"]))
+                for q in collection.queries
+            ]
+        )
 
     def summary(self, result):
         return {"accuracy": sum(result.domains.values()) / len(result.domains)}

@@ -56,24 +56,22 @@ def write_ladders(
     ladders: int = 4,
     *,
     domain: str = "houses",
-    orders: Sequence[Sequence[int]] = (tuple(range(1, COUNT + 1)),),
     tables: bool = True,
     first: int = 0,
 ) -> Path:
-    """Write a data set. `orders`: in which order conditions are broken; `first`: its first ladder."""
+    """Write a data set. `first`: its first ladder."""
     corpus, queries, qrels, grades = [], [], [], []
     padded = []
     for number in range(first, first + ladders):
         name = f"{domain}-{number:02}"
-        broken: dict[tuple[int, ...], list[int]] = {(): list(range(1, len(orders) + 1))}
-        for o, order in enumerate(orders, start=1):
-            for i in range(1, COUNT + 1):
-                broken.setdefault(tuple(sorted(order[:i])), []).append(o)
         documents = []
-        for at, (conditions, of) in enumerate(broken.items()):
-            metadata = {"ladder": name, "broken": list(conditions), "orders": of}
-            documents.append((f"{name}-d{at}", conditions))
-            corpus.append(_row(f"{name}-d{at}", document(number, conditions), metadata, title=""))
+        for level in range(COUNT + 1):
+            conditions = list(range(1, level + 1))
+            metadata = {"ladder": name, "broken": conditions, "orders": [1]}
+            documents.append((f"{name}-d{level}", conditions))
+            corpus.append(
+                _row(f"{name}-d{level}", document(number, conditions), metadata, title="")
+            )
         for style in ("instruction", "descriptive"):
             for n in range(1, COUNT + 1):
                 metadata = {"ladder": name, "domain": domain, "style": style, "conditions": n}
@@ -88,7 +86,10 @@ def write_ladders(
                 {"id": name, "style": style}
                 | {f"Query{n}": query(number, n, style) for n in range(1, COUNT + 1)}
                 | {"Positive": FILLER + document(number)}
-                | {f"HN{i}": FILLER + document(number, orders[0][:i]) for i in range(1, COUNT + 1)}
+                | {
+                    f"HN{i}": FILLER + document(number, range(1, i + 1))
+                    for i in range(1, COUNT + 1)
+                }
             )
     _write(folder / "corpus.jsonl", corpus)
     _write(folder / "queries.jsonl", queries)

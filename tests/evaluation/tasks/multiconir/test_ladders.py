@@ -11,13 +11,10 @@ from retgen.data import open_dataset
 from retgen.errors import DatasetError
 from retgen.evaluation.tasks import task_of
 from retgen.evaluation.tasks.multiconir import Ladders
-from retgen.evaluation.tasks.multiconir.ladders import LadderLevel, load_ladders
+from retgen.evaluation.tasks.multiconir.ladders import load_ladders
 from retgen.search.collection import load
 from tests.conftest import read_jsonl
 from tests.evaluation.tasks.multiconir.made import FILLER, document, query, write_ladders
-
-FORWARD = tuple(range(1, 11))
-BACKWARD = tuple(range(10, 0, -1))
 
 
 def rewrite(path: Path, rows: list[dict[str, object]]) -> None:
@@ -32,25 +29,17 @@ def test_a_ladder_is_read_whole(tmp_path: Path) -> None:
     assert [one.ladder_id for one in ladders] == ["houses-00", "houses-01", "houses-02"]
     one = ladders[2]
     assert (one.domain, one.conditions) == ("houses", 10)
-    assert one.positive == document(2)
     assert list(one.queries) == ["instruction", "descriptive"]
     assert one.queries["descriptive"][4] == query(2, 5, "descriptive")
-    assert list(one.orders) == [1]
-    assert one.orders[1][0] == LadderLevel(document(2, (1,)), frozenset({1}))
-    assert one.orders[1][9] == LadderLevel(document(2, FORWARD), frozenset(FORWARD))
+    assert one.texts == tuple(document(2, range(1, n + 1)) for n in range(11))
     padded = one.padded[512]["descriptive"]
     assert (padded.query, padded.corpus) == (query(2, 10, "descriptive"), "512")
     assert len(padded.texts) == 11
     assert padded.texts[0] == FILLER + document(2)
 
 
-def test_documents_of_several_orders(tmp_path: Path) -> None:
-    (one,), notes = load_ladders(
-        load(write_ladders(tmp_path, 1, orders=(FORWARD, BACKWARD), tables=False))
-    )
-    assert [rung.broken for rung in one.orders[2][:2]] == [{10}, {9, 10}]
-    assert one.orders[1][9] == one.orders[2][9]  # HN10 belongs to both
-    assert notes == [
+def test_without_the_table_of_task_4(tmp_path: Path) -> None:
+    assert load_ladders(load(write_ladders(tmp_path, 1, tables=False)))[1] == [
         "there is no tables/task4_512.jsonl, so Task 4 (length) is not measured",
     ]
 
@@ -68,17 +57,13 @@ def test_parquet_holds_the_same(tmp_path: Path) -> None:
     assert load_ladders(load(other)) == load_ladders(load(path))
 
 
-def test_other_data_sets_hold_none(limit_run: Path) -> None:
-    assert task_of(open_dataset(limit_run)) is None
-
-
 @pytest.mark.parametrize(
     ("table", "left_out", "message"),
     [
         (
             "corpus",
             "houses-01-d4",
-            "documents (order 1) of 1, 2, 3, 5, 6, 7, 8, 9, 10 conditions, not of 1, 2, 3, ...",
+            "documents of 1, 2, 3, 5, 6, 7, 8, 9, 10 conditions, not of 1, 2, 3, ...",
         ),
         ("corpus", "houses-01-d0", "no positive document"),
         ("corpus", "houses-01-d10", "other queries or fewer documents than most"),

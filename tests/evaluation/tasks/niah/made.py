@@ -85,98 +85,66 @@ def write_haystacks(
 ) -> Path:
     """Write a data set in the format of the family. `lengths`: in tokens of minilm."""
     tokenizer = load_model("minilm", "cpu").tokenizer
-
-    def tokens(text: str) -> int:
-        return len(tokenizer(text)["input_ids"])
-
     corpus: list[dict[str, Any]] = []
     queries: list[dict[str, Any]] = []
-    qrels: dict[str, list[dict[str, Any]]] = {"test": []}
+    qrels: dict[str, list[str]] = {"test": []}
+
+    def add(
+        g: int, length: int, kind: str, order: str = "", place: int = -1, needle: str = ""
+    ) -> str:
+        """Write a haystack of group g, or a control; its id."""
+        count = length - (len(tokenizer(needle)["input_ids"]) if needle else 2)
+        words = [_WORDS[(i * i + (g + 1) * i + length) % len(_WORDS)] for i in range(count)]
+        at = place * len(words) // (PLACES - 1) if needle else 0
+        before = " ".join(words[:at])
+        start = len(before) + bool(before)
+        text = " ".join(filter(None, [before, needle, " ".join(words[at:])]))
+        assert len(tokenizer(text)["input_ids"]) == length
+        metadata = {
+            "group": groups[g],
+            "category": MANY[groups[g]][0],
+            "length": length,
+            "needle": kind,
+            "order": order,
+            "place": place,
+            "depth": round(at / len(words), 4) if needle else -1,
+            "span": [start, start + len(needle)] if needle else [0, 0],
+            "name": "",
+            "filler": "shuffled",
+            "filtered": True,
+            "distractors": 0,
+            "number": 0,
+        }
+        doc_id = f"d{len(corpus)}"
+        corpus.append({"_id": doc_id, "title": "", "text": text, "metadata": metadata})
+        return doc_id
+
     for g, name in enumerate(groups):
         category, question, *sentences, terms = MANY[name]
-        kinds = {"one_hop": sentences[:2], "literal": sentences[2:]}
-        more = {"expansion_100": f"{question} {terms}", "expansion_150": ""} if expanded else {}
-        queries.append(
-            {
-                "_id": f"q{g}",
-                "text": question,
-                "metadata": {
-                    "group": name,
-                    "category": category,
-                    "name": sentences[0].split()[2],
-                    "needle": sentences[0],
-                    "needle_inverted": sentences[1],
-                    "literal": sentences[2],
-                    "literal_inverted": sentences[3],
-                    **more,
-                },
-            }
-        )
+        keys = ("needle", "needle_inverted", "literal", "literal_inverted")
+        metadata = {"group": name, "category": category, "name": sentences[0].split()[2]}
+        metadata |= dict(zip(keys, sentences, strict=True))
+        if expanded:
+            metadata |= {"expansion_100": f"{question} {terms}", "expansion_150": ""}
+        queries.append({"_id": f"q{g}", "text": question, "metadata": metadata})
         for length in lengths:
-
-            def body(count: int, g: int = g, length: int = length) -> list[str]:
-                return [_WORDS[(i * i + (g + 1) * i + length) % len(_WORDS)] for i in range(count)]
-
-            def row(
-                kind: str,
-                order: str,
-                place: int,
-                needle: str,
-                length: int = length,
-                name: str = name,
-                category: str = category,
-            ) -> str:
-                words = body(length - tokens(needle) if needle else length - 2)
-                at = place * len(words) // (PLACES - 1) if needle else 0
-                before = " ".join(words[:at])
-                start = len(before) + bool(before)
-                text = " ".join(filter(None, [before, needle, " ".join(words[at:])]))
-                assert tokens(text) == length
-                corpus.append(
-                    {
-                        "_id": f"d{len(corpus)}",
-                        "title": "",
-                        "text": text,
-                        "metadata": {
-                            "group": name,
-                            "category": category,
-                            "length": length,
-                            "needle": kind,
-                            "order": order,
-                            "place": place,
-                            "depth": round(at / len(words), 4) if needle else -1,
-                            "span": [start, start + len(needle)] if needle else [0, 0],
-                            "name": "",
-                            "filler": "shuffled",
-                            "filtered": True,
-                            "distractors": 0,
-                            "number": 0,
-                        },
-                    }
-                )
-                return str(corpus[-1]["_id"])
-
-            for control in controls:
-                if control == "none":
-                    row("none", "", -1, "")
-                else:
-                    for place in range(PLACES):
-                        row("neutral", "", place, "Nobody saw the cat that day.")
+            if "none" in controls:
+                add(g, length, "none")
+            if "neutral" in controls:
+                for place in range(PLACES):
+                    add(g, length, "neutral", "", place, "Nobody saw the cat that day.")
             for kind in needles:
-                for order, needle in zip(ORDERS, kinds[kind], strict=True):
+                of = sentences[:2] if kind == "one_hop" else sentences[2:]
+                for order, needle in zip(ORDERS, of, strict=True):
                     for place in range(PLACES):
-                        doc = row(kind, order, place, needle)
-                        qrel = {"query-id": f"q{g}", "corpus-id": doc, "score": 1}
-                        qrels["test"].append(qrel)
-                        qrels.setdefault(f"test_{length}", []).append(qrel)
+                        line = f"q{g}\t{add(g, length, kind, order, place, needle)}\t1\n"
+                        for split in ("test", f"test_{length}"):
+                            qrels.setdefault(split, []).append(line)
     (folder / "qrels").mkdir(parents=True)
-    tables = {"corpus": corpus, "queries": queries}
-    for table, rows in tables.items():
+    for table, rows in (("corpus", corpus), ("queries", queries)):
         lines = "".join(json.dumps(one) + "\n" for one in rows)
         (folder / f"{table}.jsonl").write_text(lines)
-    for split, rows in qrels.items():
-        lines = [f"{one['query-id']}\t{one['corpus-id']}\t{one['score']}\n" for one in rows]
-        (folder / "qrels" / f"{split}.tsv").write_text(
-            "query-id\tcorpus-id\tscore\n" + "".join(lines)
-        )
+    for split, of_split in qrels.items():
+        text = "query-id\tcorpus-id\tscore\n" + "".join(of_split)
+        (folder / "qrels" / f"{split}.tsv").write_text(text)
     return folder

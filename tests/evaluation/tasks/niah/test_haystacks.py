@@ -13,8 +13,7 @@ import pytest
 from retgen.data import open_dataset
 from retgen.errors import DatasetError, UsageError
 from retgen.evaluation.tasks import task_of
-from retgen.evaluation.tasks.niah.compare import HaystackData
-from retgen.evaluation.tasks.niah.haystacks import load_haystacks
+from retgen.evaluation.tasks.niah.haystacks import HaystackData, load_haystacks
 from retgen.evaluation.tasks.niah.measures import SEEN, TRUNCATED
 from retgen.evaluation.tasks.niah.sections import sentences
 from retgen.progress import Progress, no_progress
@@ -71,7 +70,7 @@ def test_questions_haystacks_and_controls(made: Path) -> None:
 
 
 def test_a_haystack_without_its_control_is_named(made: Path, tmp_path: Path) -> None:
-    # the first row is the neutral control of the first group at 32 tokens and place 0
+    # the first row is a control of the first group at 32 tokens
     broken = changed(made, tmp_path / "broken", "corpus", number=7)
     with pytest.raises(DatasetError) as error:
         load_haystacks(load(broken))
@@ -117,10 +116,10 @@ class Counting:
 def test_what_a_system_reads_by_what_it_tells(
     made: Path, details: dict[str, Any], truncated: list[float], seen: list[float]
 ) -> None:
-    comparison = HaystackData(load(made)).comparison()
+    data = HaystackData("made", load_haystacks(load(made)))
     system = System(None, Counting(), lambda: details)
-    scores = system.scorer.score(comparison.sets, no_progress)
-    (cells,) = comparison.for_system(system).measure(scores, 0.0).domains.values()
+    scores = system.scorer.score(data.sets, no_progress)
+    (cells,) = data.measure(scores, system)[0].values()
     for measure, expected in ((TRUNCATED, truncated), (SEEN, seen)):
         variant = cells.levels("variant", "haystacks")[0]
         assert [cells.value(measure, length=n, variant=variant) for n in (32, 64)] == expected
@@ -134,4 +133,4 @@ def test_chat_models_give_no_scores(made: Path) -> None:
     with pytest.raises(
         UsageError, match="a chat model orders documents, and haystacks are measured"
     ):
-        HaystackData(load(made)).comparison(2, paid=True)
+        HaystackData("made", load_haystacks(load(made))).first(2, paid=True)

@@ -8,8 +8,7 @@ import numpy as np
 import pytest
 
 from retgen.evaluation.tasks.niah import NeedlesInHaystacks
-from retgen.evaluation.tasks.niah.compare import too_few
-from retgen.evaluation.tasks.niah.haystacks import QUESTION, HaystackVariant
+from retgen.evaluation.tasks.niah.haystacks import QUESTION, HaystackVariant, too_few
 from retgen.evaluation.tasks.niah.sections import sentences
 from retgen.evaluation.tasks.task import SystemResult
 from retgen.results.rows import Results

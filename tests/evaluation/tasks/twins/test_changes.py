@@ -7,7 +7,7 @@ import pytest
 
 from retgen.evaluation.tasks.task import SystemResult
 from retgen.evaluation.tasks.twins import Twins
-from retgen.evaluation.tasks.twins.measures import GAP, MEASURES, results_of
+from retgen.evaluation.tasks.twins.triples import GAP, MEASURES, TripleQuery, results_of
 from retgen.results.rows import Results
 from retgen.statistics.clustered import Estimate
 
@@ -18,13 +18,12 @@ NAMED = {one.name: one for one in MEASURES}
 def made(scores: list[list[float]], noise: float = 0.0, count: int = COUNT) -> Results:
     """Two queries a triple, literal and entailed; the same scores for each triple."""
     every = [np.array(one) for _ in range(count) for one in scores]
-    triples = [i for i in range(count) for _ in scores]
-    factors = {
-        "wording": ["literal", "entailed"][: len(scores)] * count,
-        "slot_type": [("place", "year")[i % 2] for i in triples],
-        "length": [("16", "4")[i % 2] for i in triples],
-    }
-    return results_of(every, triples, factors, noise)
+    queries = []
+    for i in range(count):
+        fixed = {"slot_type": ("place", "year")[i % 2], "length": ("16", "4")[i % 2]}
+        for wording in ("literal", "entailed")[: len(scores)]:
+            queries.append(TripleQuery("", str(i), "", {"wording": wording, **fixed}, ()))
+    return results_of(queries, every, noise)
 
 
 def test_changes_are_counted_in_gaps() -> None:
