@@ -108,10 +108,10 @@ def capacity(
     even = [d for d in dims if d % 2 == 0 and d >= 4]
     # of dimensions given for a protocol too, the closed form has the even ones
     carried = sorted({*(even if protocols and even else dims or DIMENSIONS["construct"])})
-    for d in carried if closed_form else ():
-        construct.documents(d, 3)
-    for d in dims if protocols else ():
-        paper.require(d, 3)
+    if closed_form:
+        construct.check_dimensions(carried)
+    if protocols and min(dims, default=1) < 1:
+        raise UsageError(f"the dimension must be at least 1, not {min(dims)}")
     folder = Path(out) if out is not None else Path("outputs") / "capacity"
     options = {"seeds": seeds, "device": choose_device(device), "progress": progress}
     result = _kept(folder, command)

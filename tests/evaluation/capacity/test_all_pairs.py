@@ -131,6 +131,12 @@ def test_a_file_that_is_not_ours_is_left_alone(tmp_path: Path, text: str) -> Non
         ({"protocols": ["worst"]}, "--protocol worst: is none of paper, best"),
         ({"minutes": float("nan")}, "--minutes: give a positive number"),
         ({"seeds": 0}, "--seeds: at least 1"),
+        ({"dims": [0, 4]}, "the dimension must be at least 1, not 0"),
+        (
+            {"protocols": [], "closed_form": True, "dims": [5]},
+            "the closed form is for even dimensions from 4 on, not 5 (an odd one can leave its last "
+            "component zero)",
+        ),
     ],
 )
 def test_bad_arguments(tmp_path: Path, options: dict[str, object], message: str) -> None:
