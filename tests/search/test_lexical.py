@@ -7,7 +7,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-from retgen.evaluation.search.capretrieval import capretrieval_bm25
+from retgen.evaluation.retrievers.lexical import capretrieval_bm25
 from retgen.progress import no_progress
 from retgen.search.base import CandidateSet
 from retgen.search.lexical import word_retriever

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from retgen.evaluation.search.chat import RANK, Order, Rank, question_of, scores_of
+from retgen.evaluation.retrievers.llm import RANK, Order, Rank, question_of, scores_of
 from retgen.search.base import CandidateSet
 
 GROUP = CandidateSet("Find a house: 1. red 2. old", ("red and old", "red and new", "blue and new"))

@@ -25,7 +25,7 @@ from retgen.search.rankings import Rankings
 if TYPE_CHECKING:
     from sentence_transformers import CrossEncoder
 
-    from retgen.evaluation.search.chat import ChatScorer
+    from retgen.evaluation.retrievers.llm import ChatScorer
 
 _PAIRS = 8_192  # pairs at a time: batches are of pairs of one length
 
