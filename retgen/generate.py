@@ -172,7 +172,8 @@ def write_dataset(
         for at in range(one.start, one.stop, PIECE)
     ]
     tasks = ((f"{one[0]} {one[1]}", one) for one in pieces)
-    with contextlib.closing(engine.map(_make_piece, _Corpus(recipe, missing), tasks)) as made:
+    by = engine.local if recipe.reads_files else engine
+    with contextlib.closing(by.map(_make_piece, _Corpus(recipe, missing), tasks)) as made:
         for one in missing:
             own = islice(made, -(-(one.stop - one.start) // PIECE))
             files[one.name] = write_table(run, one, shown(data for _, data in own))

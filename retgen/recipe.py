@@ -47,6 +47,11 @@ class Recipe:
         return self.family.prepares(self.job)
 
     @property
+    def reads_files(self) -> bool:
+        """Whether its tables are made from files: answers of agents, documents, reviews, inputs."""
+        return self.needs_sources or bool(written_out(self)[1])
+
+    @property
     def live(self) -> dict[str, ModelSettings]:
         """The models that do the work of required agents, by agent; the others are offline."""
         return {name: one for name, one in self.models.items() if name in self.agents}

@@ -88,8 +88,6 @@ def run(
             return RunResult(folder, finished, repeated=True)
         check_space(folder, expected.bytes)
         by = engine_named(engine, workers or usable_cores())
-        if engine != "local":
-            folder = folder.resolve()  # workers may stand elsewhere
         return _make(recipe.at(folder), folder, by, model_options, progress)
 
 

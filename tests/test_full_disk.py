@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import functools
 import os
-import re
 import shutil
 import subprocess
 import sys
@@ -206,32 +205,6 @@ def test_while_a_list_grows(tmp_path: Path) -> None:
         text=True,
     ).stdout
     assert said.startswith(f"cannot write {tmp_path}/small: No space left on device.")
-
-
-@pytest.mark.slow
-def test_while_parquet_is_exported(tmp_path: Path) -> None:
-    made = run("limit_small", out=tmp_path / "run", overrides={"params.docs": 3000}).path
-    words = ("export", made, "--to", "parquet", "--out")
-    message = twice(tmp_path, "180k", *words, "small/kb")
-    assert re.fullmatch(
-        rf"gen: cannot write {tmp_path}/small/\.kb\.[\w-]+\.partial/corpus/"
-        r"corpus\.parquet: No space left on device\. What was finished before is kept: free some space "
-        r"and run the same command again\.\n",
-        message,
-    )
-    assert [path.name for path in (tmp_path / "saved").iterdir()] == ["kb"]
-
-
-@pytest.mark.slow
-def test_while_a_checkpoint_is_written(tmp_path: Path) -> None:
-    made = run("limit_small", out=tmp_path / "run").path
-    settings = ("--set", "max_steps=2", "--set", "batch_size=8")
-    words = ("train", made, "--model", "static:minilm", *settings, "--out", "small/out", "-q")
-    assert twice(tmp_path, "60m", *words) == (
-        "gen: cannot write small/out/checkpoints: No space left on device. What was finished before is "
-        "kept: free some space and run the same command again.\n"
-    )
-    assert not (tmp_path / "saved" / "out" / "checkpoints").exists()
 
 
 @pytest.mark.slow

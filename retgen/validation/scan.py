@@ -125,7 +125,7 @@ class Scanner:
 
 
 def scan(scanner: Scanner, engine: Engine, progress: Progress) -> tuple[int, list[Problem]]:
-    """Show every document to every rule. Returns (documents, invalid rows)."""
+    """Show every document to every rule, on this machine. Returns (documents, invalid rows)."""
     corpus, rules = scanner.dataset.corpus, scanner.rules
     for rule in rules:
         rule.about(scanner.dataset)
@@ -134,7 +134,7 @@ def scan(scanner: Scanner, engine: Engine, progress: Progress) -> tuple[int, lis
     states: list[RuleState] = []
     problems: list[Problem] = []
     documents = lines = done = 0
-    with contextlib.closing(engine.map(_scan_part, scanner, tasks.items())) as scanned:
+    with contextlib.closing(engine.local.map(_scan_part, scanner, tasks.items())) as scanned:
         for name, packed in scanned:
             # states grow with the corpus, so their arrays lie in files
             of_part, documents_there, lines_there, bad = unpacked_on_disk(packed, scanner.scratch)

@@ -59,8 +59,6 @@ def validate(
     recipe makes the same tables again. Raises `DatasetError` where there is no data set
     to check, `UsageError` for rules that are unknown or cannot be switched off.
     """
-    if engine != "local" and Path(path).exists():
-        path = Path(path).resolve()  # workers stand elsewhere
     dataset = open_dataset(path, checked=False)
     benchmarks = {str(other): open_dataset(other) for other in against}
     work = engine_named(engine, workers or usable_cores())

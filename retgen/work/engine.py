@@ -1,4 +1,8 @@
-"""What an engine is: pure work done task by task, and done again where a worker dies."""
+"""What an engine is: pure work done task by task, and done again where a worker dies.
+
+A result comes back as bytes, and the caller writes it. A worker may run on another machine, which
+sees neither the run directory nor the user's files: work that reads these is for `local`.
+"""
 
 from __future__ import annotations
 
@@ -34,6 +38,11 @@ class Engine(ABC):
         begun from the first on that has not ended: tasks and results that wait stay few. Errors of
         `work` are raised here as they are. Raises `WorkerLost` where workers die again and again.
         """
+
+    @property
+    def local(self) -> Engine:
+        """Processes of this machine, for work that reads files."""
+        return self
 
     def __str__(self) -> str:
         return f"{self.workers} workers"

@@ -158,24 +158,6 @@ def test_a_damaged_source_of_a_run_is_an_error(
             shutil.rmtree(tmp_path / str(number))
 
 
-@pytest.mark.slow
-def test_files_that_do_not_fit_together_are_an_error(
-    finished: Callable[[str], Path], tmp_path: Path
-) -> None:
-    """Each row can be read, and names a document that is in no other file."""
-
-    def shorten(copy: Path) -> None:
-        path = copy / "sources" / "documents.jsonl"
-        path.write_bytes(b"".join(path.read_bytes().splitlines(keepends=True)[:-1]))
-
-    done = in_process("validate", forged(finished("capretrieval"), tmp_path, shorten), cwd=tmp_path)
-    assert (done.returncode, done.stderr) == (1, "")
-    assert (
-        "  error   regenerated: the tables are not made again: recipe.yaml, inputs/ and sources/ do "
-        "not fit together, so one of them is not the run's: "
-    ) in done.stdout
-
-
 # --- every other file of a run ------------------------------------------------------------------
 
 # they say how the run went, and promise nothing of the data

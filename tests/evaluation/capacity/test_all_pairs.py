@@ -84,15 +84,6 @@ def test_what_is_finished_is_not_done_again(tmp_path: Path) -> None:
     assert {d: one.documents for d, one in result.critical["paper"].items()} == {4: 77, 5: 99}
 
 
-@pytest.mark.slow
-def test_more_seeds_measure_again(tmp_path: Path) -> None:
-    out = tmp_path / "out"
-    write(out, [row(4, 77)])
-    retgen.capacity(protocols=["paper"], dims=[4], seeds=2, out=out)
-    kept = json.loads((out / "capacity.json").read_text())
-    assert [one["by_seed"] for one in kept["protocols"]["paper"]] == [[7, 7]]
-
-
 def test_no_time_is_said_and_takes_nothing_back(tmp_path: Path) -> None:
     out = tmp_path / "out"
     write(out, [row(4, 9), row(5, 14), row(12, 40, complete=False)])
