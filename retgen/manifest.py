@@ -36,25 +36,10 @@ from retgen.yaml_text import to_yaml
 FORMAT_VERSION = 3  # one more whenever what stands beside the tables has other keys or files
 # recipe.yaml last: as long as it stands, what is left of a killed --fresh is still a run's
 _OWN = (
-    "manifest.json",
-    "dataset",
-    "training",
-    "tables",
-    "exports",
-    "eval",
-    "capacity",
-    "rejected.jsonl",
-    "report.html",
-    "report.json",
-    "run.log",
-    "inputs",
-    "sources",
-    ".pilot",
-    ".replay.sqlite",
-    ".replay.sqlite-wal",
-    ".replay.sqlite-shm",
-    "recipe.yaml",
-)
+    "manifest.json dataset training tables exports eval capacity rejected.jsonl report.html "
+    "report.json run.log inputs sources .pilot .replay.sqlite .replay.sqlite-wal "
+    ".replay.sqlite-shm recipe.yaml"
+).split()
 PROOF = ".proof-"  # prefix of the folder that a run keeps the terms of its proof in
 LOCK, REJECTED = ".lock", "rejected.jsonl"
 VERDICTS = "verdicts.sqlite"

@@ -194,7 +194,8 @@ def whole_numbers(vectors: NDArray[np.float64]) -> NDArray[np.int64]:
     So no sum of products of two of them leaves 64 bits.
     """
     bits = (62 - math.ceil(math.log2(vectors.shape[1] + 1))) // 2
-    return np.rint(vectors * (2.0**bits / np.abs(vectors).max())).astype(np.int64)
+    whole: NDArray[np.float64] = np.rint(vectors * (2.0**bits / np.abs(vectors).max()))
+    return whole.astype(np.int64)
 
 
 def smallest_gap(

@@ -110,7 +110,9 @@ class Local(Engine):
                 ):
                     results = deque(pool.submit(_do, task) for _, task in begun)
                     while begun:
-                        result = _received(results.popleft().result())
+                        path = Path(results.popleft().result())
+                        result = path.read_bytes()
+                        path.unlink()
                         yield begun.popleft()[0], result
                         lost = 0
                         for further in islice(left, 1):
@@ -136,12 +138,6 @@ def _do(task: Any) -> str:
     with open(handle, "wb") as file:
         file.write(work(context, task))
     return path
-
-
-def _received(path: str) -> bytes:
-    result = Path(path).read_bytes()
-    os.unlink(path)
-    return result
 
 
 def _start(watched: Connection, parent: int, shared: tuple[Any, ...]) -> None:
