@@ -2,8 +2,6 @@ from __future__ import annotations
 
 import hashlib
 import os
-import subprocess
-import sys
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -72,19 +70,6 @@ def test_what_a_living_process_writes_is_left_alone(tmp_path: Path) -> None:
         one.write(b"one")
     assert path.read_bytes() == b"one"
     assert [p.name for p in tmp_path.iterdir()] == ["a.txt"]
-
-
-def test_many_processes_write_one_file_at_once(tmp_path: Path) -> None:
-    """None takes the unlocked file of another for one that was left."""
-    program = (
-        "import sys; from pathlib import Path; from retgen.write import write_file\n"
-        "for _ in range(400): write_file(Path(sys.argv[1]), b'the same')"
-    )
-    path = tmp_path / "a.txt"
-    writers = [subprocess.Popen([sys.executable, "-c", program, path]) for _ in range(4)]
-    assert [writer.wait() for writer in writers] == [0, 0, 0, 0]
-    assert [one.name for one in tmp_path.iterdir()] == ["a.txt"]
-    assert path.read_bytes() == b"the same"
 
 
 def test_a_long_name(tmp_path: Path) -> None:

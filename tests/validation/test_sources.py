@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import shutil
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -26,6 +27,7 @@ from tests.shared import once
 from tests.validation.changes import forged
 from tests.with_agents.conftest import environment, recipe_of
 
+LONG = bool(os.environ.get("RETGEN_LONG_PROOFS"))  # every damage, not one of some
 Say = Callable[[dict[str, Any]], str] | None
 ASKED = ("windmill copper", "tram birds", "spaceship", "chess honey")
 SHIPS = "name: ships\nfamily: multiconir\nparams: {domain: legal, source: {path: ships.jsonl}}\n"
@@ -117,24 +119,10 @@ def test_every_family_with_agents_is_damaged_here() -> None:
     assert asking <= {name.partition("_")[0] for name in MINDS}, "add a run of it to MINDS"
 
 
-# of each file in a default run a few, in the slow ones all
-CASES = [(name, part) for name in MINDS for part in (0, None)]
-
-
 @pytest.mark.slow
-@pytest.mark.parametrize(
-    ("name", "part"),
-    [
-        pytest.param(
-            name,
-            part,
-            marks=[] if part == 0 and name.endswith("asked") else [pytest.mark.slow],
-        )
-        for name, part in CASES
-    ],
-)
+@pytest.mark.parametrize("name", MINDS)
 def test_a_damaged_source_of_a_run_is_an_error(
-    finished: Callable[[str], Path], name: str, part: int | None, tmp_path: Path
+    finished: Callable[[str], Path], name: str, tmp_path: Path
 ) -> None:
     run = finished(name)
     assert validate(run).errors == 0
@@ -142,7 +130,7 @@ def test_a_damaged_source_of_a_run_is_an_error(
     for path in sorted((run / "sources").iterdir()):
         for how, data in damages(path):
             number += 1
-            if part is not None and number % 9 != part:
+            if number % 9 and not LONG:
                 continue
             copy = Path(shutil.copytree(run, tmp_path / str(number)))
             spoil(copy / "sources" / path.name, data)
@@ -165,36 +153,20 @@ UNPROMISED = {"run.log", ".lock", "report.json", "report.html"}
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(
-    "name",
-    [
-        "limit",
-        *(
-            pytest.param(one, marks=pytest.mark.slow)
-            for one in ("capretrieval_offline", "multiconir", "niah")
-        ),
-    ],
-)
+@pytest.mark.parametrize("name", ["limit", "capretrieval_offline", "multiconir", "niah"])
 def test_damage_to_any_other_file_is_an_error(
     finished: Callable[[str], Path], name: str, tmp_path: Path
 ) -> None:
     run = finished(name)
     paths = [one for one in sorted(run.rglob("*")) if one.is_file() and "sources" not in one.parts]
-    slow = name != "capretrieval_offline"
     for number, path in enumerate(paths):
         data, file = path.read_bytes(), path.relative_to(run)
         middle = len(data) // 2
-        changes = (
-            [
-                None,
-                b"",
-                data[:middle],
-                data[:middle] + bytes([data[middle] ^ 1]) + data[middle + 1 :],
-            ]
-            if data
-            else [None]
-        )
-        for change in changes if slow else changes[number % 8 : number % 8 + 1]:
+        changes: list[bytes | None] = [None]
+        if data:
+            flipped = bytes([data[middle] ^ 1])
+            changes += [b"", data[:middle], data[:middle] + flipped + data[middle + 1 :]]
+        for change in changes if LONG else changes[number % 4 : number % 4 + 1]:
             copy = tmp_path / "copy"
             shutil.copytree(run, copy)
             spoil(copy / file, change)
