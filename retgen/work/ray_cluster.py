@@ -13,8 +13,7 @@ from typing import Any
 
 from retgen.errors import EndpointFailed, UsageError, WorkerLost
 from retgen.version import __version__
-from retgen.work.engine import RETRIES, Context, Engine, Task, Work
-from retgen.work.local import Local
+from retgen.work.local import RETRIES, Context, Engine, Local, Task, Work
 
 
 class RayCluster(Engine):

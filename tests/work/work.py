@@ -11,7 +11,7 @@ from collections.abc import Generator, Iterable
 from pathlib import Path
 
 from retgen.work import Local
-from retgen.work.engine import Context, Task, Work
+from retgen.work.local import Context, Task, Work
 
 # a busy machine answers late, and is not dead for that; a dead one refuses twenty times in a row
 RAY = {
