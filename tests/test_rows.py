@@ -15,6 +15,7 @@ from retgen.errors import DatasetError
 from retgen.rows import Problem, holds_times, json_rows, places
 from retgen.search.collection import load
 from retgen.validation.validate import validate
+from tests.conftest import Gen
 
 HEADER = "query-id\tcorpus-id\tscore\n"
 
@@ -265,3 +266,19 @@ def test_what_arrow_takes_for_a_time() -> None:
         line = json.dumps({"a": text}).encode()
         guessed = pa.types.is_timestamp(pj.read_json(io.BytesIO(line)).schema.field("a").type)
         assert (text, holds_times(line)) == (text, guessed)
+
+
+def test_commands_name_rows_that_are_too_deep(gen: Gen, tmp_path: Path) -> None:
+    folder = tmp_path / "own"
+    folder.mkdir()
+    deep = "[" * 300 + "]" * 300
+    (folder / "corpus.jsonl").write_text('{"_id": "d", "text": "A text."}\n')
+    (folder / "queries.jsonl").write_text(f'{{"_id": "q", "text": "Which?", "metadata": {deep}}}\n')
+    (folder / "qrels.jsonl").write_text('{"query-id": "q", "corpus-id": "d", "score": 1}\n')
+    for command in (("eval", folder), ("export", folder, "--to", "beir", "--out", tmp_path / "b")):
+        done = gen(*command)
+        assert done.returncode == 2
+        assert f"queries.jsonl, line 1: {DEEP}" in done.stderr
+    checked = gen("validate", folder)
+    assert checked.returncode == 1
+    assert DEEP in checked.stdout

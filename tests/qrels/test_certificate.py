@@ -11,7 +11,9 @@ import numpy as np
 import pytest
 
 from retgen.qrels import QrelMatrix, certificate, patterns
+from retgen.qrels.matrix import reduce
 from retgen.qrels.orders import changes, walk
+from retgen.qrels.radon import unasked_split
 from retgen.qrels.spectral import (
     eigenvalue_at_most,
     spectral_bounds,
@@ -237,3 +239,71 @@ def test_one_dimension_against_all_orders(seed: int) -> None:
         assert (result.lower, result.upper) == (1, 1)
     else:
         assert result.lower >= 2
+
+
+def _kernel(rows: list[list[Fraction]]) -> list[list[Fraction]]:
+    """A basis of what a matrix (m, n) sends to 0, by Gauss's elimination."""
+    rows, pivots = [row[:] for row in rows], []
+    for column in range(len(rows[0])):
+        place = len(pivots)
+        result = next((i for i in range(place, len(rows)) if rows[i][column]), None)
+        if result is None:
+            continue
+        rows[place], rows[result] = rows[result], rows[place]
+        rows[place] = [x / rows[place][column] for x in rows[place]]
+        for i, row in enumerate(rows):
+            if i != place and row[column]:
+                rows[i] = [x - row[column] * y for x, y in zip(row, rows[place], strict=True)]
+        pivots.append(column)
+    basis = []
+    for free in set(range(len(rows[0]))) - set(pivots):
+        vector = [Fraction(0)] * len(rows[0])
+        vector[free] = Fraction(1)
+        for place, column in enumerate(pivots):
+            vector[column] = -rows[place][free]
+        basis.append(vector)
+    return basis
+
+
+@for_each("seed", range(40))
+def test_two_simplices_that_cross_really_rank(seed: int) -> None:
+    """The embedding in n - 2 dimensions, built and checked in exact fractions."""
+    matrix, total = random_matrix(seed)
+    reduced = reduce(matrix, total)
+    split = unasked_split(reduced.matrix, reduced.others) if reduced.matrix.queries else None
+    n = reduced.points
+    if split is None or n < 3:
+        return
+    weight = [
+        Fraction(1, len(split)) if j in split else Fraction(-1, n - len(split)) for j in range(n)
+    ]
+    # scores f with sum weight f = 0, less the constants: n - 2 dimensions of the documents
+    axes = _kernel([weight, [Fraction(1)] + [Fraction(0)] * (n - 1)])
+    assert len(axes) == n - 2
+    for i in range(reduced.matrix.queries):
+        relevant = set(reduced.matrix.row(i).tolist())
+        wanted = [Fraction(1 if j in relevant else -1) for j in range(n)]
+        gain = sum((w * f for w, f in zip(weight, wanted, strict=True) if w * f > 0), Fraction(0))
+        loss = -sum((w * f for w, f in zip(weight, wanted, strict=True) if w * f < 0), Fraction(0))
+        assert gain > 0
+        assert loss > 0
+        scores = [f / gain if w * f > 0 else f / loss for w, f in zip(weight, wanted, strict=True)]
+        scores = [f - scores[0] for f in scores]  # a constant for the whole query
+        query = _in_terms_of(axes, scores)
+        results = [
+            sum((q * axis[j] for q, axis in zip(query, axes, strict=True)), Fraction(0))
+            for j in range(n)
+        ]
+        assert results == scores
+        assert ranks_right(results, relevant)
+
+
+def _in_terms_of(axes: list[list[Fraction]], vector: list[Fraction]) -> list[Fraction]:
+    """The coordinates of a vector in a basis of `_kernel`, of which each has a column of its own."""
+    free = [
+        next(
+            j for j, x in enumerate(axis) if x == 1 and not any(a[j] for a in axes if a is not axis)
+        )
+        for axis in axes
+    ]
+    return [vector[j] for j in free]
