@@ -73,25 +73,9 @@ def fill(folder: Path, small: str, size: str, form: str, workers: int) -> tuple[
     (folder / small).mkdir(parents=True)
     if small != "out":  # as a run begins, so that what it finds is its own
         shutil.copy(whole / "recipe.yaml", folder / "out")
+    call = f"command.py run disk.yaml --out out -q --workers {workers}".split()
     subprocess.run(
-        [
-            *namespace(),
-            "sh",
-            "-c",
-            SCRIPT,
-            "sh",
-            small,
-            size,
-            sys.executable,
-            "command.py",
-            "run",
-            "disk.yaml",
-            "--out",
-            "out",
-            "-q",
-            "--workers",
-            str(workers),
-        ],
+        [*namespace(), "sh", "-c", SCRIPT, "sh", small, size, sys.executable, *call],
         cwd=folder,
         check=True,
         timeout=120,
@@ -160,23 +144,13 @@ def test_no_room_for_temporary_files(tmp_path: Path) -> None:
     """Of a library: who tells languages unpacks 40 MB."""
     (tmp_path / "kb.yaml").write_text("name: kb\nfamily: capretrieval\nparams: {}\n")
     (tmp_path / "small").mkdir()
+    script = (
+        'mount -t tmpfs -o size=1m tmpfs small || exit 90; TMPDIR=$PWD/small "$@" 2> first.txt; '
+        "echo $? > first.rc"
+    )
+    call = "-m retgen.cli run kb.yaml --out out -q".split()
     subprocess.run(
-        [
-            *namespace(),
-            "sh",
-            "-c",
-            'mount -t tmpfs -o size=1m tmpfs small || exit 90; TMPDIR=$PWD/small "$@" 2> first.txt; '
-            "echo $? > first.rc",
-            "sh",
-            sys.executable,
-            "-m",
-            "retgen.cli",
-            "run",
-            "kb.yaml",
-            "--out",
-            "out",
-            "-q",
-        ],
+        [*namespace(), "sh", "-c", script, "sh", sys.executable, *call],
         cwd=tmp_path,
         check=True,
         timeout=120,

@@ -271,18 +271,9 @@ main()
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGKILL])
 def test_a_stop_in_the_middle(tmp_path: Path, number: signal.Signals) -> None:
     """Stopped when two shards stand; the rerun keeps what is finished, and ends the same."""
-    words = [
-        "run",
-        "limit_dense",
-        "--out",
-        "out",
-        "--workers",
-        "1",
-        "--set",
-        "output.shards=8",
-        "--set",
-        "params.docs=2000",
-    ]
+    words = (
+        "run limit_dense --out out --workers 1 --set output.shards=8 --set params.docs=2000"
+    ).split()
     stopped = [sys.executable, "-c", STOPPED, str(int(number)), *words]
     done = subprocess.run(stopped, cwd=tmp_path, stderr=subprocess.PIPE, text=True)
     kept = {p: p.stat().st_mtime_ns for p in (tmp_path / "out" / "dataset").glob("corpus-*")}
