@@ -194,7 +194,7 @@ def lines_of(table: TableFile) -> Iterator[bytes]:
 
 
 class _Corpus:
-    """The files of a corpus by name. A worker gets the recipe alone, and makes the tables itself."""
+    """The files of a corpus by name. A worker gets the recipe alone and makes the tables itself."""
 
     def __init__(self, recipe: Recipe, files: Iterable[TableFile] | None = None) -> None:
         self._recipe = recipe
