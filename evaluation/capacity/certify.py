@@ -99,7 +99,9 @@ def certify(
     total = collection.documents + len(collection.missing)
     result = certificate(matrix, total)
     progress("bounds", 1, 1)
-    folder = Path(out) if out is not None else _default_folder(collection.path)
+    run = collection.dataset.run
+    default = run / "capacity" if run else Path("outputs") / f"capacity_{collection.name}"
+    folder = Path(out) if out is not None else default
     make_folder(folder)
     reduced, witness = reduce(matrix, total), None
     whole = QrelMatrix(reduced.matrix.indptr, reduced.matrix.indices, reduced.points)
@@ -161,12 +163,6 @@ def _too_many(whole: QrelMatrix) -> str:
         f"{whole.queries:,} x {whole.documents:,} different queries and documents are too many "
         f"to optimise (more than {most:,} cells)"
     )
-
-
-def _default_folder(path: Path) -> Path:
-    if (path / "recipe.yaml").is_file() and (path / "dataset").is_dir():
-        return path / "capacity"
-    return Path("outputs") / f"capacity_{path.resolve().name}"
 
 
 def _with_witness(result: DimensionCertificate, witness: Embedding) -> DimensionCertificate:
