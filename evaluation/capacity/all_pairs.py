@@ -202,12 +202,8 @@ def _critical_section(result: Capacity) -> Section:
     return Section("Critical n", [], [TableView(heads, rows, names=0)], [picture], notes)
 
 
-def _number(documents: int, ended: bool) -> str:
-    return f"{documents:,}" if ended else f"≥ {documents:,}"
-
-
 def _cells(one: Critical) -> list[str]:
-    number = _number(one.documents, one.complete)
+    number = f"{'' if one.complete else '≥ '}{one.documents:,}"
     return [number, " ".join(map(str, one.by_seed)), f"{one.seconds:.1f}"]
 
 
