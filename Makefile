@@ -24,7 +24,7 @@ slow: .venv/dev .venv/small-model  ## the tests that take many seconds each: out
 	$(BIN)/python -m pytest $(SPREAD) -m slow
 
 proof: .venv/dev  ## the long proofs: 2,000 queries of two steps killed 20 times, a million documents 15 times, 11,760 changes of albums, every fault of a server with every backend and family, clusters that lose workers and nodes, runs of every family killed 20 times
-	RETGEN_LONG_PROOFS=1 $(BIN)/python -m pytest -s tests/with_agents/test_kill.py tests/with_agents/test_charges.py tests/work/test_local.py tests/work/test_cluster_runs.py tests/validators/album/test_proof.py tests/test_kills.py
+	RETGEN_LONG_PROOFS=1 $(BIN)/python -m pytest -s tests/with_agents/test_kill.py tests/with_agents/test_charges.py tests/work/test_local.py tests/work/test_cluster_runs.py tests/validation/test_sources.py tests/validators/album/test_proof.py tests/test_kills.py
 
 goldens: .venv/dev  ## freeze the data and numbers of bundled recipes anew, and show what changed
 	RETGEN_WRITE_GOLDENS=1 $(BIN)/python -m pytest $(SPREAD) -m slow tests/test_bundled.py

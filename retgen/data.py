@@ -53,6 +53,11 @@ class Document(NamedTuple):
     text: str
     metadata: Any = None
 
+    @property
+    def facts(self) -> dict[str, Any]:
+        """The metadata by name; empty where they are no mapping."""
+        return self.metadata if isinstance(self.metadata, dict) else {}
+
 
 class Query(NamedTuple):
     """One row of the queries."""

@@ -54,9 +54,10 @@ def generate_with_agents(
     engine: Engine,
     progress: Progress = no_progress,
 ) -> CallReport:
-    """Ask what the recipe's family wants to know, and leave it in the run directory.
+    """Have the family's agents write what only models can write, into sources/ of the run.
 
-    Where it ends with an error, rejected.jsonl there has what was rejected until then.
+    After an error, rejected.jsonl lists the records that were rejected until then. `pilot`: make
+    only so many records of each stage, and keep none of them.
     """
     from retgen.agents.report import CallReport
     from retgen.agents.session import call_models
@@ -102,9 +103,10 @@ class TableFile(NamedTuple):
 def table_files(
     recipe: Recipe, records: Records, suffix: str = ""
 ) -> tuple[list[TableFile], list[TableFile]]:
-    """All that a run's records become: the shards of the corpus, and the other tables.
+    """Lay out the files of a run: (the shards of the corpus, all other tables).
 
-    Parquet, whatever the recipe says, where an id or text of a user is a time.
+    `suffix` defaults to the recipe's format. If an id or text of a user reads as a time, all are
+    Parquet, because `load_dataset` would turn it into a datetime.
     """
     suffix, features = suffix or recipe.file.output.format, records.features
     count, wanted = records.corpus.count, recipe.file.output.shards
@@ -142,7 +144,7 @@ def write_dataset(
 ) -> tuple[dict[str, FileInfo], int]:
     """Write the tables and rejected.jsonl of a run whose recipe.yaml is in place.
 
-    Returns the files by path relative to the run, and how many of the corpus were there already.
+    Returns (files by path relative to the run, number of corpus files kept from an earlier run).
     """
     corpus, others = table_files(recipe, records)
     paths = {run / one.name for one in (*corpus, *others)}
@@ -151,8 +153,8 @@ def write_dataset(
             make_folder(folder)
         remove_partial(folder)
         for left in {*folder.glob("*.jsonl"), *folder.glob("*.parquet")} - paths:
-            left.unlink()  # of other sources, whose ids had another format
-    # what agents said may have changed since, and with it the rows
+            left.unlink()  # of an earlier attempt, whose sources asked for another format
+    # the answers of agents may have changed since, and with them the rows
     keeps = len(corpus) > 1 and not recipe.needs_sources
     there = [one for one in corpus if keeps and (run / one.name).is_file()]
     files = {one.name: file_info(run / one.name) for one in there}
@@ -172,7 +174,8 @@ def write_dataset(
         for at in range(one.start, one.stop, PIECE)
     ]
     tasks = ((f"{one[0]} {one[1]}", one) for one in pieces)
-    with contextlib.closing(engine.map(_make_piece, _Corpus(recipe, missing), tasks)) as made:
+    by = engine.local if recipe.reads_files else engine
+    with contextlib.closing(by.map(_make_piece, _Corpus(recipe, missing), tasks)) as made:
         for one in missing:
             own = islice(made, -(-(one.stop - one.start) // PIECE))
             files[one.name] = write_table(run, one, shown(data for _, data in own))
@@ -185,13 +188,13 @@ def write_dataset(
 
 
 def lines_of(table: TableFile) -> Iterator[bytes]:
-    """The lines of a table, block by block."""
+    """Make the lines of a table, block by block."""
     for first in range(table.start, table.stop, BLOCK):
         yield table.rows.jsonl(first, min(first + BLOCK, table.stop))
 
 
 class _Corpus:
-    """The files of a corpus by name; a worker makes their rows anew, from the recipe."""
+    """The files of a corpus by name. A worker gets the recipe alone and makes the tables itself."""
 
     def __init__(self, recipe: Recipe, files: Iterable[TableFile] | None = None) -> None:
         self._recipe = recipe
@@ -203,13 +206,13 @@ class _Corpus:
 
 
 def _make_piece(corpus: _Corpus, piece: tuple[str, int, int]) -> bytes:
-    """Rows start..stop-1 of the corpus, in the file of that name."""
+    """In a worker: make rows start..stop-1 of the corpus, which belong to the named file."""
     name, start, stop = piece
     return b"".join(lines_of(corpus.files[name]._replace(start=start, stop=stop)))
 
 
 def write_table(run: Path, table: TableFile, lines: Iterable[bytes]) -> FileInfo:
-    """Write a table's file."""
+    """Write a table's file, in the format that its name says."""
     path = run / table.name
     if path.suffix == ".parquet":
         return _write_parquet(path, table, lines)
@@ -240,7 +243,7 @@ def _write_parquet(path: Path, table: TableFile, lines: Iterable[bytes]) -> File
 
 
 def arrow_rows(lines: bytes, schema: Any) -> Any:
-    """Rows as Arrow has them, read back from their JSON."""
+    """Parse lines of JSON into an Arrow table."""
     import pyarrow as pa
     import pyarrow.json as pj
 

@@ -36,25 +36,10 @@ from retgen.yaml_text import to_yaml
 FORMAT_VERSION = 3  # one more whenever what stands beside the tables has other keys or files
 # recipe.yaml last: as long as it stands, what is left of a killed --fresh is still a run's
 _OWN = (
-    "manifest.json",
-    "dataset",
-    "training",
-    "tables",
-    "exports",
-    "eval",
-    "capacity",
-    "rejected.jsonl",
-    "report.html",
-    "report.json",
-    "run.log",
-    "inputs",
-    "sources",
-    ".pilot",
-    ".replay.sqlite",
-    ".replay.sqlite-wal",
-    ".replay.sqlite-shm",
-    "recipe.yaml",
-)
+    "manifest.json dataset training tables exports eval capacity rejected.jsonl report.html "
+    "report.json run.log inputs sources .pilot .replay.sqlite .replay.sqlite-wal "
+    ".replay.sqlite-shm recipe.yaml"
+).split()
 PROOF = ".proof-"  # prefix of the folder that a run keeps the terms of its proof in
 LOCK, REJECTED = ".lock", "rejected.jsonl"
 VERDICTS = "verdicts.sqlite"
@@ -63,13 +48,18 @@ _BESIDE = (LOCK, REJECTED, "inputs", ".review.lock", "review.html")
 
 
 def run_lock(folder: Path) -> AbstractContextManager[object]:
-    """Hold the run directory; a second run into it is refused. A killed process lets go."""
+    """Lock the run directory against a second run. The lock of a killed process is released."""
     taken = f"{folder} is in use by another gen run; wait for it, or choose another --out"
     return lock_file(folder / LOCK, taken)
 
 
 def open_or_resume(folder: Path, recipe: Recipe) -> dict[str, Any] | None:
-    """Make the directory this recipe's, or see that it is; the manifest if it is finished."""
+    """Claim a new directory for a recipe, or check that it belongs to it.
+
+    Returns the manifest of a finished run, None for a new or unfinished one. Raises
+    `RunDirectoryError` for the run of another recipe, a folder that is no run, and a finished run
+    whose files were changed.
+    """
     tree, copies = written_out(recipe)
     path = folder / "recipe.yaml"
     if not path.is_file():
@@ -118,7 +108,7 @@ def open_or_resume(folder: Path, recipe: Recipe) -> dict[str, Any] | None:
 
 
 def clear_run(folder: Path, recipe: Recipe) -> None:
-    """Remove what a run writes, and nothing else: reviewers' verdicts stay."""
+    """Remove the files that a run writes. Everything else, such as reviews, stays."""
     if not (folder / "recipe.yaml").is_file():
         return  # not a run: `open_or_resume` decides
     (folder / "manifest.json").unlink(missing_ok=True)  # first: from here on it is not complete
@@ -135,7 +125,10 @@ def clear_run(folder: Path, recipe: Recipe) -> None:
 
 
 def rejected_by_agents(run: Path, of_tables: Sized) -> Rejections:
-    """What the agents of a run rejected; in rejected.jsonl, what its tables left out follows."""
+    """Read the records that agents rejected; those that tables left out come after them.
+
+    `of_tables`: the latter, to count them.
+    """
     lines = (run / REJECTED).read_bytes().splitlines()
     count = max(0, len(lines) - len(of_tables))
     try:
@@ -145,7 +138,7 @@ def rejected_by_agents(run: Path, of_tables: Sized) -> Rejections:
 
 
 def check_space(folder: Path, needed: int) -> None:
-    """Refuse before the first byte what cannot fit."""
+    """Raise `OutputError` if the disk has no room for `needed` bytes."""
     there = sum(path.stat().st_size for path in folder.glob("dataset/*") if path.is_file())
     free = shutil.disk_usage(folder).free
     if needed - there > free:
@@ -163,10 +156,10 @@ def manifest_of(
     timings: Mapping[str, float],
     costs: Mapping[str, Any],
 ) -> dict[str, Any]:
-    """The manifest of a run that ends now.
+    """Build the manifest of a run that ends now.
 
-    `files`: by path below the run; `records.rejected`: of agents and tables; `timings`: seconds by
-    stage; `costs`: tokens and dollars are of all attempts at this run.
+    `files`: by path below the run; `records.rejected`: by agents and tables; `timings`: seconds by
+    stage; `costs`: tokens and dollars of all attempts at this run.
     """
     family = recipe.family
     counts = {name: result.statistics[name] for name in ("documents", "queries", "qrels")}
@@ -226,7 +219,7 @@ def manifest_of(
 
 
 def models_and_prompts(recipe: Recipe) -> tuple[dict[str, Any], dict[str, str]]:
-    """(who does the work of each agent that is asked, SHA-256 of each prompt that is sent)."""
+    """Describe (the model of each required agent, the SHA-256 of each prompt that is sent)."""
     family, settings = recipe.family, recipe.models
     required_agents = family.required_agents(recipe.job)
     agents = [agent for agent in family.agents if agent.name in required_agents]

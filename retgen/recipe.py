@@ -26,8 +26,8 @@ SOURCES = "sources"  # in a run directory: the answers of agents
 class Recipe:
     """A recipe and what follows from it.
 
-    `job`: as the family sees it. `agents`: names of those that the job requires, whoever does their
-    work. `models`: the model of each of the family's agents, without those that are offline.
+    `job`: the recipe as its family sees it. `agents`: names of the agents that the job requires.
+    `models`: the model of each agent of the family; agents without a model work offline.
     """
 
     file: RecipeFile
@@ -38,29 +38,34 @@ class Recipe:
 
     @property
     def name(self) -> str:
-        """What its data set is called."""
+        """Name of the data set."""
         return self.file.name
 
     @property
     def needs_sources(self) -> bool:
-        """Whether something is asked or read before the tables are made."""
+        """Whether agents or documents are asked or read before the tables are made."""
         return self.family.prepares(self.job)
 
     @property
+    def reads_files(self) -> bool:
+        """Whether its tables are made from files: answers of agents, documents, reviews, inputs."""
+        return self.needs_sources or bool(written_out(self)[1])
+
+    @property
     def live(self) -> dict[str, ModelSettings]:
-        """The models that do the work of required agents, by agent; the others are offline."""
+        """The models of the required agents, by agent, without those that work offline."""
         return {name: one for name, one in self.models.items() if name in self.agents}
 
     def at(self, run: Path) -> Recipe:
-        """The same in a run directory, with the answers of agents there."""
+        """The same recipe with its sources in a run directory."""
         return replace(self, job=self.job._replace(sources=run / SOURCES))
 
     def records(self) -> Records:
-        """What it makes: the family's records, with what people decided on them."""
+        """Make the family's records, with the decisions of reviews applied."""
         return self.reviewed_records().records
 
     def reviewed_records(self) -> ReviewedRecords:
-        """The same, and whose the labels are."""
+        """Make the same records, with the origin of each label."""
         reviews = [(str(path), read_decisions(path)) for path in self.file.review]
         records = self.family.generate(self.job)
         if not reviews:
@@ -68,7 +73,7 @@ class Recipe:
         return apply_decisions(records, reviews, self.family.candidate_sets)
 
     def before_review(self) -> Recipe:
-        """The same without what people decided, which is what the family proves."""
+        """The same recipe without reviews: the family proves what it makes."""
         return replace(self, file=self.file.model_copy(update={"review": ()}))
 
 

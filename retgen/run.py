@@ -68,10 +68,10 @@ def run(
 ) -> RunResult:
     """Make the data set of a recipe in a run directory, or finish the one that is there.
 
-    `out` defaults to outputs/NAME. `fresh` throws away what is there, but for the answers of
-    models, which the ledger keeps. `model_options`: how models are called. Raises `ChecksFailed`
-    where the finished data does not pass its checks: no manifest is written then; `BudgetReached`
-    and `EndpointFailed` where models stop the work, which a second call resumes.
+    `out` defaults to outputs/NAME. `fresh` removes an earlier run first; the ledger keeps the
+    answers of models. `model_options`: how models are called. Raises `ChecksFailed` if the data
+    does not pass its checks; no manifest is written then. Raises `BudgetReached` or
+    `EndpointFailed` if models stop the work; a second call resumes it.
     """
     changes = dict(overrides or {}) | ({} if limit is None else {"limit": limit})
     recipe, folder, expected = _prepare(source, out, changes, model_options)
@@ -88,8 +88,6 @@ def run(
             return RunResult(folder, finished, repeated=True)
         check_space(folder, expected.bytes)
         by = engine_named(engine, workers or usable_cores())
-        if engine != "local":
-            folder = folder.resolve()  # workers may stand elsewhere
         return _make(recipe.at(folder), folder, by, model_options, progress)
 
 
@@ -101,9 +99,9 @@ def run_upon(
     workers: int | None = None,
     progress: Progress = no_progress,
 ) -> RunResult:
-    """Make another data set from the answers of a finished run's agents, without model calls.
+    """Make another data set from the agents' answers of a finished run, without model calls.
 
-    `recipe`: the run's, changed in what agents never see. Raises as `run` does.
+    `recipe`: the run's recipe, changed only in what agents never see. Raises as `run` does.
     """
     check_rule_names(recipe)
     with run_lock(folder):
@@ -130,9 +128,9 @@ def pilot(
     model_options: ModelOptions = DEFAULT_OPTIONS,
     progress: Progress = no_progress,
 ) -> Plan:
-    """Make so many records of each stage, and extrapolate the plan from what they took.
+    """Make a few `records` of each stage, and extrapolate the plan from what they took.
 
-    The answers stay in the ledger, so the run itself does not ask for them again.
+    The answers stay in the ledger, so the run itself does not pay for them again.
     """
     recipe, folder, _ = _prepare(source, out, overrides, model_options)
     if not recipe.live:
@@ -152,10 +150,10 @@ def _prepare(
     overrides: Mapping[str, Any] | None,
     model_options: ModelOptions,
 ) -> tuple[Recipe, Path, Plan]:
-    """Refuse what cannot work before anything is made or asked. Returns (recipe, run directory,
-    plan).
+    """Check everything that can be checked before any work. Returns (recipe, run directory, plan).
 
-    Where a source has too few documents, rejected.jsonl of a new directory says what was refused.
+    If a source has too few usable documents, rejected.jsonl in a new run directory lists the
+    refused ones.
     """
     recipe = load_recipe(source, overrides)
     if recipe.file.limit is not None and recipe.family.fixed_records:
@@ -197,9 +195,9 @@ def _make(
     progress: Progress,
     refused: Rejections | None = None,
 ) -> RunResult:
-    """Make and prove the data set, then write its manifest.
+    """Generate with agents, write the tables, prove them, report, and write the manifest last.
 
-    `refused`: the records that agents rejected, if they have been asked; None: they are asked now.
+    `refused`: records that agents rejected in an earlier run; None asks the agents now.
     """
     keep_freed_memory()
     call_report = CallReport()
@@ -221,7 +219,7 @@ def _make(
         if kept:
             clock.note(f"kept {kept} corpus files of an earlier run")
         clock.lap("generate and write")
-        # what the rows are made from would stand beside the whole proof
+        # drop what rows are made from, so that it does not take memory during the proof
         records = records.counted()
         return_freed_memory()
         result = prove(folder, recipe, engine, progress)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 
 import orjson
@@ -21,71 +20,7 @@ from retgen.recipes import bundled
 from retgen.scaffold import new_recipe
 from retgen.validators.rule import Judgements
 from retgen.work import Local
-from tests.project import Project
 from tests.shared import once
-
-TOY = '''
-"""Colours: {"_id": "d0", "text": "A red ball."} / "Which ball is red?"."""
-
-from pydantic import Field
-
-from retgen.generators import Family, Job, Params, Plan, Records, Rejection, rows_of
-from retgen.validators.rule import CorpusRule, Finding, DocumentNotes
-
-
-class ToyParams(Params):
-    balls: int = Field(10, ge=1)
-
-
-class Colours(CorpusRule):
-    name = "toy-proof"
-
-    def __init__(self, balls):
-        self.balls = balls
-        self.start()
-
-    def start(self):
-        self.state = DocumentNotes()
-
-    def scan(self, batch):
-        self.state.documents += [(doc_id, "seen") for doc_id in batch.ids]
-
-    def findings(self):
-        result = len(self.state.documents)
-        if result != self.balls:
-            yield Finding(self.name, "error", [], f"{result} balls, not {self.balls}")
-
-
-class Toy(Family[ToyParams]):
-    name = "toy"
-    summary = "coloured balls"
-    paper = "none"
-    params = ToyParams
-    fixed_records = False
-
-    def count(self, job):
-        return min(job.params.balls, job.limit or job.params.balls)
-
-    def plan(self, job):
-        n = self.count(job)
-        return Plan(documents=n, queries=n, qrels=n, bytes=100 * n)
-
-    def generate(self, job):
-        n = self.count(job)
-        return Records(
-            corpus=rows_of(lambda i: {"_id": f"d{i}", "title": "", "text": f"A ball, colour {i}."}, n),
-            queries=rows_of(lambda i: {"_id": f"q{i}", "text": f"Which ball has colour {i}?"}, n),
-            qrels={"test": rows_of(
-                lambda i: {"query-id": f"q{i}", "corpus-id": f"d{i * 7 % n}", "score": 1}, n)},
-            rejected=[Rejection("dull", "grey is no colour", {"colour": "grey"})],
-        )
-
-    def checks(self, job, judgements):
-        return [Colours(self.count(job))]
-
-    def scaffold(self):
-        return "name: my_toy\\nfamily: toy\\nparams: {balls: 10}\\n"
-'''
 
 
 @pytest.fixture(params=families(), scope="module")
@@ -182,32 +117,6 @@ def test_rows_do_not_depend_on_the_block(every: Family[object], smallest: Job[ob
 
 def test_every_family_has_a_recipe(every: Family[object]) -> None:
     assert any(load_recipe(name).family.name == every.name for name in bundled())
-
-
-@pytest.mark.slow
-def test_a_new_family_is_one_new_folder(tmp_path: Path) -> None:
-    new, result, limited, described, wrong = Project(
-        tmp_path, {"generators/toy/__init__.py": TOY}
-    ).gen(
-        ("new", "toy"),
-        ("run", "my_toy.yaml", "--json"),
-        ("run", "my_toy.yaml", "--limit", "4", "--out", "four"),
-        ("schema",),
-        ("run", "my_toy.yaml", "--set", "params.bals=3"),
-    )
-    assert new.returncode == 0
-    assert result.returncode == 0, result.stderr
-    manifest = json.loads(result.stdout)
-    assert manifest["counts"] == {"documents": 10, "queries": 10, "qrels": 10, "rejected": 1}
-    rejected = (tmp_path / "outputs" / "my_toy" / "rejected.jsonl").read_text()
-    assert rejected == ('{"rule":"dull","reason":"grey is no colour","record":{"colour":"grey"}}\n')
-    assert limited.returncode == 0, limited.stderr
-    assert len((tmp_path / "four" / "dataset" / "corpus.jsonl").read_text().splitlines()) == 4
-    schema = json.loads(described.stdout)
-    assert "A recipe of the family toy" in [branch["title"] for branch in schema["oneOf"]]
-    assert wrong.stderr == (
-        "gen: --set params.bals: unknown key; did you mean balls? Allowed: balls\n"
-    )
 
 
 @pytest.mark.parametrize("name", bundled())

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import functools
 import os
-import re
 import shutil
 import subprocess
 import sys
@@ -74,25 +73,9 @@ def fill(folder: Path, small: str, size: str, form: str, workers: int) -> tuple[
     (folder / small).mkdir(parents=True)
     if small != "out":  # as a run begins, so that what it finds is its own
         shutil.copy(whole / "recipe.yaml", folder / "out")
+    call = f"command.py run disk.yaml --out out -q --workers {workers}".split()
     subprocess.run(
-        [
-            *namespace(),
-            "sh",
-            "-c",
-            SCRIPT,
-            "sh",
-            small,
-            size,
-            sys.executable,
-            "command.py",
-            "run",
-            "disk.yaml",
-            "--out",
-            "out",
-            "-q",
-            "--workers",
-            str(workers),
-        ],
+        [*namespace(), "sh", "-c", SCRIPT, "sh", small, size, sys.executable, *call],
         cwd=folder,
         check=True,
         timeout=120,
@@ -161,23 +144,13 @@ def test_no_room_for_temporary_files(tmp_path: Path) -> None:
     """Of a library: who tells languages unpacks 40 MB."""
     (tmp_path / "kb.yaml").write_text("name: kb\nfamily: capretrieval\nparams: {}\n")
     (tmp_path / "small").mkdir()
+    script = (
+        'mount -t tmpfs -o size=1m tmpfs small || exit 90; TMPDIR=$PWD/small "$@" 2> first.txt; '
+        "echo $? > first.rc"
+    )
+    call = "-m retgen.cli run kb.yaml --out out -q".split()
     subprocess.run(
-        [
-            *namespace(),
-            "sh",
-            "-c",
-            'mount -t tmpfs -o size=1m tmpfs small || exit 90; TMPDIR=$PWD/small "$@" 2> first.txt; '
-            "echo $? > first.rc",
-            "sh",
-            sys.executable,
-            "-m",
-            "retgen.cli",
-            "run",
-            "kb.yaml",
-            "--out",
-            "out",
-            "-q",
-        ],
+        [*namespace(), "sh", "-c", script, "sh", sys.executable, *call],
         cwd=tmp_path,
         check=True,
         timeout=120,
@@ -206,32 +179,6 @@ def test_while_a_list_grows(tmp_path: Path) -> None:
         text=True,
     ).stdout
     assert said.startswith(f"cannot write {tmp_path}/small: No space left on device.")
-
-
-@pytest.mark.slow
-def test_while_parquet_is_exported(tmp_path: Path) -> None:
-    made = run("limit_small", out=tmp_path / "run", overrides={"params.docs": 3000}).path
-    words = ("export", made, "--to", "parquet", "--out")
-    message = twice(tmp_path, "180k", *words, "small/kb")
-    assert re.fullmatch(
-        rf"gen: cannot write {tmp_path}/small/\.kb\.[\w-]+\.partial/corpus/"
-        r"corpus\.parquet: No space left on device\. What was finished before is kept: free some space "
-        r"and run the same command again\.\n",
-        message,
-    )
-    assert [path.name for path in (tmp_path / "saved").iterdir()] == ["kb"]
-
-
-@pytest.mark.slow
-def test_while_a_checkpoint_is_written(tmp_path: Path) -> None:
-    made = run("limit_small", out=tmp_path / "run").path
-    settings = ("--set", "max_steps=2", "--set", "batch_size=8")
-    words = ("train", made, "--model", "static:minilm", *settings, "--out", "small/out", "-q")
-    assert twice(tmp_path, "60m", *words) == (
-        "gen: cannot write small/out/checkpoints: No space left on device. What was finished before is "
-        "kept: free some space and run the same command again.\n"
-    )
-    assert not (tmp_path / "saved" / "out" / "checkpoints").exists()
 
 
 @pytest.mark.slow

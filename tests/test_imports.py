@@ -28,11 +28,6 @@ def circles(imports: dict[str, set[str]]) -> list[list[str]]:
     return [[names[i] for i in group] for group in together]
 
 
-def test_a_circle_is_seen() -> None:
-    imports = {"a": {"b"}, "b": {"c"}, "c": {"b", "d"}, "d": set[str]()}
-    assert circles(imports) == [["b", "c"]]
-
-
 def test_no_module_imports_itself_by_way_of_others() -> None:
     graph = grimp.build_graph("retgen", exclude_type_checking_imports=False, cache_dir=None)
     imports = {name: graph.find_modules_directly_imported_by(name) for name in graph.modules}
@@ -72,24 +67,6 @@ def private_names(code: str) -> Iterator[str]:
 
 def is_private(name: str) -> bool:
     return _PRIVATE.match(name) is not None
-
-
-def test_a_private_name_is_seen() -> None:
-    code = """
-from retgen.write import AtomicFile, _lock
-from a import __version__
-file._file.close()
-row._replace(a=1), self._a, row._asdict()
-patch.setattr("retgen.write._lock", None)
-patch.setattr(AtomicFile, "_file", None)
-patch.setattr(AtomicFile, "write", None)
-"""
-    assert sorted(private_names(code)) == [
-        "_file",
-        "file._file",
-        "retgen.write._lock",
-        "retgen.write._lock",
-    ]
 
 
 def test_tests_use_public_names() -> None:

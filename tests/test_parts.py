@@ -1,16 +1,11 @@
 """A part of any kind is a new file or folder: nothing of the project is edited by hand for it.
 
-In a copy of the whole project with one more of each of the seven kinds, commands know them, and the
-tests that look at what there is pass as they stand. Generated pages are written again by `make docs`.
+In a copy of the whole project with one more of each of the seven kinds, commands know them.
 """
 
 from __future__ import annotations
 
 import json
-import os
-import shutil
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
@@ -18,7 +13,7 @@ import pytest
 from tests.agents.test_register import ECHO
 from tests.evaluation.retrievers.test_register import LONGEST
 from tests.evaluation.tasks.test_tasks import TASK
-from tests.project import ROOT, Project
+from tests.project import Project
 from tests.validators.rules.test_register import SHOUTING
 
 FAMILY = '''
@@ -102,48 +97,6 @@ PARTS = {
     "retgen/publishing/destinations/shelf.py": DESTINATION,
     "validators/rules/shouting.py": SHOUTING,
 }
-NAMES = """
-from retgen.agents.backends import backends
-from retgen.evaluation.retrievers import names
-from retgen.evaluation.tasks import tasks
-from retgen.export.layouts import layouts
-from retgen.generators import families
-from retgen.publishing.destinations import destinations
-from retgen.validators.rules import listed
-found = {
-    "choices": families(), "longest": names(), "echo": backends(), "lines": layouts(),
-    "shelf": destinations(), "shouting": [one.name for one in listed()],
-}
-print([name for name, known in found.items() if name not in known])
-print([one.name for one in tasks() if one.name == "choices"])
-"""
-# what looks at all parts of a kind
-TESTS = (
-    "tests/validators/rules/test_register.py",
-    "tests/agents/test_register.py",
-    "tests/evaluation/retrievers/test_register.py",
-    "tests/test_recipe.py",
-    "tests/evaluation/tasks/test_tasks.py::test_bundled_tasks_and_who_has_one",
-    "tests/publishing/test_publish.py::test_every_destination_says_what_it_is",
-    "tests/test_docs.py::test_every_rule_is_documented",
-    "tests/test_doctor.py::test_doctor",
-    "tests/test_export.py::test_default_folder_and_refusals",
-    *(
-        f"tests/test_families.py::test_{name}[choices]"
-        for name in (
-            "name_is_the_folder",
-            "params_forbid_unknown_keys",
-            "plan_agrees_with_records",
-            "the_rules_of_the_proof_can_be_named",
-            "every_family_has_a_recipe",
-        )
-    ),
-)
-
-
-@pytest.mark.slow
-def test_each_kind_of_part_is_found_where_it_lies(tmp_path: Path) -> None:
-    assert Project(tmp_path, PARTS).python(NAMES) == "[]\n['choices']\n"
 
 
 @pytest.mark.slow
@@ -166,32 +119,3 @@ def test_commands_know_them(tmp_path: Path) -> None:
     assert published.stderr.startswith(
         "gen: 'shelv:top' needs file:, hub:, s3: or shelf: in front; did you mean shelf?"
     )
-
-
-@pytest.mark.slow
-def test_no_test_pins_a_list_of_all_parts(tmp_path: Path) -> None:
-    kept = ("outputs", "shared", ".*", "__pycache__", "build", "*.egg-info")
-    copy = tmp_path / "project"
-    shutil.copytree(ROOT, copy, symlinks=True, ignore=shutil.ignore_patterns(*kept))
-    (copy / "outputs").mkdir()
-    for name, text in PARTS.items():
-        (copy / name).parent.mkdir(exist_ok=True)
-        (copy / name).write_text(text)
-    # a family has a recipe, whose first line is the command that runs it
-    (copy / "recipes" / "choices.yaml").write_text(
-        "# gen run recipes/choices.yaml\n# Choices of two.\nname: choices\nfamily: choices\n"
-        "params: {choices: 6}\n"
-    )
-    env = {**os.environ, "PYTHONPATH": str(copy), "COLUMNS": "200"}
-    env.pop("PYTEST_XDIST_WORKER", None)
-
-    def python(*args: str | Path) -> str:
-        done = subprocess.run(
-            [sys.executable, *args], cwd=copy, env=env, capture_output=True, text=True, check=False
-        )
-        return "" if done.returncode == 0 else (done.stdout + done.stderr)[-8000:]
-
-    assert python("docs/generate.py") == ""
-    assert "`shouting`" in (copy / "docs" / "rules.md").read_text("utf-8")
-    fast = ("-m", "pytest", "-q", "-n", "0", "-p", "no:cacheprovider", "-m", "not slow")
-    assert python(*fast, *TESTS) == ""

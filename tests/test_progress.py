@@ -35,24 +35,6 @@ def test_where_the_work_is(hasty: None, capsys: pytest.CaptureFixture[str]) -> N
         assert lines(capsys) == [f"corpus: {done:,} of 3,000, N s so far{left}"]
 
 
-def test_a_stage_that_begins_again_has_a_clock_of_its_own(
-    hasty: None, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    seconds = iter([0.0, 10.0, 90.0, 91.0, 95.0])
-    monkeypatch.setattr(time, "monotonic", lambda: next(seconds))
-    progress = ProgressLines()
-    for done in (1, 60, 1, 30):
-        progress("train", done, 60)
-    assert capsys.readouterr().err.splitlines()[-1] == (
-        "train: 30 of 60, 4 s so far, about 4 s left"
-    )
-
-
-def test_quick_work_says_nothing(capsys: pytest.CaptureFixture[str]) -> None:
-    ProgressLines()("corpus", 10, 10)
-    assert lines(capsys) == []
-
-
 @pytest.mark.parametrize(("notes", "expected"), [(True, ["calls: 2 of 2, 7 calls"]), (False, [])])
 def test_what_was_paid_is_said_at_the_end_of_a_stage(
     capsys: pytest.CaptureFixture[str], notes: bool, expected: list[str]

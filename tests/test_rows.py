@@ -73,24 +73,9 @@ def not_json(text: str) -> str:
         (append("qrels/test.tsv", "q1\td2\tx\n"), "qrels/test.tsv:5", "score 'x' is not a number"),
         (append("queries.jsonl", "{oops\n"), "queries.jsonl:4", not_json("{oops")),
         (
-            append("corpus.jsonl", '{"_id": "x", "text": "a \\ud83d b"}'),
-            "corpus.jsonl:7",
-            not_json('"\\ud83d b"'),
-        ),
-        (
-            append("queries.jsonl", '{"_id": "x", "text": "\\ud83d\\ude00 \\ude00"}'),
-            "queries.jsonl:4",
-            not_json('"\\ude00"'),
-        ),
-        (
             append("corpus.jsonl", '{"_id": "x", "text": "a", "weight": NaN}'),
             "corpus.jsonl:7",
             not_json("NaN"),
-        ),
-        (
-            append("corpus.jsonl", '{"_id": "x"\0}'),
-            "corpus.jsonl:7",
-            not_json('{"_id": "x"\0}'),
         ),
         (
             lambda p: (p / "queries.jsonl").write_bytes(
@@ -154,17 +139,8 @@ def refusals(folder: Path) -> Iterator[str]:
             "{}/corpus.jsonl is UTF-16, and tables are UTF-8: convert it (iconv -f UTF-16 -t UTF-8)",
         ),
         (
-            recode("qrels/test.tsv", "utf-16"),
-            "{}/qrels/test.tsv is UTF-16, and tables are UTF-8: convert it (iconv -f UTF-16 -t "
-            "UTF-8)",
-        ),
-        (
             written("qrels/test.tsv", "q0 0 d0 1\nq1 0 d1 1\n"),
             f"{{}}/qrels/test.tsv, line 1 is 'q0 0 d0 1': {COLUMNS}",
-        ),
-        (
-            written("qrels/test.tsv", "q0\td0\t1\nq1\td1\t1\n"),
-            f"{{}}/qrels/test.tsv, line 1 is 'q0\\td0\\t1': {COLUMNS}",
         ),
         (
             written("qrels/test.tsv", "query_id\tcorpus_id\tscore\nq0\td0\t1\n"),
@@ -205,15 +181,6 @@ def test_empty_tables(folder: Path) -> None:
             renamed("corpus.jsonl", "corpus.jsonl.gz"),
             "no corpus table. corpus.jsonl.gz is not read: unpack it, or write it as JSON Lines or "
             "Parquet. A data set is",
-        ),
-        (
-            renamed("queries.jsonl", "queries.csv"),
-            "no queries table. queries.csv is not read: unpack it, or write it as JSON Lines or "
-            "Parquet. A data set is",
-        ),
-        (
-            renamed("qrels/test.tsv", "qrels/test.tsv.zst"),
-            "qrels/test.tsv.zst is not read: unpack it, or write it as JSON Lines or Parquet.",
         ),
         (
             renamed("qrels/test.tsv", "qrels.txt"),
@@ -282,31 +249,6 @@ def test_deep_rows(levels: int, pair: str) -> None:
     assert json_rows(lines) == [{"text": "[[[[ not deep ]]]]"}, Problem(2, DEEP)]
 
 
-def test_rows_with_many_brackets_are_not_deep() -> None:
-    row = {"text": "[" * 500, "m": [[n] for n in range(300)]}
-    line = json.dumps(row).encode()
-    assert json_rows([line]) == [row]
-    deepest = b'{"m": ' + b"[" * 199 + b"]" * 199 + b"}"
-    (read,) = json_rows([deepest])
-    assert isinstance(read, dict)
-
-
-def test_commands_name_rows_that_are_too_deep(gen: Gen, tmp_path: Path) -> None:
-    folder = tmp_path / "own"
-    folder.mkdir()
-    deep = "[" * 300 + "]" * 300
-    (folder / "corpus.jsonl").write_text('{"_id": "d", "text": "A text."}\n')
-    (folder / "queries.jsonl").write_text(f'{{"_id": "q", "text": "Which?", "metadata": {deep}}}\n')
-    (folder / "qrels.jsonl").write_text('{"query-id": "q", "corpus-id": "d", "score": 1}\n')
-    for command in (("eval", folder), ("export", folder, "--to", "beir", "--out", tmp_path / "b")):
-        done = gen(*command)
-        assert done.returncode == 2
-        assert f"queries.jsonl, line 1: {DEEP}" in done.stderr
-    checked = gen("validate", folder)
-    assert checked.returncode == 1
-    assert DEEP in checked.stdout
-
-
 TIMES = (
     "2023-01-01 0001-01-01 2023-01-01T10 2023-01-01T10:00 2023-01-01T10:00:00 2023-01-01T10:00:00Z "
     "2023-01-01T10:00:00+01:00 2023-01-01T10+0100"
@@ -326,6 +268,17 @@ def test_what_arrow_takes_for_a_time() -> None:
         assert (text, holds_times(line)) == (text, guessed)
 
 
-def test_a_time_inside_a_text_is_none() -> None:
-    assert not holds_times(json.dumps({"a": 'see "2023-01-01"', "b": 2023}).encode())
-    assert holds_times(json.dumps({"a": [{"day": "2023-01-01"}, "x"]}).encode())
+def test_commands_name_rows_that_are_too_deep(gen: Gen, tmp_path: Path) -> None:
+    folder = tmp_path / "own"
+    folder.mkdir()
+    deep = "[" * 300 + "]" * 300
+    (folder / "corpus.jsonl").write_text('{"_id": "d", "text": "A text."}\n')
+    (folder / "queries.jsonl").write_text(f'{{"_id": "q", "text": "Which?", "metadata": {deep}}}\n')
+    (folder / "qrels.jsonl").write_text('{"query-id": "q", "corpus-id": "d", "score": 1}\n')
+    for command in (("eval", folder), ("export", folder, "--to", "beir", "--out", tmp_path / "b")):
+        done = gen(*command)
+        assert done.returncode == 2
+        assert f"queries.jsonl, line 1: {DEEP}" in done.stderr
+    checked = gen("validate", folder)
+    assert checked.returncode == 1
+    assert DEEP in checked.stdout

@@ -110,13 +110,3 @@ def test_a_recipe_is_never_written_over(kb: Path, tmp_path: Path) -> None:
     ):
         describe("multiconir", kb, tmp_path / "none" / "my.yaml")
     assert out.read_text() == "mine"
-
-
-def test_the_name_is_that_of_the_file_in_small_letters(
-    kb: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.chdir(kb.parent)
-    assert (
-        "\nname: hb_ja-jp_2\n"
-        in f"\n{Path(new_recipe('multiconir', 'HB_ja-JP 2.yaml', 'kb')).read_text()}"
-    )

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from textwrap import dedent
 
 import pytest
 
-from tests.size import Size, code_lines, is_within, main, sizes, tracked_files
+from tests.size import Size, code_lines, main, sizes, tracked_files
 
 
 def test_no_part_is_above_its_limit(capsys: pytest.CaptureFixture[str]) -> None:
@@ -52,24 +51,3 @@ def test_a_line_counts_that_holds_code() -> None:
     '''
     assert code_lines(dedent(source)) == 1 + 4 + 1 + 5 + 1
     assert code_lines("") == code_lines('"""Only described."""\n') == 0
-
-
-@pytest.mark.parametrize(
-    ("name", "places", "expected"),
-    [
-        ("retgen/agents/a/b.py", ["retgen/agents/"], True),
-        ("retgen/run.py", ["retgen/*.py"], True),
-        ("retgen/agents/agent.py", ["retgen/*.py"], False),
-        ("generators/agents/agent.py", ["retgen/agents/"], False),
-    ],
-)
-def test_a_file_belongs_to_a_folder_or_a_pattern(
-    name: str, places: list[str], expected: bool
-) -> None:
-    assert is_within(name, places) is expected
-
-
-def test_python_outside_every_part_is_named(tmp_path: Path) -> None:
-    (tmp_path / "setup.py").write_text("")
-    with pytest.raises(ValueError, match=r"^no part of tests/size\.toml holds setup\.py$"):
-        sizes(["setup.py"], tmp_path)

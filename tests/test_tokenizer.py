@@ -6,7 +6,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from retgen.generators.limit.words import bundled_files
 from retgen.tokenizer import (
     STOPWORDS,
     content_stems,
@@ -49,12 +48,6 @@ def test_the_script_decides(text: str, expected: str) -> None:
 def test_latin_and_cyrillic_words_are_runs_of_word_characters(text: str) -> None:
     text = re.sub("[İǰ]", "", text)  # two letters that casefold to a letter and its mark
     assert tokens(text) == re.findall(r"\w+", text.casefold())
-
-
-def test_the_catalogue_of_limit_is_cut_into_plain_words() -> None:
-    lines = [line for path in bundled_files() for line in path.read_text("utf-8").splitlines()]
-    assert len(lines) > 1900
-    assert all(tokens(line) == re.findall(r"\w+", line.casefold()) for line in lines)
 
 
 def test_a_phrase_is_cut_alike_wherever_it_stands() -> None:

@@ -2,8 +2,6 @@ from __future__ import annotations
 
 import hashlib
 import os
-import subprocess
-import sys
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -74,30 +72,6 @@ def test_what_a_living_process_writes_is_left_alone(tmp_path: Path) -> None:
     assert [p.name for p in tmp_path.iterdir()] == ["a.txt"]
 
 
-def test_what_was_left_of_the_same_file_goes_after_a_day(tmp_path: Path) -> None:
-    own = "0123abcd.partial"
-    for name, age in ((".a.txt.12-", 90_000), (".a.txt.13-", 0), (".b.txt.12-", 90_000)):
-        left = tmp_path / f"{name}{own}"
-        left.write_text("half")
-        os.utime(left, (time.time() - age,) * 2)
-    write_file(tmp_path / "a.txt", "whole")
-    kept = [f".a.txt.13-{own}", f".b.txt.12-{own}", "a.txt"]
-    assert sorted(p.name for p in tmp_path.iterdir()) == kept
-
-
-def test_many_processes_write_one_file_at_once(tmp_path: Path) -> None:
-    """None takes the unlocked file of another for one that was left."""
-    program = (
-        "import sys; from pathlib import Path; from retgen.write import write_file\n"
-        "for _ in range(400): write_file(Path(sys.argv[1]), b'the same')"
-    )
-    path = tmp_path / "a.txt"
-    writers = [subprocess.Popen([sys.executable, "-c", program, path]) for _ in range(4)]
-    assert [writer.wait() for writer in writers] == [0, 0, 0, 0]
-    assert [one.name for one in tmp_path.iterdir()] == ["a.txt"]
-    assert path.read_bytes() == b"the same"
-
-
 def test_a_long_name(tmp_path: Path) -> None:
     name = "ü" * 120 + ".jsonl"
     assert write_file(tmp_path / name, "x").bytes == 1
@@ -152,18 +126,6 @@ def test_a_folder_appears_when_it_is_complete(tmp_path: Path) -> None:
     with pytest.raises(RuntimeError):
         fails()
     assert [path.name for path in tmp_path.iterdir()] == ["kb"]
-
-
-def test_folders_of_killed_processes_go_after_a_day(tmp_path: Path) -> None:
-    for name, age in ((".kb.1", 90_000), (".kb.2", 0), ("mine-1", 90_000), ("mine-2", 0)):
-        left = tmp_path / f"{name}.partial"
-        left.mkdir()
-        (left / "half").write_text("x")
-        os.utime(left, (time.time() - age,) * 2)
-    with whole_folder(tmp_path / "kb"), scratch_folder("mine-", tmp_path) as folder:
-        assert folder.parent == tmp_path
-    left = [path.name for path in tmp_path.iterdir()]
-    assert sorted(left) == [".kb.2.partial", "kb", "mine-2.partial"]
 
 
 @pytest.mark.parametrize(

@@ -1,6 +1,6 @@
 """`gen capacity` without a data set: all pairs of n documents in d dimensions.
 
-Three things that are easily taken for one another, all kept in capacity.json and reused:
+Three things that are easily taken for one another, all written to capacity.json as they come:
 
 - `paper`: the critical n of a loss and an optimiser, as the paper measures it (Table 6);
 - `best`: the largest n that our best optimiser embeds from random starts;
@@ -11,12 +11,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from itertools import groupby
 from pathlib import Path
 from typing import Any
 
-import orjson
-
-from retgen.errors import OutputError, UsageError
+from retgen.errors import UsageError
 from retgen.evaluation.capacity import best, construct, paper
 from retgen.evaluation.capacity.construct import PRECISIONS, FormatCapacity
 from retgen.evaluation.capacity.paper import TABLE_6, Critical, Fit, cubic_fit
@@ -47,21 +46,16 @@ _WHAT = (
 
 @dataclass(frozen=True)
 class Capacity:
-    """Everything that the folder holds: critical n by protocol and dimension, the closed form."""
+    """What was measured: critical n by protocol and dimension; what formats carry of the form."""
 
     folder: Path
     critical: dict[str, dict[int, Critical]]
-    formats: dict[tuple[int, str], FormatCapacity]
+    carried: list[FormatCapacity]
     command: str
-
-    @property
-    def carried(self) -> list[FormatCapacity]:
-        """What number formats carry of the closed form, by dimension."""
-        return sorted(self.formats.values(), key=lambda one: one.dimension)
 
     def fit(self, protocol: str) -> Fit | None:
         """The cubic through the complete dimensions, where there are enough."""
-        points = {d: c.documents for d, c in self.critical[protocol].items() if c.complete}
+        points = {d: c.documents for d, c in self.critical.get(protocol, {}).items() if c.complete}
         return cubic_fit(points) if len(points) >= _FIT else None
 
     def to_json(self) -> dict[str, Any]:
@@ -93,8 +87,7 @@ def capacity(
     """Measure how many documents fit, all pairs of them asked for, and write `out`.
 
     `dims` default to those of DIMENSIONS. `minutes` are for each protocol; what they leave
-    unfinished is marked, and done again in a repeated call. Raises UsageError for what makes no
-    sense, OutputError where `out` holds something else.
+    unfinished is marked. Raises UsageError for what makes no sense.
     """
     for name in protocols:
         if name not in _PROTOCOLS:
@@ -108,64 +101,25 @@ def capacity(
     even = [d for d in dims if d % 2 == 0 and d >= 4]
     # of dimensions given for a protocol too, the closed form has the even ones
     carried = sorted({*(even if protocols and even else dims or DIMENSIONS["construct"])})
-    for d in carried if closed_form else ():
-        construct.documents(d, 3)
-    for d in dims if protocols else ():
-        paper.require(d, 3)
+    if closed_form:
+        construct.check_dimensions(carried)
+    if protocols and min(dims, default=1) < 1:
+        raise UsageError(f"the dimension must be at least 1, not {min(dims)}")
     folder = Path(out) if out is not None else Path("outputs") / "capacity"
     options = {"seeds": seeds, "device": choose_device(device), "progress": progress}
-    result = _kept(folder, command)
+    result = Capacity(folder, {name: {} for name in protocols}, [], command)
     make_folder(folder)
     for name in protocols:
-        known = result.critical[name]
         wanted = sorted({*(dims or DIMENSIONS[name])})
-        missing = [
-            d
-            for d in wanted
-            if d not in known or not known[d].complete or len(known[d].by_seed) < seeds
-        ]
-        for one in _PROTOCOLS[name](missing, deadline=60 * minutes, **options):
-            before = known.get(one.dimension)
-            # a call with less time takes nothing back
-            worse = before and (before.complete or one.documents < before.documents)
-            if one.complete or not worse:
-                known[one.dimension] = one
-            _keep(result)
+        for one in _PROTOCOLS[name](wanted, deadline=60 * minutes, **options):
+            result.critical[name][one.dimension] = one
+            write_file(folder / "capacity.json", dump_json(result.to_json()))
     for d in carried if closed_form else ():
         for precision in PRECISIONS:
-            if (d, precision) not in result.formats:
-                found = construct.largest(d, precision, progress=progress)
-                result.formats[d, precision] = found
-                _keep(result)
-    _keep(result)
+            result.carried.append(construct.largest(d, precision, progress=progress))
+            write_file(folder / "capacity.json", dump_json(result.to_json()))
     _page(result).write(folder, "capacity")
     return result
-
-
-def _keep(result: Capacity) -> None:
-    write_file(result.folder / "capacity.json", dump_json(result.to_json()))
-
-
-def _kept(folder: Path, command: str) -> Capacity:
-    """What earlier calls measured."""
-    path = folder / "capacity.json"
-    tree: dict[str, Any] = {"protocols": {}, "construct": []}
-    try:
-        if path.is_file():
-            tree = orjson.loads(path.read_bytes())
-        critical = {
-            name: {
-                row["dimension"]: Critical(**row | {"by_seed": tuple(row["by_seed"])})
-                for row in tree["protocols"].get(name, ())
-            }
-            for name in _PROTOCOLS
-        }
-        formats = [FormatCapacity(**row) for row in tree["construct"]]
-    except (ValueError, KeyError, TypeError, AttributeError) as error:
-        raise OutputError(
-            f"{path}: not written by gen capacity. Give another --out, or move the file away."
-        ) from error
-    return Capacity(folder, critical, {(f.dimension, f.precision): f for f in formats}, command)
 
 
 # --- what is shown ---
@@ -248,12 +202,8 @@ def _critical_section(result: Capacity) -> Section:
     return Section("Critical n", [], [TableView(heads, rows, names=0)], [picture], notes)
 
 
-def _number(documents: int, ended: bool) -> str:
-    return f"{documents:,}" if ended else f"≥ {documents:,}"
-
-
 def _cells(one: Critical) -> list[str]:
-    number = _number(one.documents, one.complete)
+    number = f"{'' if one.complete else '≥ '}{one.documents:,}"
     return [number, " ".join(map(str, one.by_seed)), f"{one.seconds:.1f}"]
 
 
@@ -270,11 +220,8 @@ def _fits(result: Capacity) -> Iterator[str]:
 
 def _carried_section(result: Capacity) -> Section:
     rows = []
-    for d in sorted({d for d, _ in result.formats}):
-        of = [result.formats.get((d, precision)) for precision in PRECISIONS]
-        cells = [
-            f"{'≥ ' * (one.documents >= one.limit)}{one.documents:,}" if one else "" for one in of
-        ]
+    for d, of in groupby(result.carried, key=lambda one: one.dimension):
+        cells = [f"{'≥ ' * (one.documents >= one.limit)}{one.documents:,}" for one in of]
         rows.append([str(d), *cells])
     return Section(
         "The closed form in number formats",

@@ -1,8 +1,7 @@
 """`gen capacity PATH`: how hard the qrels of a data set are for any single-vector embedder.
 
-Beside the theorems of `qrels.certificate` stands what a search finds: a free embedding (from above,
-stored and checked in integers), and the margin that no unit vectors exceed. Theorems need no torch,
-embeddings do.
+Beside the theorems of `qrels.certificate` stands what a search finds: a free embedding, which is an
+upper bound, stored and checked in integers. Theorems need no torch, embeddings do.
 """
 
 from __future__ import annotations
@@ -23,7 +22,6 @@ from retgen.progress import Progress, no_progress
 from retgen.qrels import QrelMatrix
 from retgen.qrels.certificate import DimensionBound, DimensionCertificate, brackets, certificate
 from retgen.qrels.matrix import ReducedMatrix, reduce
-from retgen.qrels.spectral import margin_ceiling
 from retgen.results.page import Page, Section
 from retgen.results.tables import TableView
 from retgen.search.collection import Collection, load
@@ -39,16 +37,12 @@ _NO_TORCH = "this needs the package torch: pip install 'retgen[eval]'"
 
 @dataclass(frozen=True)
 class CertificateResult:
-    """The bracket with what a search added, and the embedding that was found.
-
-    `ceiling`: no margin of unit vectors is above it, in any dimension; None where it is not known.
-    """
+    """The bracket with what a search added, and the embedding that was found."""
 
     folder: Path
     collection: Collection
     certificate: DimensionCertificate
     witness: Embedding | None
-    ceiling: float | None
     notes: list[str]
     command: str
 
@@ -60,7 +54,6 @@ class CertificateResult:
             "dataset": str(self.collection.path),
             "split": self.collection.split,
             "certificate": shown,
-            "margin_ceiling": self.ceiling,
             "notes": self.notes,
         }
         if self.witness is not None:
@@ -106,14 +99,15 @@ def certify(
     total = collection.documents + len(collection.missing)
     result = certificate(matrix, total)
     progress("bounds", 1, 1)
-    folder = Path(out) if out is not None else _default_folder(collection.path)
+    run = collection.dataset.run
+    default = run / "capacity" if run else Path("outputs") / f"capacity_{collection.name}"
+    folder = Path(out) if out is not None else default
     make_folder(folder)
-    reduced, witness, ceiling = reduce(matrix, total), None, None
+    reduced, witness = reduce(matrix, total), None
     whole = QrelMatrix(reduced.matrix.indptr, reduced.matrix.indices, reduced.points)
     if not whole.queries:
         notes.append("every query has all documents relevant: nothing is to be told apart")
     else:
-        ceiling = margin_ceiling(reduced)
         why = _NO_TORCH if place is None else _too_many(whole)
         if place is None or why:
             result.skipped.append({"theorem": "free embedding", "reason": why})
@@ -140,7 +134,7 @@ def certify(
             else:
                 _store(folder / "embedding.npz", witness, collection, reduced)
                 result = _with_witness(result, witness)
-    shown = CertificateResult(folder, collection, result, witness, ceiling, notes, command)
+    shown = CertificateResult(folder, collection, result, witness, notes, command)
     write_file(folder / "certificate.json", dump_json(shown.to_json()))
     _page(shown).write(folder, "certificate")
     return shown
@@ -169,12 +163,6 @@ def _too_many(whole: QrelMatrix) -> str:
         f"{whole.queries:,} x {whole.documents:,} different queries and documents are too many "
         f"to optimise (more than {most:,} cells)"
     )
-
-
-def _default_folder(path: Path) -> Path:
-    if (path / "recipe.yaml").is_file() and (path / "dataset").is_dir():
-        return path / "capacity"
-    return Path("outputs") / f"capacity_{path.resolve().name}"
 
 
 def _with_witness(result: DimensionCertificate, witness: Embedding) -> DimensionCertificate:
@@ -244,11 +232,6 @@ def _sentences(result: CertificateResult) -> list[str]:
         message.append(
             f"From random starts an embedding was found in {result.witness.dimension} dimensions "
             "and checked in exact arithmetic."
-        )
-    if result.ceiling is not None:
-        message.append(
-            "With unit vectors no embedder, of however many dimensions, scores every query's worst "
-            f"relevant document more than {result.ceiling:.4f} above its best other one."
         )
     return message
 

@@ -24,7 +24,7 @@ retrieval arXiv 2601.20844.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
 import torch
@@ -58,11 +58,7 @@ class FormatCapacity(NamedTuple):
 
 
 def documents(dimension: int, count: int) -> Tensor:
-    """The documents: unit vectors, float64 (count, dimension).
-
-    Raises UsageError for an odd dimension or one below 4, or fewer than 3 documents.
-    """
-    _check(dimension, count)
+    """The documents: unit vectors, float64 (count, dimension), count >= 3."""
     frequencies = torch.arange(1, dimension // 2 + 1)
     # whole multiples of the angle are reduced before they are rounded
     turns = torch.arange(count)[:, None] * frequencies % count
@@ -74,9 +70,8 @@ def queries(dimension: int, count: int, wanted: Tensor | None = None) -> Tensor:
     """The queries of pairs of documents: unit vectors, float64 (pairs, dimension).
 
     `wanted`: int64 (2, pairs), indices of the two documents; None for all pairs in the order of
-    `free.pairs`. Raises UsageError as `documents`.
+    `paper.pairs`.
     """
-    _check(dimension, count)
     first, second = pairs(count) if wanted is None else wanted
     r = dimension // 2
     one, other = _factor(r // 2, count), _factor(r - r // 2, count)
@@ -103,11 +98,8 @@ def margin(dimension: int, count: int) -> float:
 def carries(dimension: int, count: int, precision: str) -> bool:
     """Whether every query still ranks its two documents strictly first in this number format.
 
-    Checks all pairs against all documents. Raises UsageError for an unknown precision, or as
-    `documents`.
+    `precision`: one of PRECISIONS. Checks all pairs against all documents.
     """
-    if precision not in PRECISIONS:
-        raise UsageError(f"precision {precision!r} is not one of {', '.join(PRECISIONS)}")
     targets = _rounded(documents(dimension, count), precision, together=True).T
     for both in _closest_first(count):
         result = _rounded(queries(dimension, count, both), precision, together=False)
@@ -119,10 +111,7 @@ def carries(dimension: int, count: int, precision: str) -> bool:
 def largest(
     dimension: int, precision: str, *, limit: int = 256, progress: Progress = no_progress
 ) -> FormatCapacity:
-    """How many documents a number format carries: one number after the other, up to `limit`.
-
-    Raises UsageError as `carries`.
-    """
+    """How many documents a number format carries: one number after the other, up to `limit`."""
     count = 2  # of two documents, the top 2 are both
     while count < limit and carries(dimension, count + 1, precision):
         progress(f"d={dimension} {precision}: documents", count, limit)
@@ -131,14 +120,14 @@ def largest(
     return FormatCapacity(dimension, precision, count, limit, reached)
 
 
-def _check(dimension: int, count: int) -> None:
-    if dimension < 4 or dimension % 2:
-        raise UsageError(
-            f"the closed form is for even dimensions from 4 on, not {dimension} "
-            "(an odd one can leave its last component zero)"
-        )
-    if count < 3:
-        raise UsageError(f"at least 3 documents are needed, not {count}")
+def check_dimensions(dimensions: Iterable[int]) -> None:
+    """Raise UsageError for an odd dimension, or one below 4."""
+    for dimension in dimensions:
+        if dimension < 4 or dimension % 2:
+            raise UsageError(
+                f"the closed form is for even dimensions from 4 on, not {dimension} "
+                "(an odd one can leave its last component zero)"
+            )
 
 
 def _factor(degree: int, count: int) -> Tensor:

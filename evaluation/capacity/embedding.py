@@ -54,30 +54,16 @@ class SphereAdam:
     the caller to fill before each step.
     """
 
-    def __init__(self, units: Tensor) -> None:
+    def __init__(self, units: Tensor, eps: float = 1e-8) -> None:
         self.units = units
-        self.gradient, self._mean, self._square = (torch.zeros_like(units) for _ in range(3))
-        self._count = torch.zeros((), device=units.device)
+        self.gradient = units.grad = torch.zeros_like(units)
+        self._adam = torch.optim.Adam([units], eps=eps, fused=True)
         self._norm = torch.empty_like(units[..., :1])
 
-    def step(self, rate: float, eps: float = 1e-8) -> None:
+    def step(self, rate: float) -> None:
         """One step with this learning rate."""
-        self._count += 1
-        torch._fused_adam_(  # what torch.optim.Adam(fused=True) calls, without its 30 us a step
-            [self.units],
-            [self.gradient],
-            [self._mean],
-            [self._square],
-            [],
-            [self._count],
-            lr=rate,
-            beta1=0.9,
-            beta2=0.999,
-            weight_decay=0.0,
-            eps=eps,
-            amsgrad=False,
-            maximize=False,
-        )
+        self._adam.param_groups[0]["lr"] = rate
+        self._adam.step()
         torch.linalg.vector_norm(self.units, dim=-1, keepdim=True, out=self._norm)
         self.units.div_(self._norm)
 
@@ -112,7 +98,7 @@ def smallest(
     after each failure, until dropping a single one has failed for every seed. Every row must
     have a relevant document and another one.
     """
-    relevant = _relevant(matrix, device)
+    relevant = torch.from_numpy(matrix.dense().astype(bool)).to(device)
     units = best = None
     for seed in range(seeds):
         units = _random(matrix, highest, seed).to(device)
@@ -138,8 +124,7 @@ def smallest(
 
 def _exact(matrix: QrelMatrix, units: Tensor) -> Embedding | None:
     """The vectors as integers, if these serve the matrix as well."""
-    vectors = units.double().cpu().numpy()
-    whole = whole_numbers(vectors)
+    whole = whole_numbers(units.double().cpu().numpy())
     queries, documents = whole[: matrix.queries], whole[matrix.queries :]
     gap = smallest_gap(matrix, queries, documents)
     return Embedding(units.shape[1], queries, documents, gap) if gap > 0 else None
@@ -152,10 +137,6 @@ def _dropped(units: Tensor, dimension: int, again: int) -> Tensor:
     noise = torch.randn(len(units), dimension, generator=generator).to(units.device)
     kept = units @ directions[:dimension].T
     return normalize(kept + 0.02 * again / math.sqrt(dimension) * noise, dim=-1).contiguous()
-
-
-def _relevant(matrix: QrelMatrix, device: str) -> Tensor:
-    return torch.from_numpy(matrix.dense().astype(bool)).to(device)
 
 
 def _random(matrix: QrelMatrix, dimension: int, seed: int) -> Tensor:
@@ -174,7 +155,7 @@ def optimise(relevant: Tensor, units: Tensor, schedule: Schedule, until: float) 
     `relevant` (queries, documents) bool, `units` (queries + documents, dimension).
     """
     rows = len(relevant)
-    adam = SphereAdam(units)
+    adam = SphereAdam(units, eps=1e-12)
     queries, documents = units[:rows], units[rows:]
     by_query, by_document = adam.gradient[:rows], adam.gradient[rows:]
     for step in range(1, schedule.steps + 1):
@@ -200,7 +181,7 @@ def optimise(relevant: Tensor, units: Tensor, schedule: Schedule, until: float) 
         torch.mm(gradient, documents, out=by_query)
         gradient.mul_(weight)
         torch.mm(gradient.T, queries, out=by_document)
-        adam.step(_falling(schedule.rate, done), eps=1e-12)
+        adam.step(_falling(schedule.rate, done))
     return False
 
 
@@ -210,13 +191,11 @@ def optimise(relevant: Tensor, units: Tensor, schedule: Schedule, until: float) 
 def whole_numbers(vectors: NDArray[np.float64]) -> NDArray[np.int64]:
     """(n, d) real vectors to integers of at most 2^b, d 2^(2b) < 2^62, the scale being one for all.
 
-    Raises ValueError for values that are not finite, or all zero.
+    So no sum of products of two of them leaves 64 bits.
     """
-    largest = float(np.abs(vectors).max(initial=0))
-    if not 0 < largest < math.inf:
-        raise ValueError("vectors must be finite and not all zero")
     bits = (62 - math.ceil(math.log2(vectors.shape[1] + 1))) // 2
-    return np.rint(vectors * (2.0**bits / largest)).astype(np.int64)
+    whole: NDArray[np.float64] = np.rint(vectors * (2.0**bits / np.abs(vectors).max()))
+    return whole.astype(np.int64)
 
 
 def smallest_gap(
@@ -224,34 +203,17 @@ def smallest_gap(
 ) -> int:
     """Over all queries the least of: worst relevant score minus best other score, exactly.
 
-    queries (matrix.queries, d), documents (matrix.documents, d). The embedding serves the matrix in
-    row order iff the result is positive. Queries for which all or no documents are relevant are
-    passed over; with none left the result is 0. Raises ValueError for shapes that do not fit, or
-    integers so large that a sum could leave 64 bits.
+    queries (matrix.queries, d), documents (matrix.documents, d), of `whole_numbers`. The embedding
+    serves the matrix in row order iff the result is positive. Every query must have a relevant
+    document and another one.
     """
-    d = documents.shape[1]
-    if queries.shape != (matrix.queries, d) or len(documents) != matrix.documents:
-        raise ValueError(
-            f"{queries.shape} and {documents.shape} do not embed "
-            f"{matrix.queries} x {matrix.documents}"
-        )
-    # int() first: the absolute value of the least 64-bit integer is none
-    reach = [
-        max(abs(int(v.max(initial=0))), abs(int(v.min(initial=0)))) for v in (queries, documents)
-    ]
-    if d * reach[0] * reach[1] >= 2**62:
-        raise ValueError("a score of these integers may leave 64 bits")
-    least: int | None = None
-    rows = max(1, _BLOCK // max(matrix.documents, 1))
+    least = math.inf
+    rows = max(1, _BLOCK // matrix.documents)
     for start in range(0, matrix.queries, rows):
         part = matrix.take_rows(np.arange(start, min(start + rows, matrix.queries)))
         relevant = part.dense().astype(bool)
-        message = relevant.any(1) & ~relevant.all(1)
         scores = queries[start : start + rows] @ documents.T
-        high = np.where(relevant, np.iinfo(np.int64).max, scores)
         worst = np.where(relevant, scores, 2**62).min(1)
-        best = np.where(relevant, -(2**62), high).max(1)
-        if bool(message.any()):
-            result = int((worst - best)[message].min())
-            least = result if least is None else min(least, result)
-    return least or 0
+        best = np.where(relevant, -(2**62), scores).max(1)
+        least = min(least, int((worst - best).min()))
+    return int(least)

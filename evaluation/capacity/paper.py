@@ -30,7 +30,6 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from retgen.errors import UsageError
 from retgen.evaluation.capacity.embedding import SphereAdam
 from retgen.progress import Progress, no_progress
 
@@ -61,9 +60,6 @@ class Attempt(NamedTuple):
     it is positive in float32 and in float64.
     """
 
-    dimension: int
-    documents: int
-    seed: int
     solved: bool
     steps: int
     margin: float
@@ -88,18 +84,6 @@ class Fit(NamedTuple):
 
     coefficients: tuple[float, float, float, float]
     r2: float
-
-
-def solve(
-    dimension: int, documents: int, seeds: Sequence[int], *, device: str = "cpu"
-) -> list[Attempt]:
-    """Try `documents` in `dimension` under the paper's protocol, all seeds in one batch.
-
-    Raises UsageError for a dimension below 1 or fewer than 3 documents.
-    """
-    require(dimension, documents)
-    result = _attempt(dimension, documents, seeds, device, math.inf)
-    return [result[seed] for seed in seeds]
 
 
 def critical(
@@ -128,12 +112,7 @@ def critical(
 
 
 def cubic_fit(points: Mapping[int, int]) -> Fit:
-    """Least-squares cubic through {dimension: critical n}, as the paper's Figure 2.
-
-    Raises UsageError for fewer than four points.
-    """
-    if len(points) < 4:
-        raise UsageError(f"a cubic needs at least 4 dimensions, not {len(points)}")
+    """Least-squares cubic through {dimension: critical n}, four or more, as in Figure 2."""
     x = np.array(list(points), dtype=np.float64)
     y = np.array(list(points.values()), dtype=np.float64)
     constant, linear, square, cube = np.polynomial.Polynomial.fit(x, y, 3).convert().coef
@@ -141,16 +120,6 @@ def cubic_fit(points: Mapping[int, int]) -> Fit:
     total = ((y - y.mean()) ** 2).sum()
     r2 = 1.0 - float((rest**2).sum() / total) if total else 1.0
     return Fit((float(constant), float(linear), float(square), float(cube)), r2)
-
-
-def require(dimension: int, documents: int) -> None:
-    """Raise UsageError unless dimension >= 1 and documents >= 3."""
-    if dimension < 1:
-        raise UsageError(f"the dimension must be at least 1, not {dimension}")
-    if documents < 3:
-        raise UsageError(
-            f"at least 3 documents are needed, not {documents}: of two, each query's top 2 are both"
-        )
 
 
 def pairs(documents: int, device: torch.device | str = "cpu") -> Tensor:
@@ -199,7 +168,7 @@ def _climb(
     def advance(n: int, alive: list[int]) -> list[int] | None:
         """The seeds that solve n; None when the deadline came first."""
         progress(f"d={dimension}: documents", n, n)
-        results = _attempt(dimension, n, alive, device, until)
+        results = solve(dimension, n, alive, device, until)
         solved = [seed for seed in alive if seed in results and results[seed].solved]
         for seed in solved:
             reached[seed], margin[n, seed] = n, results[seed].margin
@@ -225,10 +194,17 @@ def _climb(
     return Critical(dimension, largest, by_seed, complete, seconds, widest)
 
 
-def _attempt(
-    dimension: int, documents: int, seeds: Sequence[int], device: str, until: float
+def solve(
+    dimension: int,
+    documents: int,
+    seeds: Sequence[int],
+    device: str = "cpu",
+    until: float = math.inf,
 ) -> dict[int, Attempt]:
-    """Run some seeds side by side; those that ended before `until` (monotonic seconds)."""
+    """Try 3 documents or more from several random starts side by side.
+
+    Holds the seeds whose attempt ended before `until` (monotonic seconds).
+    """
     both = pairs(documents, device)
     rows = both.shape[1]
     flat = (torch.arange(rows, device=device) * documents + both).reshape(-1)
@@ -279,5 +255,5 @@ def _attempt(
                 continue
             single, double = margins(queries[row], vectors[row])
             if (good := single > 0 and double > 0) or stale:
-                result[seed] = Attempt(dimension, documents, seed, good, steps, double)
+                result[seed] = Attempt(good, steps, double)
     return result

@@ -13,25 +13,9 @@ from retgen.agents.models import ModelSettings
 from retgen.errors import UsageError
 from retgen.messages import did_you_mean
 from retgen.plugins import classes, require_modules
-from retgen.search.base import Retriever, RetrieverType, System, SystemRanks
-from retgen.search.embedders.options import Options
-
-__all__ = [
-    "Options",
-    "Retriever",
-    "SystemRanks",
-    "asked_models",
-    "check_name",
-    "forms",
-    "known",
-    "names",
-    "ranks_a_corpus",
-    "retriever",
-    "runs_a_model",
-    "systems",
-    "type_of",
-    "types",
-]
+from retgen.search.base import Retriever as Retriever
+from retgen.search.base import RetrieverType, System
+from retgen.search.embedders.options import Options as Options
 
 
 @cache

@@ -1,4 +1,4 @@
-"""MTEB's models."""
+"""Models of MTEB's registry, with its loader and its prompts: `mteb:NAME`."""
 
 from __future__ import annotations
 
@@ -33,6 +33,8 @@ class Mteb(RetrieverType):
             raise UsageError(f"--model {name}: MTEB's registry has no {model!r}{hint or '.'}")
 
     def load(self, name: str, options: Options) -> Retriever:
-        from retgen.evaluation.search.mteb_model import mteb_retriever
+        from retgen.search.embedders.mteb_model import load_registered
+        from retgen.search.vectors import VectorRetriever
 
-        return mteb_retriever(name, name.partition(":")[2], options)
+        embedder = load_registered(name, name.partition(":")[2], options)
+        return VectorRetriever(name, embedder, options)

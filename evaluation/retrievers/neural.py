@@ -94,7 +94,7 @@ class Rerank(RetrieverType):
             )
 
     def load(self, name: str, options: Options) -> Retriever:
-        from retgen.evaluation.search.rerank import CrossScorer, RerankRetriever
+        from retgen.search.rerank import CrossScorer, RerankRetriever
 
         first, _, model = name.partition(":")[2].partition("+")
         kind = retrievers.type_of(model)
@@ -117,6 +117,6 @@ class Cross(RetrieverType):
     ranks = False
 
     def load(self, name: str, options: Options) -> Any:
-        from retgen.evaluation.search.rerank import CrossScorer
+        from retgen.search.rerank import CrossScorer
 
         return CrossScorer(name, name.partition(":")[2], options)

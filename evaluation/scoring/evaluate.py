@@ -17,7 +17,6 @@ from retgen.data import open_dataset
 from retgen.errors import RetgenError, UsageError
 from retgen.evaluation.retrievers import (
     Options,
-    SystemRanks,
     asked_models,
     check_name,
     ranks_a_corpus,
@@ -44,7 +43,7 @@ from retgen.evaluation.tasks.measure import TaskResults
 from retgen.evaluation.tasks.task import Task
 from retgen.progress import Progress, no_progress
 from retgen.qrels.density import densities
-from retgen.search.base import rank_corpus, slug
+from retgen.search.base import SystemRanks, rank_corpus, slug
 from retgen.search.collection import Collection, load
 from retgen.search.embedders.options import ModelCalls
 from retgen.search.mteb_tasks import dataset_folder

@@ -33,7 +33,6 @@ from torch import nn
 
 from retgen.errors import UsageError
 from retgen.evaluation import retrievers
-from retgen.evaluation.search.rerank import CrossScorer, RerankRetriever
 from retgen.evaluation.training.batches import PairTrainer
 from retgen.evaluation.training.config import BATCH_SIZES, LEARNING_RATES, TrainConfig
 from retgen.evaluation.training.models import pick_device
@@ -42,6 +41,7 @@ from retgen.search.base import CandidateSet, Retriever
 from retgen.search.embedders.base import SentenceEmbedder, TokenEmbedder
 from retgen.search.embedders.loading import kind_of, load, load_model
 from retgen.search.embedders.options import Options
+from retgen.search.rerank import CrossScorer, RerankRetriever
 from retgen.search.vectors import VectorRetriever
 
 _MINI_BATCH = 32  # texts a forward pass of cached-mnrl

@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 
 from retgen.errors import UsageError
 from retgen.evaluation.retrievers import Options, retriever
+from retgen.evaluation.retrievers.hybrid import DEPTH, fuse, scaled
 from retgen.evaluation.scoring.measures import Measures
 from retgen.evaluation.scoring.result import primary_of
 from retgen.evaluation.scoring.significance import (
@@ -26,7 +27,6 @@ from retgen.evaluation.scoring.significance import (
     difference_between,
     units_of,
 )
-from retgen.evaluation.search.fusion import DEPTH, fuse, scaled
 from retgen.evaluation.training.config import TrainingRun
 from retgen.progress import Progress, no_progress
 from retgen.search.base import rank_corpus, slug

@@ -1,14 +1,5 @@
 """The latent structure: qrel matrices, their patterns, densities and certificates."""
 
-from retgen.qrels.certificate import DimensionBound, DimensionCertificate, certificate
-from retgen.qrels.density import Densities, densities
-from retgen.qrels.matrix import QrelMatrix
-
-__all__ = [
-    "Densities",
-    "DimensionBound",
-    "DimensionCertificate",
-    "QrelMatrix",
-    "certificate",
-    "densities",
-]
+from retgen.qrels.certificate import certificate as certificate
+from retgen.qrels.density import densities as densities
+from retgen.qrels.matrix import QrelMatrix as QrelMatrix

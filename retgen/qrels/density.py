@@ -5,16 +5,14 @@ documents are relevant to a common query); the figure printed in the paper's Tab
 graph on queries (an edge where two queries share a document). Both are given, named.
 
 Equal rows are counted once, with their multiplicity: 100,000 pairs of 46 documents are at most
-1,035 different rows. What is left goes the cheapest way that fits: where all rows have the same
-small size k, inclusion and exclusion over their subsets (rows x 2^k <= 3e7); pairs of rows listed
-document by document (sum of squared degrees <= 1e8, some 5 s); blocks of the Gram matrix
-(rows^2 x columns <= 2e11, some 5 s). None of these estimates; a figure that fits none is left out.
+1,035 different rows. Where all rows left have the same small size k, inclusion and exclusion over
+their subsets counts them (rows x 2^k <= 3e7), else `QrelMatrix.overlaps`. Neither estimates; a
+figure that would take more than some 5 s is left out.
 """
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator
 from dataclasses import dataclass, field
 from fractions import Fraction
 from itertools import combinations
@@ -25,10 +23,7 @@ from numpy.typing import NDArray
 
 from retgen.qrels.matrix import QrelMatrix
 
-LISTED = 100_000_000  # pairs of rows listed one by one: some 5 s
-PRODUCT = 200_000_000_000  # multiply-adds of the Gram matrix: some 5 s
 SUBSETS = 30_000_000  # subsets of rows, for inclusion and exclusion
-BLOCK = 4_000_000  # pairs, or entries of the Gram matrix, held at a time
 
 
 @dataclass(frozen=True)
@@ -94,14 +89,9 @@ def _shared_pairs(matrix: QrelMatrix) -> Shared | None:
     k = int(sizes.max(initial=0))
     if k <= 20 and bool((sizes == k).all()) and distinct.queries << k <= min(listed, SUBSETS):
         return result + _by_subsets(distinct, copies)
-    blocks: Iterator[tuple[NDArray[np.int64], ...]]
-    if listed <= LISTED:
-        blocks = _blocks_of_pairs(distinct)
-    elif distinct.queries**2 * distinct.documents <= PRODUCT:
-        blocks = _products(distinct)
-    else:
+    if distinct.overlap_cost() > 1:
         return None
-    for one, two, common in blocks:
+    for one, two, common in distinct.overlaps():
         either = sizes[one] + sizes[two] - common
         width = int(either.max(initial=0)) + 1
         kinds, inverse = np.unique(common * width + either, return_inverse=True)
@@ -110,44 +100,6 @@ def _shared_pairs(matrix: QrelMatrix) -> Shared | None:
         for kind, count in zip(kinds.tolist(), counts.tolist(), strict=True):
             result[divmod(kind, width)] += count
     return result
-
-
-def _blocks_of_pairs(matrix: QrelMatrix) -> Iterator[tuple[NDArray[np.int64], ...]]:
-    """Blocks of (row, later row, columns in common), by listing the rows of every column."""
-    indptr, by_column = matrix.columns()
-    degrees = np.diff(indptr)
-    m = matrix.queries
-    # others listed for each entry of the matrix, and for all entries of the rows before each row
-    others = degrees[matrix.indices]
-    before = np.concatenate([[0], np.cumsum(others)])[matrix.indptr]
-    low = 0
-    while low < m:
-        high = max(low + 1, int(np.searchsorted(before, before[low] + BLOCK, side="right")) - 1)
-        entries = slice(int(matrix.indptr[low]), int(matrix.indptr[high]))
-        count = others[entries]
-        starts = indptr[matrix.indices[entries]]
-        inside = np.arange(int(count.sum())) - np.repeat(np.cumsum(count) - count, count)
-        other = by_column[np.repeat(starts, count) + inside]
-        row = np.repeat(np.arange(low, high), before[low + 1 : high + 1] - before[low:high])
-        later = other > row
-        codes = (row[later] - low) * m + other[later]
-        pairs, common = np.unique(codes, return_counts=True)
-        yield pairs // m + low, pairs % m, common
-        low = high
-
-
-def _products(matrix: QrelMatrix) -> Iterator[tuple[NDArray[np.int64], ...]]:
-    """The same from blocks of A A^T; float32 holds integers below 2**24 exactly."""
-    step = max(1, min(2048, 16 * BLOCK // matrix.documents))
-    for low in range(0, matrix.queries, step):
-        high = min(low + step, matrix.queries)
-        left = matrix.take_rows(np.arange(low, high)).dense().astype(np.float32)
-        for first in range(low, matrix.queries, step):
-            last = min(first + step, matrix.queries)
-            right = matrix.take_rows(np.arange(first, last)).dense().astype(np.float32)
-            common = left @ right.T
-            i, j = np.nonzero(np.triu(common, 1) if first == low else common)
-            yield i + low, j + first, common[i, j].astype(np.int64)
 
 
 def _by_subsets(matrix: QrelMatrix, copies: NDArray[np.int64]) -> Shared:

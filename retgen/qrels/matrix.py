@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import Self
 
 import numpy as np
 from numpy.typing import NDArray
+
+LISTED = 100_000_000  # pairs of rows that are listed column by column in some 5 s
+PRODUCT = 200_000_000_000  # multiply-adds of a Gram matrix in some 5 s
+BLOCK = 4_000_000  # pairs, or entries of the Gram matrix, held at a time
+Overlaps = Iterator[tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]]
 
 
 @dataclass(frozen=True)
@@ -113,6 +118,55 @@ class QrelMatrix:
         full = np.zeros((self.queries, self.documents), np.uint8)
         full[np.repeat(np.arange(self.queries), self.row_sums), self.indices] = 1
         return full
+
+    def overlap_cost(self) -> float:
+        """Time that `overlaps` takes, in units of some 5 s."""
+        product = self.queries**2 * self.documents
+        return min(int((self.column_sums**2).sum()) / LISTED, product / PRODUCT)
+
+    def overlaps(self) -> Overlaps:
+        """Blocks of (row, later row, columns in common) of all pairs with such a column.
+
+        Pairs are listed column by column or, where that costs more, read off the Gram matrix A A^T.
+        """
+        if self.overlap_cost() < self.queries**2 * self.documents / PRODUCT:
+            yield from self._listed_overlaps()
+            return
+        step = max(1, min(2048, 16 * BLOCK // max(self.documents, 1)))
+        starts = range(0, self.queries, step)
+        for low in starts:
+            left = self._float_rows(low, low + step)
+            for first in starts[low // step :]:
+                common = left @ self._float_rows(first, first + step).T
+                i, j = np.nonzero(np.triu(common, 1) if first == low else common)
+                yield i + low, j + first, common[i, j].astype(np.int64)
+
+    def _float_rows(self, low: int, high: int) -> NDArray[np.float32]:
+        """Rows low..high-1, dense; float32 counts exactly up to 2**24."""
+        rows = np.arange(low, min(high, self.queries))
+        return self.take_rows(rows).dense().astype(np.float32)
+
+    def _listed_overlaps(self) -> Overlaps:
+        indptr, by_column = self.columns()
+        degrees = np.diff(indptr)
+        m = self.queries
+        # others listed for each entry of the matrix, and for all entries of the rows before
+        others = degrees[self.indices]
+        before = np.concatenate([[0], np.cumsum(others)])[self.indptr]
+        low = 0
+        while low < m:
+            high = max(low + 1, int(np.searchsorted(before, before[low] + BLOCK, side="right")) - 1)
+            entries = slice(int(self.indptr[low]), int(self.indptr[high]))
+            count = others[entries]
+            starts = indptr[self.indices[entries]]
+            inside = np.arange(int(count.sum())) - np.repeat(np.cumsum(count) - count, count)
+            other = by_column[np.repeat(starts, count) + inside]
+            row = np.repeat(np.arange(low, high), before[low + 1 : high + 1] - before[low:high])
+            later = other > row
+            codes = (row[later] - low) * m + other[later]
+            pairs, common = np.unique(codes, return_counts=True)
+            yield pairs // m + low, pairs % m, common
+            low = high
 
     def positives_only(self) -> tuple[QrelMatrix, NDArray[np.int64], NDArray[np.int64]]:
         """Without columns that have no positive and rows that have none.

@@ -7,27 +7,15 @@ k; `hadamard` and `projective` have proven lower bounds on the dimension an embe
 from __future__ import annotations
 
 import math
-from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
 from retgen.errors import RecipeError
 from retgen.qrels.matrix import QrelMatrix
+from retgen.streams import Stream
 
 _MOST_N, _MOST_P = 4**6, 211  # larger matrices would not fit in memory comfortably
-
-
-class RandomDraws(Protocol):
-    """Where random numbers come from (`retgen.streams.Stream`)."""
-
-    def integers(self, bound: int, size: int) -> NDArray[np.int64]:
-        """`size` integers, uniform in [0, bound)."""
-        ...
-
-    def permutation(self, n: int) -> NDArray[np.int64]:
-        """A uniform permutation of 0..n-1."""
-        ...
 
 
 def dense_documents(queries: int, k: int) -> int:
@@ -41,7 +29,7 @@ def dense_documents(queries: int, k: int) -> int:
     return high
 
 
-def dense(queries: int, k: int, rng: RandomDraws) -> QrelMatrix:
+def dense(queries: int, k: int, rng: Stream) -> QrelMatrix:
     """`queries` of the k-subsets of the smallest sufficient number of documents, in random order.
 
     Which subsets are left out is a seeded choice (the published set leaves out the
@@ -51,7 +39,7 @@ def dense(queries: int, k: int, rng: RandomDraws) -> QrelMatrix:
     return _from_subsets(_unrank(_distinct(math.comb(n, k), queries, rng), n, k), n)
 
 
-def random(queries: int, k: int, documents: int, rng: RandomDraws) -> QrelMatrix:
+def random(queries: int, k: int, documents: int, rng: Stream) -> QrelMatrix:
     """Distinct k-subsets of all documents, uniform (Appendix C)."""
     _enough(queries, k, documents)
     total = math.comb(documents, k)
@@ -59,7 +47,7 @@ def random(queries: int, k: int, documents: int, rng: RandomDraws) -> QrelMatrix
     if total < 2**62 and (queries * 2 > total or k * k > documents):
         return _from_subsets(_unrank(_distinct(total, queries, rng), documents, k), documents)
     if k * k > documents:
-        return QrelMatrix.from_rows(_one_by_one([k] * queries, documents, rng), documents)
+        return QrelMatrix.from_rows(_one_by_one(queries, k, documents, rng), documents)
     subsets = np.empty((0, k), np.int64)
     while len(subsets) < queries:  # far fewer than there are: draw, drop what repeats, draw again
         drawn = rng.integers(documents, (queries - len(subsets)) * k * 2).reshape(-1, k)
@@ -87,7 +75,7 @@ def disjoint(queries: int, k: int) -> QrelMatrix:
     return _from_subsets(np.arange(queries * k).reshape(queries, k), queries * k)
 
 
-def regular(queries: int, k: int, documents: int, rng: RandomDraws) -> QrelMatrix:
+def regular(queries: int, k: int, documents: int, rng: Stream) -> QrelMatrix:
     """Distinct k-subsets, each document in exactly queries * k / documents of them.
 
     Shuffled stubs (the configuration model), then random switches of two entries until no query
@@ -119,7 +107,7 @@ def regular(queries: int, k: int, documents: int, rng: RandomDraws) -> QrelMatri
             bad.pop()
         if not bad:
             return QrelMatrix.from_rows(rows, documents)
-        i, (j, p, q) = bad[-1], (int(rng.integers(m, 1)[0]) for m in (queries, k, k))
+        i, (j, p, q) = bad[-1], (rng.below(m) for m in (queries, k, k))
         one, two = list(rows[i]), list(rows[j])
         one[p], two[q] = two[q], one[p]
         one.sort()
@@ -241,7 +229,7 @@ def _enough(queries: int, k: int, documents: int) -> None:
         )
 
 
-def _distinct(total: int, wanted: int, rng: RandomDraws) -> NDArray[np.int64]:
+def _distinct(total: int, wanted: int, rng: Stream) -> NDArray[np.int64]:
     """`wanted` distinct integers of [0, total), in random order."""
     if total <= 4 * wanted or total <= 1 << 20:
         return rng.permutation(total)[:wanted]
@@ -255,25 +243,17 @@ def _distinct(total: int, wanted: int, rng: RandomDraws) -> NDArray[np.int64]:
     return result
 
 
-def _one_by_one(counts: list[int], documents: int, rng: RandomDraws) -> list[tuple[int, ...]]:
-    """A random subset of each size, distinct where 20 tries find a new one."""
-    seen: set[tuple[int, ...]] = set()
-    rows: list[tuple[int, ...]] = []
-    for count in counts:
-        row: tuple[int, ...] = ()
-        for _ in range(20):  # small sets may run out (more queries than documents): then repeat
-            if 2 * count > documents:
-                row = tuple(sorted(rng.permutation(documents)[:count].tolist()))
-            else:
-                chosen: dict[int, None] = {}
-                while len(chosen) < count:
-                    chosen |= dict.fromkeys(rng.integers(documents, count - len(chosen)).tolist())
-                row = tuple(sorted(chosen))
-            if row not in seen:
-                break
-        seen.add(row)
-        rows.append(row)
-    return rows
+def _one_by_one(queries: int, k: int, documents: int, rng: Stream) -> list[tuple[int, ...]]:
+    """Distinct random k-subsets, of which there are far more than queries."""
+    rows: dict[tuple[int, ...], None] = {}
+    while len(rows) < queries:
+        chosen: dict[int, None] = {}
+        if 2 * k > documents:
+            chosen |= dict.fromkeys(rng.permutation(documents)[:k].tolist())
+        while len(chosen) < k:
+            chosen |= dict.fromkeys(rng.integers(documents, k - len(chosen)).tolist())
+        rows[tuple(sorted(chosen))] = None
+    return [*rows]
 
 
 def _unrank(ranks: NDArray[np.int64], n: int, k: int) -> NDArray[np.int64]:

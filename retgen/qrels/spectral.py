@@ -37,17 +37,15 @@ from fractions import Fraction
 import numpy as np
 from numpy.typing import NDArray
 
-from retgen.qrels.matrix import QrelMatrix, ReducedMatrix
+from retgen.qrels.matrix import QrelMatrix
 
 LARGEST = 3072  # smaller side of a matrix whose norm is certified: some seconds, 250 MB
-_LISTED = 20_000_000  # pairs of a Gram matrix listed one by one
 _AT_ONCE = 256  # rows of a matrix
-_PRODUCT = 40_000_000  # entries of a matrix that is written out for its Gram matrix
 
 
 @dataclass(frozen=True)
 class SpectralBound:
-    """sign-rank >= `sign_rank`, the least integer that `square` ** (1/2) does not exceed.
+    """sign-rank >= `square` ** (1/2), or that + 1 where there is no `shift`.
 
     `kind`: "forster", "alon-moran-yehudayoff" or "shifted". `norm`: certified upper bound of the
     squared norm used: of 2A - 1, of sigma_2(A), of A - t J. `shift`: t, None where the best one for
@@ -55,18 +53,19 @@ class SpectralBound:
     """
 
     kind: str
-    sign_rank: int
     square: Fraction
     norm: Fraction
     shift: Fraction | None = None
+
+    @property
+    def sign_rank(self) -> int:
+        return least_root(self.square) + (self.shift is None)
 
 
 def affordable(matrix: QrelMatrix) -> bool:
     """Whether the norms of a matrix are certified within seconds."""
     small = min(matrix.queries, matrix.documents)
-    return 0 < small <= LARGEST and (
-        _pairs(_wide(matrix)) <= _LISTED or matrix.queries * matrix.documents <= _PRODUCT
-    )
+    return 0 < small <= LARGEST and _wide(matrix).overlap_cost() <= 1
 
 
 def spectral_bounds(matrix: QrelMatrix) -> list[SpectralBound]:
@@ -92,16 +91,17 @@ def _equal_sums(wide: QrelMatrix) -> list[SpectralBound] | None:
     second = eigenvalue_at_most(gram) / n
     size = Fraction(m * n)
     signs = max(4 * second, Fraction((n - 2 * a) ** 2 * m, n))
-    bounds = [_bound("forster", size / signs, signs, Fraction(1, 2))]
+    bounds = [SpectralBound("forster", size / signs, signs, Fraction(1, 2))]
     if 2 * a > n:
         a, b = n - a, m - b
     elif m == n and second:
-        bounds.append(_bound("alon-moran-yehudayoff", a * b / second, second, Fraction(a, n)))
+        bounds.append(
+            SpectralBound("alon-moran-yehudayoff", a * b / second, second, Fraction(a, n))
+        )
     # s1 + s2 <= sqrt(m n) / 2, squared twice
     room = size / 4 - a * b - second
     if second and room >= 0 and room**2 >= 4 * a * b * second:
-        quotient = a * b / second
-        bounds.append(SpectralBound("shifted", least_root(quotient) + 1, quotient, second))
+        bounds.append(SpectralBound("shifted", a * b / second, second))
     return bounds
 
 
@@ -118,7 +118,7 @@ def _unequal_sums(wide: QrelMatrix) -> list[SpectralBound]:
     def bound(kind: str, t: Fraction) -> SpectralBound:
         norm = eigenvalue_at_most(gram(t))  # of q A - p J
         shown = norm if kind == "forster" else norm / t.denominator**2
-        return _bound(kind, t.numerator**2 * m * n / norm, shown, t)
+        return SpectralBound(kind, t.numerator**2 * m * n / norm, shown, t)
 
     half = Fraction(1, 2)
     bounds = [bound("forster", half)]
@@ -131,10 +131,6 @@ def _unequal_sums(wide: QrelMatrix) -> list[SpectralBound]:
         norms = {t: _largest(gram(t)) / t.numerator**2 for t in sorted(shifts)}
         bounds.append(bound("shifted", min(norms, key=lambda t: norms[t])))
     return bounds
-
-
-def _bound(kind: str, square: Fraction, norm: Fraction, shift: Fraction) -> SpectralBound:
-    return SpectralBound(kind, least_root(square), square, norm, shift)
 
 
 def least_root(square: Fraction) -> int:
@@ -153,24 +149,13 @@ def _wide(matrix: QrelMatrix) -> QrelMatrix:
     return matrix if matrix.queries <= matrix.documents else matrix.transpose()
 
 
-def _pairs(wide: QrelMatrix) -> int:
-    return int((wide.column_sums**2).sum())
-
-
 def overlaps(wide: QrelMatrix) -> NDArray[np.float64]:
     """A A^T: columns that two rows share, (rows, rows) of whole numbers."""
-    m = wide.queries
-    if _pairs(wide) > _LISTED:
-        full = wide.dense().astype(np.float32)  # counts below 2**24 are exact
-        return (full @ full.T).astype(np.float64)
-    indptr, rows = wide.columns()
-    degree = np.repeat(np.diff(indptr), np.diff(indptr))
-    start = np.repeat(indptr[:-1], np.diff(indptr))
-    inside = np.arange(int(degree.sum())) - np.repeat(np.cumsum(degree) - degree, degree)
-    codes = np.repeat(rows, degree) * m + rows[np.repeat(start, degree) + inside]
-    result = np.zeros(m * m)
-    np.add.at(result, codes, 1.0)
-    return result.reshape(m, m)
+    result = np.zeros((wide.queries, wide.queries))
+    for one, two, common in wide.overlaps():
+        result[one, two] = result[two, one] = common
+    np.fill_diagonal(result, wide.row_sums)
+    return result
 
 
 # --- certified eigenvalues ----------------------------------------------------------------------
@@ -243,47 +228,3 @@ def _largest(gram: NDArray[np.float64]) -> float:
             vector -= part @ basis[: step + 1]
         projected[step, : step + 1] = projected[: step + 1, step]
     return float(np.linalg.eigvalsh(projected)[-1])
-
-
-# --- margins ------------------------------------------------------------------------------------
-
-
-def margin_ceiling(reduced: ReducedMatrix) -> float | None:
-    """Return a margin that no unit vectors exceed, in any dimension; None where it is not known.
-
-    The margin of an embedding is the least, over all queries, of the score of the worst relevant
-    document minus that of the best other one. For m queries, n documents and k_i of them relevant
-    to query i
-
-        margin <= ||nA - k 1^T||_2 sqrt(mn) / sum_i k_i (n - k_i).
-
-    Proof. Summed over the pairs of a relevant j and another l, <q_i, d_j - d_l> >= margin gives
-    <q_i, n sum_R d_j - k_i sum_all d_l> >= margin k_i (n - k_i). Summed over i the left is
-    trace(Q^T (nA - k 1^T) D), at most the norm times |Q|_F |D|_F = sqrt(m) sqrt(n). The Gram matrix
-    (nA - k 1^T)(nA - k 1^T)^T = n^2 A A^T - n k k^T holds integers, so its largest eigenvalue is
-    certified. For all k-subsets of n documents it is n / sqrt(k (n - 1) (n - k)), as in
-    arXiv 2601.20844.
-    """
-    matrix = reduced.matrix
-    whole = QrelMatrix(matrix.indptr, matrix.indices, reduced.points)
-    found = [_ceiling(one) for one in ((matrix, whole) if reduced.others else (matrix,))]
-    return min((one for one in found if one is not None), default=None)
-
-
-def _ceiling(matrix: QrelMatrix) -> float | None:
-    """The bound for one matrix; None for one too large, or with rows that tell nothing apart."""
-    m, n = matrix.queries, matrix.documents
-    sums = matrix.row_sums
-    weight = int((sums * (n - sums)).sum())
-    if not affordable(matrix) or weight == 0:
-        return None
-    k = sums.astype(np.float64)
-    if m <= n:
-        gram = n * n * overlaps(matrix) - n * k[:, None] * k
-    else:
-        one = k @ matrix.dense().astype(np.float64)
-        gram = n * n * overlaps(matrix.transpose()) - n * (one[:, None] + one) + float(k @ k)
-    if float(np.abs(gram).max()) >= 2.0**52:
-        return None
-    value = math.sqrt(eigenvalue_at_most(gram)) * math.sqrt(m * n) / weight
-    return min(2.0, math.ceil(value * 1e6 + 1e-6) / 1e6)  # to six decimals, not below

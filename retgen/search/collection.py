@@ -21,7 +21,6 @@ from numpy.typing import NDArray
 from retgen.data import (
     HIGHEST_GRADE,
     Dataset,
-    Document,
     Qrel,
     Query,
     lookup_caution,
@@ -249,14 +248,10 @@ def _pages(dataset: Dataset) -> NDArray[np.int64]:
     first: dict[str, int] = {}
     return np.array(
         [
-            first.setdefault(str(_source_of(document) or document.doc_id), index)
+            first.setdefault(str(document.facts.get("source") or document.doc_id), index)
             for index, document in enumerate(dataset.documents())
         ]
     )
-
-
-def _source_of(document: Document) -> Any:
-    return document.metadata.get("source") if isinstance(document.metadata, dict) else None
 
 
 def _of_pages(labels: Mapping[str, int], names: Mapping[bytes, bytes]) -> dict[str, int]:
@@ -301,14 +296,11 @@ def _of_split(
         for qrel in dataset.qrels[other].read()[0]
     }
 
-    def stated(query: Query) -> str:
-        note = query.metadata if isinstance(query.metadata, dict) else {}
-        return str(note.get("split", split))
-
     return [
         query
         for query in queries
-        if query.query_id in judged or (query.query_id not in elsewhere and stated(query) == split)
+        if query.query_id in judged
+        or (query.query_id not in elsewhere and str(query.facts.get("split", split)) == split)
     ]
 
 

@@ -144,7 +144,10 @@ class BM25Index:
 
     def __init__(self, blocks: Iterable[list[list[str]]]) -> None:
         self._vocabulary: dict[str, int] = {}
-        documents = DiskList[list[int]](dump=_as_bytes, load=_as_numbers)
+        documents = DiskList[list[int]](
+            dump=lambda terms: array("i", terms).tobytes(),
+            load=lambda data: array("i", data).tolist(),
+        )
         number = self._vocabulary
         for texts in blocks:
             for terms in texts:
@@ -178,14 +181,6 @@ class BM25Index:
         return result
 
 
-def _as_bytes(terms: list[int]) -> bytes:
-    return array("i", terms).tobytes()
-
-
-def _as_numbers(data: bytes) -> list[int]:
-    return array("i", data).tolist()
-
-
 def load_bm25s() -> Any:
     """The module. It starts JAX where that is installed, which then must not reserve a GPU.
 
@@ -205,7 +200,8 @@ def stem_all(texts: list[str]) -> list[list[str]]:
     """
     import Stemmer
 
-    result: list[list[str]] = load_bm25s().tokenize(
+    bm25s = load_bm25s()
+    result: list[list[str]] = bm25s.tokenize(
         texts,
         stopwords="en",
         stemmer=Stemmer.Stemmer("english"),
@@ -214,16 +210,9 @@ def stem_all(texts: list[str]) -> list[list[str]]:
     )
     for row, text in enumerate(texts):
         if not words_only(text):
-            result[row] = _stemmed_by_script(text)
+            kept = (t for t in tokens(text) if is_unspaced(t) or len(t) > 1)
+            result[row] = stems([t for t in kept if t not in bm25s.stopwords.STOPWORDS_EN])
     return result
-
-
-def _stemmed_by_script(text: str) -> list[str]:
-    from bm25s.stopwords import STOPWORDS_EN
-
-    return stems(
-        [t for t in tokens(text) if is_unspaced(t) or (len(t) > 1 and t not in STOPWORDS_EN)]
-    )
 
 
 class OkapiIndex:

@@ -12,7 +12,6 @@ import pickle
 from collections.abc import Callable, Collection, Generator, Iterator, Sequence
 from contextlib import closing
 from dataclasses import replace
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -93,31 +92,14 @@ def mine(
         bar = math.inf
         if margin is not None and low is not None:
             bar = low - abs(low) * (1 - margin)
-        yield _chosen(query, order, scores, positives[query], bar, count, depth, excluded)
-
-
-def _chosen(
-    query: int,
-    order: NDArray[np.int64],
-    scores: NDArray[np.float32],
-    positives: Collection[int],
-    bar: float,
-    count: int,
-    depth: int,
-    excluded: Callable[[int, int], bool] | None,
-) -> list[int]:
-    known = set(positives)
-    seen = 0
-    result: list[int] = []
-    for document, score in zip(order.tolist(), scores.tolist(), strict=True):
-        if document < 0 or len(result) == count or seen == depth:
-            break
-        if document in known:
-            continue
-        seen += 1
-        if score <= bar and not (excluded is not None and excluded(query, document)):
-            result.append(document)
-    return result
+        others = np.flatnonzero((order >= 0) & ~np.isin(order, [*positives[query]]))[:depth]
+        result: list[int] = []
+        for document, score in zip(order[others].tolist(), scores[others].tolist(), strict=True):
+            if len(result) == count:
+                break
+            if score <= bar and not (excluded is not None and excluded(query, document)):
+                result.append(document)
+        yield result
 
 
 def _by_bm25(
@@ -198,13 +180,10 @@ def _by_embedder(
     similarity = of.embedder.similarity
     asked = of.encoded(queries, "query", progress)
 
-    def vectors(start: int) -> Any:
-        def report(stage: str, done: int, _: int) -> None:
-            progress(stage, start + done, len(documents))
-
-        return of.encoded(documents[start : start + BLOCK], "document", report)
-
-    blocks = ((start, vectors(start)) for start in range(0, len(documents), BLOCK))
+    blocks = (
+        (i, of.encoded(documents[i : i + BLOCK], "document", progress, i, len(documents)))
+        for i in range(0, len(documents), BLOCK)
+    )
     most, order = depth + max(map(len, positives)), corpus_order(len(documents))
     (ranked,) = search(blocks, asked, of.dims, similarity, order, most)
     relevant = dict.fromkeys(document for own in positives for document in own)

@@ -15,7 +15,7 @@ searched in one pass.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from functools import cached_property
 from itertools import chain
 from typing import Any, NamedTuple
@@ -92,16 +92,12 @@ class VectorRetriever:
         dims, self._cut = self.dims, {"documents": 0, "queries": 0}
         queries = self.encoded([query.text for query in collection.queries], "query", progress)
 
-        def blocks() -> Iterator[tuple[int, Vectors]]:
-            for first, texts in collection.blocks(self._block):
-
-                def report(stage: str, done: int, _: int, first: int = first) -> None:
-                    progress(stage, first + done, collection.documents)
-
-                yield first, self.encoded(texts, "document", report)
-
+        blocks = (
+            (first, self.encoded(texts, "document", progress, first, collection.documents))
+            for first, texts in collection.blocks(self._block)
+        )
         similarity = self.embedder.similarity
-        found = search(blocks(), queries, dims, similarity, collection.priority, depth)
+        found = search(blocks, queries, dims, similarity, collection.priority, depth)
         for dim, top in zip(dims, found, strict=True):
             if isinstance(queries, Tensor) and queries.is_sparse and similarity in _PRODUCTS:
                 # a document that shares no term with a query is not ranked, as with BM25
@@ -133,15 +129,23 @@ class VectorRetriever:
         return self._step if self.embedder.dimension is None else BLOCK
 
     def encoded(
-        self, texts: Sequence[str], kind: Kind, progress: Callable[[str, int, int], None]
+        self,
+        texts: Sequence[str],
+        kind: Kind,
+        progress: Progress,
+        first: int = 0,
+        total: int | None = None,
     ) -> Any:
-        """The vectors of texts on the device, reported, and kept on disk, step by step."""
+        """The vectors of texts on the device, reported, and kept on disk, step by step.
+
+        `first`, `total`: where the texts stand among those that are reported on; default all.
+        """
         stage = self.name if kind == "document" else f"{self.name}: queries"
         parts = []
         for start in range(0, len(texts), self._step):
             part = texts[start : start + self._step]
             parts.append(self._embedded(part, kind))
-            progress(stage, start + len(part), len(texts))
+            progress(stage, first + start + len(part), total or len(texts))
         return joined(parts)
 
     def _embedded(self, texts: Sequence[str], kind: Kind) -> Any:

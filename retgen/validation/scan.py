@@ -40,7 +40,7 @@ LEAST, MOST = 1 << 20, 64 << 20
 
 
 def load_judgements(dataset: Dataset, split: str | None, recipe: Recipe | None) -> Judgements:
-    """Queries and qrels; where the family's proof reads them itself, the first queries only."""
+    """Read queries and qrels; only the first queries if the family's proof reads all itself."""
     split = which_split(dataset, dataset.root, split)
     at_most = _AT_MOST if recipe is not None and recipe.family.candidate_sets else None
     qrels: Sequence[Qrel]
@@ -125,7 +125,7 @@ class Scanner:
 
 
 def scan(scanner: Scanner, engine: Engine, progress: Progress) -> tuple[int, list[Problem]]:
-    """Show every document to every rule. Returns (documents, invalid rows)."""
+    """Show every document to every rule, on this machine. Returns (documents, invalid rows)."""
     corpus, rules = scanner.dataset.corpus, scanner.rules
     for rule in rules:
         rule.about(scanner.dataset)
@@ -134,7 +134,7 @@ def scan(scanner: Scanner, engine: Engine, progress: Progress) -> tuple[int, lis
     states: list[RuleState] = []
     problems: list[Problem] = []
     documents = lines = done = 0
-    with contextlib.closing(engine.map(_scan_part, scanner, tasks.items())) as scanned:
+    with contextlib.closing(engine.local.map(_scan_part, scanner, tasks.items())) as scanned:
         for name, packed in scanned:
             # states grow with the corpus, so their arrays lie in files
             of_part, documents_there, lines_there, bad = unpacked_on_disk(packed, scanner.scratch)
@@ -159,7 +159,7 @@ def scan(scanner: Scanner, engine: Engine, progress: Progress) -> tuple[int, lis
 
 
 def _parts(corpus: TableFiles) -> list[list[Chunk]]:
-    """The corpus cut into parts, whatever the number of processes; one part at least."""
+    """Cut the corpus into parts, independently of the number of processes; at least one."""
     parts: list[list[Chunk]] = [[]]
     filled, most = 0, min(max(LEAST, corpus.size() // 16), MOST)
     for chunk in corpus.chunks(min(most, CHUNK_BYTES)):
@@ -204,7 +204,7 @@ def _scan_chunks(
 
 
 def _batches(rows: Sequence[Any], position: int, problems: list[Problem]) -> Iterator[Batch]:
-    """The documents of some rows in batches; invalid rows go to `problems`."""
+    """Group the documents of some rows into batches; invalid rows go to `problems`."""
     for first in range(0, len(rows), _BATCH):
         some = rows[first : first + _BATCH]
         batch = _columns(some, position)
@@ -222,7 +222,7 @@ def _batches(rows: Sequence[Any], position: int, problems: list[Problem]) -> Ite
 
 
 def _columns(rows: Sequence[Any], position: int) -> Batch | None:
-    """A batch without looking at row after row; None if any of them is not a plain document."""
+    """Make a batch column by column, which is fast; None if a row is not a plain document."""
     try:
         ids = [row["_id"] for row in rows]
         titles = [row["title"] for row in rows]

@@ -59,8 +59,6 @@ def validate(
     recipe makes the same tables again. Raises `DatasetError` where there is no data set
     to check, `UsageError` for rules that are unknown or cannot be switched off.
     """
-    if engine != "local" and Path(path).exists():
-        path = Path(path).resolve()  # workers stand elsewhere
     dataset = open_dataset(path, checked=False)
     benchmarks = {str(other): open_dataset(other) for other in against}
     work = engine_named(engine, workers or usable_cores())
@@ -96,14 +94,14 @@ def validate(
 
 
 def prove(run: Path, recipe: Recipe, engine: Engine, progress: Progress) -> Validation:
-    """Check the tables of a run that is being made, whose recipe, `at` the run, is given."""
+    """Check the tables of a run that is being made. `recipe`: the run's, `at` its directory."""
     with scratch_folder(PROOF, run) as scratch:
         scanner = Scanner(open_dataset(run, checked=False), None, recipe, str(scratch))
         return _with_people(scanner, engine, progress)
 
 
 def _with_people(scanner: Scanner, engine: Engine, progress: Progress) -> Validation:
-    """What the tables say; of a version made after a review, the proof is of what it was before."""
+    """Check tables; after a review, prove what the recipe makes without it, and combine both."""
     recipe, run = scanner.recipe, scanner.dataset.run
     if recipe is None or not recipe.file.review or run is None:
         return _validate(scanner, engine, progress)
@@ -119,7 +117,7 @@ def _with_people(scanner: Scanner, engine: Engine, progress: Progress) -> Valida
 
 
 def _validate(scanner: Scanner, engine: Engine, progress: Progress) -> Validation:
-    """What the tables say, whatever is written about them."""
+    """Scan the corpus, have each rule word its findings, and compute baselines and certificate."""
     dataset, recipe = scanner.dataset, scanner.recipe
     settings, judgements, rules = scanner.settings, scanner.judgements, scanner.rules
     split, root = judgements.split, dataset.root

@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 from retgen.errors import UsageError
-from retgen.work.engine import Engine
-from retgen.work.local import Local
+from retgen.work.local import Engine as Engine
+from retgen.work.local import Local as Local
 
 NAMES = ("local", "ray", "auto", "ray://HOST:PORT", "HOST:PORT")
-
-__all__ = ["NAMES", "Engine", "Local", "engine_named"]
 
 
 def engine_named(name: str, workers: int, *, gpu: bool = False) -> Engine:

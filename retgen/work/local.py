@@ -1,4 +1,8 @@
-"""Processes of this machine: a pool that ends with this process, and freed memory that is kept."""
+"""Engines: pure work done task by task, and again where a worker dies. `Local`: by processes here.
+
+A result comes back as bytes, and the caller writes it. A worker may run on another machine, which
+sees neither the run directory nor the user's files: work that reads these is for `Engine.local`.
+"""
 
 from __future__ import annotations
 
@@ -10,18 +14,61 @@ import sys
 import tempfile
 import threading
 import time
+from abc import ABC, abstractmethod
 from collections import deque
-from collections.abc import Generator, Iterable, Iterator
+from collections.abc import Callable, Generator, Iterable, Iterator
 from concurrent.futures import ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
 from functools import cache
 from itertools import islice
 from multiprocessing.connection import Connection, wait
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from retgen.errors import WorkerLost
-from retgen.work.engine import RETRIES, Context, Engine, Task, Work
+
+Context = TypeVar("Context")
+Task = TypeVar("Task")
+
+Work = Callable[[Context, Task], bytes]
+
+RETRIES = 3  # of a task whose process or machine is lost
+
+
+class Engine(ABC):
+    """Does the same work on many tasks. The result of a task depends on nothing but the task.
+
+    `workers`: how many tasks are worked on at a time.
+    """
+
+    workers: int
+
+    @abstractmethod
+    def map(
+        self, work: Work[Context, Task], context: Context, tasks: Iterable[tuple[str, Task]]
+    ) -> Generator[tuple[str, bytes]]:
+        """(name, `work(context, task)`) for each (name, task), in the order of the tasks.
+
+        `work` is a function of a module, and pure: a task whose worker dies is done again, and one
+        may be done twice. `context` goes to each worker once, so it may keep there what is costly
+        to make. A task is taken from `tasks` when it is about to begin, and at most `ahead` are
+        begun from the first on that has not ended: tasks and results that wait stay few. Errors of
+        `work` are raised here as they are. Raises `WorkerLost` where workers die again and again.
+        """
+
+    @property
+    def local(self) -> Engine:
+        """Processes of this machine, for work that reads files."""
+        return self
+
+    def __str__(self) -> str:
+        return f"{self.workers} workers"
+
+    @property
+    def ahead(self) -> int:
+        """Tasks begun at most, from the first on that has not ended."""
+        return 2 * self.workers + 2
+
 
 SPAWN = multiprocessing.get_context("spawn")  # a fork would copy the locks of other threads
 _PR_SET_PDEATHSIG = 1  # linux/prctl.h
@@ -110,7 +157,9 @@ class Local(Engine):
                 ):
                     results = deque(pool.submit(_do, task) for _, task in begun)
                     while begun:
-                        result = _received(results.popleft().result())
+                        path = Path(results.popleft().result())
+                        result = path.read_bytes()
+                        path.unlink()
                         yield begun.popleft()[0], result
                         lost = 0
                         for further in islice(left, 1):
@@ -136,12 +185,6 @@ def _do(task: Any) -> str:
     with open(handle, "wb") as file:
         file.write(work(context, task))
     return path
-
-
-def _received(path: str) -> bytes:
-    result = Path(path).read_bytes()
-    os.unlink(path)
-    return result
 
 
 def _start(watched: Connection, parent: int, shared: tuple[Any, ...]) -> None:

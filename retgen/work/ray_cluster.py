@@ -11,9 +11,9 @@ from collections.abc import Generator, Iterable
 from itertools import islice
 from typing import Any
 
-from retgen.errors import DatasetError, DatasetMissing, EndpointFailed, UsageError, WorkerLost
+from retgen.errors import EndpointFailed, UsageError, WorkerLost
 from retgen.version import __version__
-from retgen.work.engine import RETRIES, Context, Engine, Task, Work
+from retgen.work.local import RETRIES, Context, Engine, Local, Task, Work
 
 
 class RayCluster(Engine):
@@ -36,7 +36,7 @@ class RayCluster(Engine):
             message = f"--engine {address} needs the package ray: pip install 'retgen[cluster]'"
             raise UsageError(message) from None
         self._ray: Any = ray
-        self._gpu = gpu
+        self._gpu, self._local = gpu, Local(workers)
         where = os.environ.get("RAY_ADDRESS") if address == "ray" else address
         if not ray.is_initialized():
             self._connect(where, workers)
@@ -62,6 +62,10 @@ class RayCluster(Engine):
     def workers(self) -> int:  # type: ignore[override]
         """The CPUs of the cluster as it is now."""
         return max(1, int(self._ray.cluster_resources().get("CPU", 1)))
+
+    @property
+    def local(self) -> Engine:
+        return self._local
 
     def __str__(self) -> str:
         return f"{self.workers} workers of a Ray cluster"
@@ -106,11 +110,6 @@ class RayCluster(Engine):
         try:
             return bytes(self._ray.get(reference))
         except errors.RayTaskError as error:
-            if isinstance(error.cause, FileNotFoundError | DatasetMissing):
-                raise DatasetError(
-                    f"a node of the cluster finds no file of the run: {error.cause}. All nodes "
-                    "need a disk that all of them see at the same place"
-                ) from error
             raise error.cause from error
         except errors.RayError as error:
             raise WorkerLost(

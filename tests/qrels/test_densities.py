@@ -8,6 +8,7 @@ from itertools import combinations
 import pytest
 
 from retgen.qrels import QrelMatrix, densities, density
+from retgen.qrels import matrix as matrices
 from retgen.streams import Stream
 from tests.loops import for_each
 
@@ -42,8 +43,8 @@ def test_every_way(way: str, seed: int, monkeypatch: pytest.MonkeyPatch) -> None
     """Rows repeat, columns repeat, some are empty."""
     if way != "subsets":
         monkeypatch.setattr(density, "SUBSETS", 0)
-    monkeypatch.setattr(density, "BLOCK", 40)
-    monkeypatch.setattr(density, "LISTED", 0 if way == "products" else 10**9)
+    monkeypatch.setattr(matrices, "BLOCK", 40)
+    monkeypatch.setattr(matrices, "LISTED", 1e-9 if way == "products" else 10**9)
     draw = Stream(seed, "densities")
     k = 2 + seed % 3
     if way == "subsets":
@@ -61,8 +62,8 @@ def test_every_way(way: str, seed: int, monkeypatch: pytest.MonkeyPatch) -> None
 
 
 def test_too_large_is_left_out_and_said(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(density, "LISTED", 0)
-    monkeypatch.setattr(density, "PRODUCT", 0)
+    monkeypatch.setattr(matrices, "LISTED", 1)
+    monkeypatch.setattr(matrices, "PRODUCT", 1)
     monkeypatch.setattr(density, "SUBSETS", 0)
     result = densities(OFFICIAL)
     assert result.query_graph_density is None

@@ -10,7 +10,6 @@ import pytest
 
 from retgen.search import mining
 from retgen.search.embedders.loading import load_model
-from tests.work.work import Eager
 
 
 def mine(*args: Any, **options: Any) -> list[list[int]]:
@@ -88,29 +87,6 @@ def generated(documents: int) -> tuple[list[str], list[str], list[list[int]]]:
     queries = [" ".join(draw.sample(text.split(), 4)) for text in corpus[:40]]
     positives = [[i] if i % 3 else [i, documents - 1 - i] for i in range(40)]
     return corpus, queries, positives
-
-
-@pytest.mark.slow
-def test_the_same_in_one_process_and_in_two(
-    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> None:
-    corpus, queries, positives = generated(500)
-    queries[3], queries[20], positives[5] = "nothing", "…", []
-    alone = mine(corpus, queries, positives)
-    assert [len(row) for row in alone].count(4) > 30
-    assert alone[3] == alone[20] == []
-    for name, size in {"TEXTS": 64, "QUERIES": 7}.items():
-        monkeypatch.setattr(mining, name, size)  # many tasks
-    told: list[tuple[str, int, int]] = []
-
-    def progress(stage: str, done: int, total: int, _: str = "") -> None:
-        told.append((stage, done, total))
-
-    for engine in (Eager(1), Eager(2)):
-        assert mine(corpus, queries, positives, engine=engine, progress=progress) == alone
-    documents = [("mining by bm25: documents", min(n, 500), 500) for n in range(64, 513, 64)]
-    asked = [("mining by bm25: queries", min(n, 40), 40) for n in range(7, 43, 7)]
-    assert told == [*documents, *asked] * 2
 
 
 def test_by_vectors_as_sentence_transformers_mines(tmp_path: Path) -> None:

@@ -49,14 +49,6 @@ def test_search_in_blocks_is_exact_with_ties(many: Collection, levels: int, bloc
     assert named(many, TopK.joined([top])) == brute_force(many, scores, 10)
 
 
-def test_zero_and_minus_zero_tie(many: Collection) -> None:
-    scores = np.zeros((1, 300), np.float32)
-    scores[0, ::2] = -0.0
-    top = TopK(many.priority, 1, 5, "cpu")
-    top.add(0, torch.from_numpy(scores))
-    assert named(many, TopK.joined([top])) == [["d99", "d98", "d97", "d96", "d95"]]
-
-
 def test_measures_agree_with_trec_eval_on_ties(many: Collection) -> None:
     """The same scores, with masses of ties, given to trec_eval itself."""
     scores = np.random.default_rng(3).integers(0, 3, (7, 300)).astype(np.float32)

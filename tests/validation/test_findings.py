@@ -11,9 +11,8 @@ import pytest
 
 from retgen import run, validate
 from retgen.errors import RecipeError, UsageError
-from retgen.recipe import load_recipe
-from retgen.validation.findings import check_rule_names, fold_findings, rule_names
-from retgen.validators.rule import Finding, Judgements
+from retgen.validation.findings import fold_findings
+from retgen.validators.rule import Finding
 from tests.conftest import Write
 
 Gen = Callable[..., "subprocess.CompletedProcess[str]"]
@@ -125,57 +124,7 @@ def test_a_recipe_changed_after_the_run_switches_no_proof_off(small: Path, tmp_p
         validate(folder)
 
 
-def test_families_name_the_rules_of_their_proof(limit_run: Path) -> None:
-    recipe = load_recipe(limit_run)
-    names, vouching = rule_names(recipe)
-    built = recipe.family.checks(recipe.at(limit_run).job, Judgements([], []))
-    assert {rule.name.partition("/")[0] for rule in built} <= vouching
-    assert {"encoding", "order-leak"} <= names - vouching
-
-
-def test_a_recipe_of_ladders_switches_rules_off_before_anything_is_asked() -> None:
-    check_rule_names(load_recipe("multiconir_books", {"validate.off": {"encoding": "as it is"}}))
-    with pytest.raises(RecipeError, match=r"validate\.off: ladder-proof vouches for this data set"):
-        check_rule_names(
-            load_recipe("multiconir_books", {"validate.off": {"ladder-proof": "not now"}})
-        )
-
-
 # --- one broken file ----------------------------------------------------------------------------
-
-
-def test_rows_that_are_no_json(foreign: Path) -> None:
-    path = foreign / "corpus.jsonl"
-    rows = path.read_text().splitlines()
-    path.write_text("\n".join([*(f"<p>{row}" for row in rows * 7), '{"_id": "d5", "text": "x"}']))
-    validation = validate(foreign)
-    assert [(f.rule, f.severity, f.message) for f in validation.findings] == [
-        (
-            "schema",
-            "error",
-            "corpus.jsonl, line 1: is not JSON: unexpected character, expected a JSON value (41 more "
-            "of this kind: corpus.jsonl:2, corpus.jsonl:3, corpus.jsonl:4, corpus.jsonl:5, "
-            "corpus.jsonl:6, ...)",
-        ),
-    ]
-    assert validation.findings[0].ids == [f"corpus.jsonl:{row}" for row in range(1, 43)]
-
-
-@pytest.mark.parametrize(
-    ("row", "reason"),
-    [
-        ("[]", "is not a JSON object"),
-        ("", "is not JSON: Input is a zero-length, empty document"),
-        ('{"_id": 1}', "_id is not a string, has no text"),
-        ("{}", "has no _id, has no text"),
-    ],
-)
-def test_rows_with_one_fault(foreign: Path, row: str, reason: str) -> None:
-    path = foreign / "corpus.jsonl"
-    path.write_text(f"{row}\n{row}\n" + '{"_id": "d5", "text": "x"}\n')
-    findings = [(f.rule, f.ids, f.message) for f in validate(foreign).findings]
-    message = f"corpus.jsonl, line 1: {reason} (1 more of this kind: corpus.jsonl:2)"
-    assert findings == [("schema", ["corpus.jsonl:1", "corpus.jsonl:2"], message)]
 
 
 def test_a_byte_order_mark_is_read_past(dataset: Write) -> None:

@@ -31,29 +31,19 @@ VERDICTS = "tables/verdicts.jsonl"
 FIGURES: list[tuple[str, Change, str]] = [
     ("test", stating("name", "other"), 'name is "other", must be "limit_dense"'),
     ("test", stating("family", "multiconir"), 'family is "multiconir", must be "limit"'),
-    ("test", stating("seed", 7), "seed is 7, must be 42"),
     ("test", stating("counts.documents", 301), "counts.documents is 301, must be 300"),
-    ("test", stating("counts.rejected", 3), "counts.rejected is 3, must be 0"),
     ("test", manifest(lambda m: m.pop("counts")), "counts is missing; must be {"),
-    ("train", stating("counts.qrels", 121), "counts.qrels is 121, must be 120"),
     ("test", stating("complete", False), "complete is false, must be true"),
-    ("ladders", stating("complete", True), "complete is true, must be false"),
     ("test", stating("evidence.structural", 121), "evidence.structural is 121, must be 120"),
     ("test", stating("evidence.human", 120), "evidence.human is 120, must be 0"),
-    ("ladders", stating("evidence.judged", 1680), "evidence.judged is 1680, must be 0"),
     ("ladders", stating("judges", {"x": "never wrong"}), 'judges.x is "never wrong"; must not be'),
     ("ladders", stating("structure", "all"), 'structure is "all", must be "which sentence'),
-    ("ladders", stating("prompts", {"x": "y"}), 'prompts.x is "y"; must not be there'),
-    ("test", stating("word_lists", {}), "word_lists.attributes is missing"),
-    ("test", stating("licences.names", "CC0"), 'licences.names is "CC0", must be "MIT (Faker)"'),
     ("test", stating("checks.warnings", 1), "checks.warnings is 1, must be 0"),
     ("test", stating("card", []), 'card is [], must be ["'),
-    ("ladders", stating("facts.Number", "24"), 'facts.Number is "24", must be "3"'),
     ("ladders", manifest(lambda m: m["example"]["rows"].reverse()), "example.rows[0][0] is "),
     ("test", stating("floors.best.ranking", "none"), 'floors.best.ranking is "none", must be "'),
     ("test", stating("certificate.lower", 40), "certificate.lower is 40, must be 4"),
     ("test", manifest(lambda m: m.update(proven_by="us")), 'proven_by is "us"; must not be there'),
-    ("test", manifest(lambda m: m.pop("licences")), "licences is missing; must be "),
 ]
 
 
@@ -143,29 +133,12 @@ def test_a_judged_run_is_silent(judged: Path) -> None:
             "manifest.json: judges.verify_conditions.accuracy is 1.0, must be 0.3333",
         ),
         (
-            jsonl(VERDICTS, lambda rows: rows[0].update(model="openai:gpt-5")),
-            f"{VERDICTS} is not what the recipe makes: row 1 model is "
-            '"openai:gpt-5", must be "openai:gpt-5-mini"',
-        ),
-        (
             jsonl(VERDICTS, lambda rows: rows.pop(0)),
             f"{VERDICTS}, 1 verdicts are missing: no label is without its evidence",
         ),
         (
-            jsonl(VERDICTS, lambda rows: rows.insert(1, rows[1])),
-            f"{VERDICTS}, row 3: ladder ship-00, condition 1, rewrite: it stands twice, or is none",
-        ),
-        (
             jsonl(VERDICTS, lambda rows: rows[5].update(verdict="satisfied")),
             f"{VERDICTS}, row 6: ladder ship-00, condition 3, rewrite: the verdict is 'satisfied', ",
-        ),
-        (
-            jsonl(VERDICTS, lambda rows: rows[4].update(quote=" ")),
-            f"{VERDICTS}, row 5: ladder ship-00, condition 3, sentence: the quote ' ' is not a part",
-        ),
-        (
-            jsonl(VERDICTS, lambda rows: rows[4].update(text="x")),
-            f"{VERDICTS}, row 5: ladder ship-00, condition 3, sentence: the text or the condition ",
         ),
         (
             jsonl("sources/documents.jsonl", lambda rows: rows.append(rows[0] | {"id": "more"})),

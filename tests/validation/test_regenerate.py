@@ -12,7 +12,6 @@ from tests.validation.changes import (
     CORPUS,
     PAIRS,
     QRELS,
-    QUERIES,
     Change,
     Rows,
     both,
@@ -65,21 +64,9 @@ TABLES: list[tuple[str, Change, str, str]] = [
     ),
     (
         "train",
-        parquet(PAIRS, swapped(0, 2, "negative_1")),
-        PROOF,
-        f"{PAIRS}, row 1: its negative_1 is not the text of d",
-    ),
-    (
-        "train",
         parquet(PAIRS, swapped(0, 2, "query-id")),
         PROOF,
         f"{PAIRS}, row 1: its anchor is not the text of query q",
-    ),
-    (
-        "train",
-        parquet(PAIRS, lambda rows: rows[4].update(anchor="Who likes rain?")),
-        PROOF,
-        f"{PAIRS}, row 5: its anchor is not the text of query q",
     ),
     (
         "train",
@@ -95,12 +82,6 @@ TABLES: list[tuple[str, Change, str, str]] = [
     ),
     (
         "train",
-        parquet(PAIRS, lambda rows: rows.pop(7)),
-        "regenerated",
-        f"{PAIRS} is not what the recipe makes: row 8 ",
-    ),
-    (
-        "train",
         parquet(PAIRS, moved(3, 50)),
         "regenerated",
         f"{PAIRS} is not what the recipe makes: row 4 ",
@@ -111,25 +92,12 @@ TABLES: list[tuple[str, Change, str, str]] = [
         "regenerated",
         f'{PAIRS} is not what the recipe makes: row 1 answer is "d1"; must not be there',
     ),
-    (
-        "train",
-        parquet(PAIRS, lambda rows: rows[0].update(negative_4=None)),
-        PROOF,
-        f"{PAIRS}, row 1: its negative_4 is not the text of d",
-    ),
     ("train", file(PAIRS, "PAR1"), PROOF, f"{PAIRS}, it cannot be read: "),
-    ("train", gone(PAIRS), PROOF, f"{PAIRS}, it cannot be read: "),
     (
         "train",
         gone(PAIRS),
         "manifest",
         f"{PAIRS} is missing in the manifest: the recipe makes this file",
-    ),
-    (
-        "test",
-        file(PAIRS, "PAR1"),
-        "manifest",
-        f"{PAIRS} is in the manifest, but the recipe makes no such file",
     ),
     (
         "test",
@@ -152,38 +120,9 @@ TABLES: list[tuple[str, Change, str, str]] = [
     ),
     (
         "ladders",
-        parquet(
-            TRIPLETS,
-            lambda rows: [
-                row.update(positive=row["negative"], negative=row["positive"]) for row in rows
-            ],
-        ),
-        EXPORTED,
-        f"{TRIPLETS}, row 1: positive is not what ladder legal-",
-    ),
-    (
-        "ladders",
-        parquet(TRIPLETS, swapped(0, 1, "query-id")),
-        EXPORTED,
-        f"{TRIPLETS}, row 1: anchor is not what ladder legal-",
-    ),
-    (
-        "ladders",
         parquet(TRIPLETS, lambda rows: rows.pop()),
         "regenerated",
         f"{TRIPLETS} is not what the recipe makes: row 60 is missing",
-    ),
-    (
-        "ladders",
-        parquet("training/pairs.parquet", lambda rows: rows.append(rows[0])),
-        "regenerated",
-        "training/pairs.parquet is not what the recipe makes: row 61 must not ",
-    ),
-    (
-        "ladders",
-        parquet("training/pairs.parquet", moved(0, 30)),
-        "regenerated",
-        "training/pairs.parquet is not what the recipe makes: row 1 ",
     ),
     (
         "ladders",
@@ -194,36 +133,12 @@ TABLES: list[tuple[str, Change, str, str]] = [
         EXPORTED,
         "training/pairs.parquet, row 1: worse is not what ladder legal-",
     ),
-    (
-        "ladders",
-        parquet(TRIPLETS, lambda rows: None, "score"),
-        "regenerated",
-        f"{TRIPLETS} is not what the recipe makes: row 1 score is null; must not be there",
-    ),
-    (
-        "ladders",
-        file("training/more.parquet", "PAR1"),
-        "manifest",
-        "training/more.parquet is in the manifest, but the recipe makes no such file",
-    ),
     # the paper's tables
     (
         "ladders",
         jsonl("tables/task1.jsonl", swapped(0, 2, "HN1")),
         EXPORTED,
         "tables/task1.jsonl, row 1: HN1 is not what ladder legal-",
-    ),
-    (
-        "ladders",
-        jsonl("tables/task2_3.jsonl", lambda rows: rows[3].update(HN4=rows[3]["HN5"])),
-        EXPORTED,
-        "tables/task2_3.jsonl, row 4: HN4 is not what ladder legal-",
-    ),
-    (
-        "ladders",
-        jsonl("tables/task2_3.jsonl", lambda rows: rows[3].update(answer=1)),
-        "regenerated",
-        "tables/task2_3.jsonl is not what the recipe makes: row 4 answer is 1; must not be there",
     ),
     (
         "ladders",
@@ -240,12 +155,6 @@ TABLES: list[tuple[str, Change, str, str]] = [
         EXPORTED,
         "tables/task4_1024.jsonl, row 1: HN3 has 1020 words, must have 1024",
     ),
-    (
-        "ladders",
-        jsonl("tables/task4_1024.jsonl", swapped(0, 2, "Query3")),
-        EXPORTED,
-        "tables/task4_1024.jsonl, row 1: Query3 is not what ladder legal-",
-    ),
     # what the proof cannot see, and the recipe does
     ("test", jsonl(CORPUS, alike), "limit-proof/twins", "have the attributes of another one"),
     (
@@ -253,12 +162,6 @@ TABLES: list[tuple[str, Change, str, str]] = [
         jsonl(CORPUS, moved(0, 5)),
         "regenerated",
         f"{CORPUS} is not what the recipe makes: row 1 _id is ",
-    ),
-    (
-        "test",
-        jsonl(QUERIES, lambda rows: rows[0].update(answer=rows[1]["_id"])),
-        "regenerated",
-        f"{QUERIES} is not what the recipe makes: row 1 answer is ",
     ),
     (
         "test",

@@ -7,10 +7,17 @@ from pathlib import Path
 
 import pytest
 
+from retgen.agents.models import ModelOptions
 from retgen.errors import DatasetError, UsageError, WorkerLost
-from retgen.work import engine_named
+from retgen.generate import generate_with_agents, write_dataset
+from retgen.manifest import open_or_resume
+from retgen.progress import no_progress
+from retgen.recipe import load_recipe
+from retgen.validation.validate import prove
+from retgen.work import Local, engine_named
+from tests.generators.capretrieval.texts import TEXTS, write_recipe, write_rows
 from tests.work import work
-from tests.work.work import Eager
+from tests.work.work import Eager, Elsewhere
 
 TASKS = {f"t{i}": i for i in range(12)}
 
@@ -29,12 +36,6 @@ def test_large_results_are_handed_over_as_files() -> None:
         "b": b"\2" * (3 << 20),
         "c": b"\3" * (3 << 20),
     }
-
-
-@pytest.mark.slow
-def test_one_task_is_twenty_times_larger() -> None:
-    made = [(name, len(result)) for name, result in Eager(2).map(work.uneven, None, TASKS.items())]
-    assert made == [(name, 2_000_000 if i == 0 else 100_000) for name, i in TASKS.items()]
 
 
 @pytest.mark.parametrize("workers", [1, 2])
@@ -81,6 +82,30 @@ def test_tasks_are_made_when_they_begin(workers: int) -> None:
     assert next(results) == ("t0", b"7 0")
     assert made == list(TASKS)[: 1 if workers == 1 else engine.ahead]
     assert len(list(results)) == 11
+
+
+LIMIT = "name: small\nfamily: limit\nparams: {pattern: dense, docs: 5000, queries: 100, k: 2}\n"
+
+
+@pytest.mark.parametrize("family", ["limit", "capretrieval"])
+def test_workers_of_another_machine_need_no_file_of_a_run(tmp_path: Path, family: str) -> None:
+    source = tmp_path / "source"
+    source.mkdir()
+    if family == "limit":
+        (source / "recipe.yaml").write_text(LIMIT)
+    else:
+        write_recipe(source / "recipe.yaml", write_rows(source / "kb.jsonl", TEXTS))
+    made = []
+    for engine in (Local(1), Elsewhere(tmp_path)):
+        run = tmp_path / type(engine).__name__
+        run.mkdir()
+        recipe = load_recipe(source / "recipe.yaml").at(run)
+        open_or_resume(run, recipe)
+        generate_with_agents(recipe, run, ModelOptions(), engine=engine)
+        files, _ = write_dataset(recipe, recipe.records(), run, engine)
+        result = prove(run, recipe, engine, no_progress)
+        made.append((files, result.ok, result.statistics, result.baselines))
+    assert made[0] == made[1]
 
 
 def test_names() -> None:

@@ -112,17 +112,7 @@ def test_the_parent_killed_alone_again_and_again(
         "name: shards\nfamily: limit\noutput: {shards: 12}\nparams: {pattern: dense, "
         f"docs: {documents}, queries: 1000, k: 2, attributes_per_doc: 45}}\n"
     )
-    command = [
-        sys.executable,
-        "-m",
-        "retgen.cli",
-        "run",
-        str(recipe),
-        "-q",
-        "--workers",
-        "2",
-        "--out",
-    ]
+    command = [sys.executable, *f"-m retgen.cli run {recipe} -q --workers 2 --out".split()]
     began = time.monotonic()
     subprocess.run([*command, str(tmp_path / "whole")], check=True, timeout=1800)
     took = time.monotonic() - began

@@ -64,15 +64,6 @@ def test_an_error_is_raised_as_it_is(engine: RayCluster) -> None:
         list(engine.map(work.fail, None, TASKS.items()))
 
 
-def test_a_path_that_nodes_do_not_see(engine: RayCluster) -> None:
-    with pytest.raises(DatasetError) as caught:
-        list(engine.map(work.missing, None, TASKS.items()))
-    assert str(caught.value) == (
-        "a node of the cluster finds no file of the run: outputs/kb does not exist. All nodes need "
-        "a disk that all of them see at the same place"
-    )
-
-
 def test_one_is_started_beside_one_that_runs_here(
     cluster: Any, gen_process: Gen, small: Path
 ) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import pickle
 import signal
 import threading
 import time
@@ -10,7 +11,7 @@ from collections.abc import Generator, Iterable
 from pathlib import Path
 
 from retgen.work import Local
-from retgen.work.engine import Context, Task, Work
+from retgen.work.local import Context, Task, Work
 
 # a busy machine answers late, and is not dead for that; a dead one refuses twenty times in a row
 RAY = {
@@ -33,6 +34,33 @@ class Eager(Local):
         return self._map_in_pool(work, context, iter(tasks))
 
 
+class Elsewhere(Local):
+    """Works where a folder of this machine is not there."""
+
+    def __init__(self, hidden: Path) -> None:
+        super().__init__(1)
+        self._hidden = hidden
+
+    @property
+    def local(self) -> Local:
+        return Local(1)
+
+    def map(
+        self, work: Work[Context, Task], context: Context, tasks: Iterable[tuple[str, Task]]
+    ) -> Generator[tuple[str, bytes]]:
+        data = pickle.dumps((work, context))
+        sent = None
+        for name, task in tasks:
+            packed = pickle.dumps(task)
+            away = self._hidden.rename(self._hidden.with_suffix(".away"))
+            try:
+                sent = sent or pickle.loads(data)
+                result = sent[0](sent[1], pickle.loads(packed))
+            finally:
+                away.rename(self._hidden)
+            yield name, result
+
+
 def double(context: int, task: int) -> bytes:
     """Twice the task, and the context."""
     return f"{context} {2 * task}".encode()
@@ -50,13 +78,6 @@ def fail(_: None, task: int) -> bytes:
     if task == 3:
         raise DatasetError("row 3 is no document")
     return b""
-
-
-def missing(_: None, task: int) -> bytes:
-    """Look for a data set that is not there."""
-    from retgen.errors import DatasetMissing
-
-    raise DatasetMissing("outputs/kb does not exist", "outputs/kb")
 
 
 def die_once(folder: Path, task: int) -> bytes:
@@ -80,13 +101,6 @@ def slow(folder: Path, task: int) -> bytes:
     (folder / f"{task}-{os.getpid()}").touch()
     time.sleep(0.3)
     return str(task).encode()
-
-
-def uneven(_: None, task: int) -> bytes:
-    """Take twenty times as long, and return twenty times as much, for the first task."""
-    times = 20 if task == 0 else 1
-    time.sleep(0.02 * times)
-    return bytes(100_000 * times)
 
 
 def killed_soon(context: tuple[Path, int], task: int) -> bytes:

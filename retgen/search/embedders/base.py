@@ -312,12 +312,11 @@ def _whole_length(encoding: Any) -> int:
 
 def characters_read(tokenizer: Any, limit: int, prompt: str, texts: Sequence[str]) -> list[int]:
     """Of each text how many characters a model reads that cuts it, behind a prompt, at `limit`."""
+    prompted = [prompt + text for text in texts]
+    cut = tokenizer(prompted, truncation=True, max_length=limit, return_offsets_mapping=True)
     result = []
-    for text in texts:
-        cut = tokenizer(
-            prompt + text, truncation=True, max_length=limit, return_offsets_mapping=True
-        )
-        end = max((stop for _, stop in cut["offset_mapping"]), default=0)
+    for text, offsets in zip(texts, cut["offset_mapping"], strict=True):
+        end = max((stop for _, stop in offsets), default=0)
         whole = end >= len((prompt + text).rstrip())
         result.append(len(text) if whole else max(0, end - len(prompt)))
     return result

@@ -42,11 +42,11 @@ class Cache:
             "(key BLOB PRIMARY KEY, tokens INTEGER, data BLOB, checksum BLOB)"
         )
 
-    def _work(self, work: Callable[..., Result], *given: object) -> Result:
+    def _work(self, work: Callable[[], Result]) -> Result:
         """Work on the file; one that is damaged is made anew, and its vectors computed again."""
         try:
             try:
-                return work(*given)
+                return work()
             except (sqlite3.Error, UnicodeDecodeError) as error:  # SQLite quotes damaged text
                 if getattr(error, "sqlite_errorcode", 0) & 0xFF in _OF_THE_SYSTEM:
                     raise
@@ -54,7 +54,7 @@ class Cache:
                 for end in ("", "-wal", "-shm"):
                     Path(f"{self.path}{end}").unlink(missing_ok=True)
                 self._open()
-                return work(*given)
+                return work()
         except sqlite3.Error as error:
             raise OutputError(
                 f"{self.path}: this cache of embeddings cannot be used ({error}). Free some space "
@@ -70,8 +70,7 @@ class Cache:
         result = {}
         keys = list(where)
         for start in range(0, len(keys), _AT_ONCE):
-            rows = self._work(self._select, keys[start : start + _AT_ONCE])
-            for key, tokens, data, checksum in rows:
+            for key, tokens, data, checksum in self._select(keys[start : start + _AT_ONCE]):
                 if type(data) is not bytes or checksum != _checksum(key, tokens, data):
                     continue
                 for i in where.get(key, ()):
@@ -91,16 +90,18 @@ class Cache:
             for text, count, row in zip(texts, tokens, rows.astype(np.float32), strict=True)
             for key, data in [(_key(kind, text), row.tobytes())]
         ]
-        self._work(self._insert, records)
+        statement = "INSERT OR REPLACE INTO embeddings VALUES (?, ?, ?, ?)"
+
+        def insert() -> None:
+            with self._db:
+                self._db.executemany(statement, records)
+
+        self._work(insert)
 
     def _select(self, keys: list[bytes]) -> list[tuple[bytes, int, bytes, bytes]]:
         marks = ",".join("?" * len(keys))
         query = f"SELECT key, tokens, data, checksum FROM embeddings WHERE key IN ({marks})"
-        return self._db.execute(query, keys).fetchall()
-
-    def _insert(self, records: list[tuple[bytes, int, bytes, bytes]]) -> None:
-        with self._db:
-            self._db.executemany("INSERT OR REPLACE INTO embeddings VALUES (?, ?, ?, ?)", records)
+        return self._work(lambda: self._db.execute(query, keys).fetchall())
 
 
 def _checksum(key: object, tokens: object, data: bytes) -> bytes:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import math
 from itertools import combinations
 from pathlib import Path
 
@@ -80,8 +79,6 @@ def test_all_pairs_of_five_in_a_corpus_of_eight(pairs: Path, tmp_path: Path) -> 
         "smallest_gap": gap,
     }
     assert [(one["notion"], one["lower"], one["upper"]) for one in shown["certificate"]["brackets"]]
-    # n / sqrt(k (n - 1) (n - k)) of the pairs of five documents alone
-    assert 0.9 < shown["margin_ceiling"] <= 5 / math.sqrt(2 * 4 * 3) + 1e-5
     page = (out / "certificate.html").read_text()
     assert "From random starts an embedding was found in 4 dimensions" in page
     assert text_of(result).splitlines()[-1] == f"page: {out / 'certificate.html'}"

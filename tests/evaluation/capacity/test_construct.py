@@ -6,7 +6,6 @@ import math
 
 import pytest
 
-from retgen.errors import UsageError
 from retgen.evaluation.capacity import construct
 
 
@@ -34,29 +33,3 @@ def test_the_first_number_of_documents_that_a_format_does_not_carry(dimension, p
     assert construct.largest(dimension, precision)[2:4] == (last, 256)
     assert construct.largest(dimension, precision, limit=9).documents == 9
     assert construct.carries(4, 300, "float64")
-
-
-@pytest.mark.parametrize(
-    ("call", "message"),
-    [
-        (
-            lambda: construct.documents(5, 10),
-            "the closed form is for even dimensions from 4 on, not 5 (an odd one can leave its "
-            "last component zero)",
-        ),
-        (
-            lambda: construct.queries(2, 10),
-            "the closed form is for even dimensions from 4 on, not 2 (an odd one can leave its "
-            "last component zero)",
-        ),
-        (lambda: construct.documents(4, 2), "at least 3 documents are needed, not 2"),
-        (
-            lambda: construct.carries(4, 9, "fp4"),
-            "precision 'fp4' is not one of float64, float32, bf16, int8",
-        ),
-    ],
-)
-def test_bad_arguments(call, message):
-    with pytest.raises(UsageError) as caught:
-        call()
-    assert str(caught.value) == message

@@ -8,7 +8,6 @@ import numpy as np
 import pytest
 import torch
 
-from retgen.errors import UsageError
 from retgen.evaluation.capacity import best, paper
 
 pytestmark = pytest.mark.usefixtures("one_torch_thread")
@@ -90,23 +89,3 @@ def test_the_best_optimiser_goes_far_beyond_the_papers_critical_n(dimension, doc
         assert np.abs(lengths - 1).max() < 1e-6
     assert result.margin == pytest.approx(brute_margin(queries, vectors), abs=1e-12)
     assert result.margin > 0
-
-
-@pytest.mark.parametrize(
-    ("call", "message"),
-    [
-        (lambda: paper.solve(0, 5, [0]), "the dimension must be at least 1, not 0"),
-        (
-            lambda: paper.solve(4, 2, [0]),
-            "at least 3 documents are needed, not 2: of two, each query's top 2 are both",
-        ),
-        (
-            lambda: paper.cubic_fit({4: 10, 5: 14, 6: 19}),
-            "a cubic needs at least 4 dimensions, not 3",
-        ),
-    ],
-)
-def test_bad_arguments(call, message):
-    with pytest.raises(UsageError) as error:
-        call()
-    assert str(error.value) == message

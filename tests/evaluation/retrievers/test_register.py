@@ -2,14 +2,10 @@
 
 from __future__ import annotations
 
-import json
-from pathlib import Path
-
 import pytest
 
 from retgen.errors import UsageError
 from retgen.evaluation.retrievers import check_name, known, names, ranks_a_corpus, type_of
-from tests.project import Project
 
 LONGEST = '''
 """The longest documents first."""
@@ -43,27 +39,6 @@ class Longest(RetrieverType):
     def load(self, name, options):
         return ByLength()
 '''
-
-
-@pytest.mark.slow
-def test_a_retriever_is_one_new_file(tmp_path: Path) -> None:
-    project = Project(tmp_path, {"evaluation/retrievers/longest.py": LONGEST})
-    shown, made, unknown, result, trained = project.gen(
-        ("eval", "--help"),
-        ("run", "multiconir_people", "--limit", "2", "-q", "--out", "run"),
-        ("eval", "run", "--model", "longst"),
-        ("eval", "run", "--model", "longest", "--model", "hybrid:bm25+longest", "--json"),
-        ("train", "run", "--model", "longest"),
-    )
-    assert "longest, " in shown.stdout
-    assert (made.returncode, made.stderr) == (0, "")
-    assert "gen: --model longst: there is no such model; did you mean longest?" in unknown.stderr
-    assert (result.returncode, result.stderr) == (0, "")
-    one, fused = json.loads(result.stdout)["results"]
-    assert (one["model"], one["ladders"]["ladders"]) == ("longest", 2)
-    assert (fused["model"], "ladders" in fused) == ("hybrid:bm25+longest", False)
-    assert one["metrics"]["recall@20"] <= 1
-    assert "gen: --model longest: cannot be trained. Give minilm" in trained.stderr
 
 
 def test_names() -> None:

@@ -13,7 +13,7 @@ from retgen.errors import UsageError
 from retgen.evaluation.retrievers import Options, retriever
 from retgen.progress import no_progress
 from retgen.search import vectors as vectors_module
-from retgen.search.collection import Collection, load
+from retgen.search.collection import Collection
 from retgen.search.embedders.loading import load_model
 from retgen.search.vectors import VectorRetriever
 from tests.evaluation.retrievers.ranking import ranked
@@ -105,23 +105,6 @@ def test_a_model_of_mteb_takes_no_options_of_sentence_transformers() -> None:
         "--max-length: mteb:mteb/baseline-random-encoder runs as MTEB runs it. Name the model "
         "itself, as mteb/baseline-random-encoder, or score it in a call of its own, without"
     )
-
-
-@pytest.mark.slow
-@pytest.mark.usefixtures("one_torch_thread")
-@pytest.mark.parametrize("name", ["minilm", "static:minilm"])
-def test_every_step_is_reported(
-    limit_run: Path, name: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """15 documents and 100 queries, 40 texts at a time."""
-    # reason: the size of a step is no behaviour
-    monkeypatch.setitem(vectors_module.STEPS, "cpu", 40)
-    reports: list[tuple[str, int, int]] = []
-    result = retriever(name, Options(batch_size=4, dims=(32, 384)))
-    ranked = result.rank(load(limit_run), 5, lambda *event: reports.append(event[:3]))
-    assert len(list(ranked)) == 2
-    queries = [(f"{name}: queries", done, 100) for done in (40, 80, 100)]
-    assert reports == [*queries, (name, 15, 15)]
 
 
 def test_a_classifier_of_pairs_is_no_reranker(models: dict[str, Path], tmp_path: Path) -> None:

@@ -8,7 +8,7 @@ import pytest
 from rank_bm25 import BM25Okapi
 
 from retgen.evaluation.retrievers import Options, retriever
-from retgen.evaluation.search.capretrieval import protocol
+from retgen.evaluation.retrievers.lexical import protocol
 from retgen.progress import no_progress
 from retgen.search.collection import Collection, load
 

@@ -4,20 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from retgen.evaluation.search.chat import RANK, Order, Rank, question_of, scores_of
+from retgen.evaluation.retrievers.llm import RANK, Order, question_of, scores_of
 from retgen.search.base import CandidateSet
 
 GROUP = CandidateSet("Find a house: 1. red 2. old", ("red and old", "red and new", "blue and new"))
-
-
-def test_the_prompt_numbers_the_documents() -> None:
-    asked = Rank(query="q", documents=("first one", "second one"))
-    system, user = RANK.prompt.render(asked.variables())
-    assert system.role == "system"
-    assert "Order these 2 documents by how many of the query's conditions" in user.content
-    assert user.content.endswith(
-        "The query:\nq\n\nThe documents:\n\n[1] first one\n\n[2] second one"
-    )
 
 
 def test_candidates_are_shown_in_an_order_that_says_nothing() -> None:

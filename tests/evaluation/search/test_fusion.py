@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from retgen.evaluation.search.fusion import Gains, fuse, reciprocal_ranks, scaled
+from retgen.evaluation.retrievers.hybrid import Gains, fuse, reciprocal_ranks, scaled
 from retgen.search.collection import load
 from retgen.search.rankings import Rankings
 from tests.conftest import Write

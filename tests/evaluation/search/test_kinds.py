@@ -13,9 +13,6 @@ import pytest
 
 from retgen.errors import UsageError
 from retgen.evaluation.retrievers import Options, retriever, systems
-from retgen.evaluation.training import make_config
-from retgen.progress import no_progress
-from retgen.search.base import CandidateSet
 from retgen.search.collection import Collection, load
 
 pytestmark = pytest.mark.usefixtures("one_torch_thread")
@@ -150,48 +147,3 @@ def test_what_would_be_made_up_is_refused(
     change(folder)
     said = re.sub(r"(?<=knows )[\d,]+|(?<=are of )[\d,]+", "{}", refusal(str(folder)))
     assert said == f"--model {folder}: {message}"
-
-
-def test_training_refuses_what_is_no_embedder(models: dict[str, Path], tmp_path: Path) -> None:
-    from retgen.evaluation.training import Pairs
-    from retgen.evaluation.training.fit import train
-
-    pairs = Pairs(["a"] * 4, ["b"] * 4, [[] for _ in range(4)], ["a"] * 4, "a test")
-    with pytest.raises(UsageError, match="is a sparse encoder, not an embedder; write sparse:"):
-        train(str(models["sparse"]), pairs, make_config(None, {}), tmp_path / "out", device="cpu")
-
-
-@pytest.mark.slow
-@pytest.mark.filterwarnings("ignore:Sparse invariant checks")  # of the library's own cosine
-@pytest.mark.parametrize("similarity", [None, "cosine", "euclidean", "manhattan"])
-def test_sparse_encoders_rank_as_sentence_transformers(
-    models: dict[str, Path], words: Collection, tmp_path: Path, similarity: str | None
-) -> None:
-    from sentence_transformers import SparseEncoder
-
-    folder = models["sparse"]
-    model = SparseEncoder(str(folder), device="cpu", similarity_fn_name=similarity)
-    if similarity is not None:
-        model.save_pretrained(str(folder := tmp_path / "model"))
-    name = f"sparse:{folder}"
-    loaded = retriever(name, Options(max_length=6, dims=(16,)))
-    (one,) = loaded.rank(words, 10, no_progress)
-    texts = [text for _, block in words.blocks(100) for text in block]
-    model.max_seq_length = 6
-    queries = [query.text for query in words.queries]
-    expected = model.similarity(model.encode_query(queries), model.encode_document(texts)).numpy()
-    own = np.take_along_axis(expected, one.rankings.documents, 1)
-    np.testing.assert_allclose(one.rankings.scores, own, rtol=1e-5, atol=1e-5)
-    # by score, and of equal scores the highest id first
-    order = [np.lexsort((-words.priority, -np.round(row, 5)))[:10] for row in expected]
-    best = np.take_along_axis(expected, np.array(order), 1)
-    np.testing.assert_allclose(own, best, rtol=1e-5, atol=1e-5)
-    assert one.details["similarity"] == similarity or (similarity is None and "dot")
-    assert one.details["truncated"] == {"documents": 40, "queries": 0}
-    assert one.details["notes"] == ["has no vector of a text that --dims could cut"]
-
-    groups = [CandidateSet(queries[0], tuple(texts[:5])), CandidateSet(queries[3], (texts[9],))]
-    (system,) = systems(name, Options(), loaded)
-    first, second = system.scorer.score(groups, no_progress)
-    np.testing.assert_allclose(first, expected[0, :5], rtol=1e-5, atol=1e-5)
-    np.testing.assert_allclose(second, expected[3, 9:10], rtol=1e-5, atol=1e-5)

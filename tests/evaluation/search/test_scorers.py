@@ -99,34 +99,6 @@ def test_embedders_multiply_vectors(groups: list[CandidateSet]) -> None:
         np.testing.assert_allclose(scores, expected.cpu(), atol=1e-6)
 
 
-@pytest.mark.slow
-def test_what_is_the_same_after_truncation_ties() -> None:
-    """Another batch gives other last digits; neither document is better."""
-    begin = "The roof was red and the door was old. " * 3
-    texts = tuple(begin + word * 20 for word in ("one ", "two ", "three "))
-    others = [CandidateSet("a red roof", (f"{begin} {i}",)) for i in range(40)]
-    one = systems("minilm", max_length=16)[0]
-    plan_group = CandidateSet("a red roof", texts)
-    (result, *_) = one.scorer.score([plan_group, *others], no_progress)
-    assert np.ptp(result) <= one.scorer.noise * result.max()
-    assert one.details()["truncated"]["documents"] == 43
-
-
-@pytest.mark.slow
-def test_late_interaction_is_maxsim(groups: list[CandidateSet]) -> None:
-    some = [CandidateSet(one.query, one.texts[:3]) for one in groups[:3:2]]  # of two ladders
-    model = load_model("minilm", "cpu")
-
-    def tokens(text: str) -> torch.Tensor:
-        vectors = model.encode(text, output_value="token_embeddings", convert_to_tensor=True)
-        return torch.nn.functional.normalize(vectors, dim=1)
-
-    for group, scores in zip(some, score("late:minilm", some), strict=True):
-        query = tokens(group.query)
-        expected = [float((query @ tokens(text).T).amax(1).sum()) for text in group.texts]
-        np.testing.assert_allclose(scores, expected, rtol=1e-5)
-
-
 def test_cross_encoders_score_pairs(
     groups: list[CandidateSet], models: dict[str, Path], tmp_path: Path
 ) -> None:

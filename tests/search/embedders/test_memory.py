@@ -8,7 +8,6 @@ import pytest
 import torch
 from sentence_transformers import SentenceTransformer
 
-from retgen.errors import UsageError
 from retgen.evaluation.retrievers import Options
 from retgen.search.embedders.base import SentenceEmbedder
 
@@ -65,21 +64,3 @@ def test_only_the_batch_that_memory_does_not_hold_is_tried_again(error: Exceptio
     assert sum(map(len, device.seen)) == 1032
     assert embedder.notes == ["out of memory: went on with batches of 16"]
     assert max(map(len, device.seen[-10:])) == 16
-
-
-def test_a_batch_is_halved_until_memory_holds_it() -> None:
-    device = Device(MEMORY[3], most=5)
-    model = SentenceTransformer(modules=[device], device="cpu")
-    embedder = SentenceEmbedder("m", model, Options(batch_size=32))
-    device.seen.clear()  # a text is encoded to see how long vectors are
-    embedder.encode(["tea"] * 70, "query")
-    assert list(map(len, device.seen)) == [32, 16, 8, *[4] * 17, 2]
-    assert embedder.notes == [f"out of memory: went on with batches of {n}" for n in (16, 8, 4)]
-    device.most = 0
-    with pytest.raises(
-        UsageError, match=r"^--model m: a single text does not fit into memory; set"
-    ):
-        embedder.encode(["tea", "salt"], "query")
-    device.error = RuntimeError("CUDA error: device-side assert triggered")
-    with pytest.raises(RuntimeError, match="device-side assert"):
-        embedder.encode(["tea"], "query")

@@ -1,4 +1,4 @@
-"""Models of MTEB's registry, with its loader and its prompts: `mteb:NAME`."""
+"""Models of MTEB's registry, with its loader and its prompts, as embedders."""
 
 from __future__ import annotations
 
@@ -12,15 +12,8 @@ from torch import Tensor
 
 from retgen.errors import UsageError
 from retgen.search.embedders.base import Kind, in_batches
-from retgen.search.embedders.loading import (
-    choose_device,
-    dtype_of,
-    loading,
-    quiet,
-    similarity_of,
-)
+from retgen.search.embedders.loading import choose_device, dtype_of, loading, quiet, similarity_of
 from retgen.search.embedders.options import Options
-from retgen.search.vectors import VectorRetriever
 
 _OPTIONS = {  # what only a model that sentence-transformers runs can be told
     "dtype": "--dtype",
@@ -31,8 +24,8 @@ _OPTIONS = {  # what only a model that sentence-transformers runs can be told
 }
 
 
-def mteb_retriever(name: str, model: str, options: Options) -> VectorRetriever:
-    """The retriever of a registered embedder. Raises `UsageError` for options of its loader."""
+def load_registered(name: str, model: str, options: Options) -> RegisteredEmbedder:
+    """An embedder of the registry. Raises `UsageError` for options of its loader."""
     for key, option in _OPTIONS.items():
         if getattr(options, key):
             raise UsageError(
@@ -49,10 +42,10 @@ def mteb_retriever(name: str, model: str, options: Options) -> VectorRetriever:
             f"--model {name}: gives no vectors of texts. Name an embedder of MTEB, bm25, or "
             "rerank:bm25+MODEL for a cross-encoder of the Hub or a folder"
         )
-    return VectorRetriever(name, _Encoder(name, result, device, options), options)
+    return RegisteredEmbedder(name, result, device, options)
 
 
-class _Encoder:
+class RegisteredEmbedder:
     """An encoder of MTEB as an `Embedder`. It cuts texts itself; how many is not known."""
 
     max_length: int | None = None

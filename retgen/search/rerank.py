@@ -7,14 +7,14 @@ cached and answers are in the ledger, so an interrupted run goes on where it sto
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
 from retgen.errors import UsageError
 from retgen.progress import Progress
-from retgen.search.base import Array, CandidateSet, Retriever, System, SystemRanks
+from retgen.search.base import Array, CandidateSet, Retriever, Scorer, System, SystemRanks
 from retgen.search.collection import Collection
 from retgen.search.embedders.base import RunningModel, fingerprint
 from retgen.search.embedders.cache import Cache
@@ -24,8 +24,6 @@ from retgen.search.rankings import Rankings
 
 if TYPE_CHECKING:
     from sentence_transformers import CrossEncoder
-
-    from retgen.evaluation.search.chat import ChatScorer
 
 _PAIRS = 8_192  # pairs at a time: batches are of pairs of one length
 
@@ -88,6 +86,13 @@ class CrossScorer(RunningModel):
         return values
 
 
+class ListScorer(Scorer, Protocol):
+    """A chat model, which orders whole lists; of equal scores the first stage's order stays."""
+
+    def details(self) -> dict[str, Any]: ...
+    def summary(self, failed: str, of: str = "") -> str: ...
+
+
 class RerankRetriever:
     """A first stage and what scores its best documents."""
 
@@ -95,7 +100,7 @@ class RerankRetriever:
         self,
         name: str,
         first: Retriever,
-        scorer: CrossScorer | ChatScorer,
+        scorer: CrossScorer | ListScorer,
         options: Options,
     ) -> None:
         self._name, self._first, self._depth = name, first, options.rerank
@@ -120,7 +125,7 @@ class RerankRetriever:
 
         def rows() -> Iterator[tuple[NDArray[np.int64], Array]]:
             for row, values in zip(ranked, heads, strict=True):
-                if chat:  # of equal scores the first stage's order stays
+                if chat:
                     values = values - np.arange(len(values)) / (len(values) + 1)
                 # behind the worst that was scored, in their order
                 below = min(values, default=0) - 1 - np.arange(len(row) - len(values))
