@@ -11,7 +11,6 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Literal, NamedTuple, get_args
 
 import numpy as np
-from numpy.typing import NDArray
 
 from retgen.facts.asking import Wording
 from retgen.facts.expressions import (
@@ -29,6 +28,7 @@ from retgen.facts.expressions import (
     through,
 )
 from retgen.facts.facts import ABSENT
+from retgen.facts.labels import Entities
 from retgen.facts.table import Column, EntityTable
 from retgen.generators.world.conditions import ConditionPools, Kind
 from retgen.streams import Stream
@@ -40,8 +40,6 @@ _TRIES = 400  # of one query
 _SOME_OF = ((2, 3), (2, 4), (3, 4))  # (k, n) of k-of-n
 _MOST_PARTS = 4  # conditions that are joined
 _KINDS: dict[str, Kind] = {"compared": "compared", "entailed": "parent"}
-
-Entities = NDArray[np.int64]
 
 
 class Window(NamedTuple):

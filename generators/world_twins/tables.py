@@ -28,10 +28,9 @@ from retgen.facts.expressions import (
     ValueRange,
     Within,
     dumps,
-    execute,
-    grades,
 )
 from retgen.facts.facts import ABSENT, Codes, World
+from retgen.facts.labels import LabelledQuery, Labels, QueryTables
 from retgen.facts.reference import StatedFact
 from retgen.facts.table import EntityTable
 from retgen.generators.tables import Ids
@@ -262,25 +261,6 @@ def stated_facts(table: EntityTable, made: Sequence[Triple]) -> EntityTable:
     return result
 
 
-class JudgedDocument(NamedTuple):
-    """A document, its relevance, and how many conditions it meets."""
-
-    document: int
-    relevance: int
-    met: int
-
-
-class TwinQuery(NamedTuple):
-    """A query about a triple; `contrast`: "" for its facts."""
-
-    triple: int
-    wording: Wording
-    contrast: Contrast | Literal[""]
-    expression: Expression
-    text: str
-    judged: list[JudgedDocument]
-
-
 class TwinTables:
     """All records of a job."""
 
@@ -290,6 +270,11 @@ class TwinTables:
         self._composer = Composer(self.table.world)
         self.documents = 3 * len(self.triples)
         self._order = Permutation(seed, "world_twins/documents", self.documents)
+        self._doc_ids, self.triple_ids = (
+            Ids(seed, "world_twins/ids", letter, count).texts(np.arange(count))
+            for letter, count in (("d", self.documents), ("t", len(self.triples)))
+        )
+        self._contrasts = params.contrasts
         facts = stated_facts(self.table, self.triples)
         asked = [
             self._question(i, wording, facts)
@@ -297,25 +282,17 @@ class TwinTables:
             for wording in params.wordings
             if wording != "entailed" or triple.entailed
         ]
-        self._contrasts = bool(params.contrasts)
         texts = {one.text for one in asked}
-        for one in self._contrast_queries(params.contrasts, facts):
+        for one in self._contrast_queries(facts):
             if one.text not in texts:  # round numbers: two triples may be asked the same
                 texts.add(one.text)
                 asked.append(one)
-        self.questions = Stream(seed, "world_twins/queries").shuffled(asked)
-        self._doc_ids, self._triple_ids, self._query_ids = (
-            Ids(seed, "world_twins/ids", letter, count).texts(np.arange(count))
-            for letter, count in (
-                ("d", self.documents),
-                ("t", len(self.triples)),
-                ("q", len(asked)),
-            )
+        query_ids = Ids(seed, "world_twins/ids", "q", len(asked)).texts(np.arange(len(asked)))
+        self.questions = QueryTables(
+            Stream(seed, "world_twins/queries").shuffled(asked),
+            query_ids,
+            lambda entities: [self._doc_ids[i] for i in entities],
         )
-        self._pairs = [
-            (query, judged) for query, one in enumerate(self.questions) for judged in one.judged
-        ]
-        self.qrels = len(self._pairs)
 
     # --- rows -----------------------------------------------------------------------------------
 
@@ -330,39 +307,10 @@ class TwinTables:
             "text": written.text,
             "metadata": {
                 "facts": written.facts,
-                "triple": self._triple_ids[which // 3],
+                "triple": self.triple_ids[which // 3],
                 "role": role,
                 "changed": triple.slot,
             },
-        }
-
-    def query(self, i: int) -> Mapping[str, Any]:
-        """Row i of the queries."""
-        one = self.questions[i]
-        triple = self.triples[one.triple]
-        contrast = {"contrast": one.contrast} if self._contrasts else {}
-        return {
-            "_id": self._query_ids[i],
-            "text": one.text,
-            "metadata": {
-                "triple": self._triple_ids[one.triple],
-                "changed": triple.slot,
-                "slot_type": triple.cell.slot_type,
-                "length": triple.cell.length,
-                "wording": one.wording,
-                "conditions": len(triple.asked),
-                "expression": dumps(one.expression),
-                **contrast,
-            },
-        }
-
-    def label(self, of: Literal["relevance", "met"], i: int) -> Mapping[str, Any]:
-        """Row i of the qrels, or of the grades: how many conditions are met."""
-        query, judged = self._pairs[i]
-        return {
-            "query-id": self._query_ids[query],
-            "corpus-id": self._doc_ids[judged.document],
-            "score": getattr(judged, of),
         }
 
     # --- texts ----------------------------------------------------------------------------------
@@ -409,37 +357,47 @@ class TwinTables:
         forms = self.table.world.forms(np.array([triple.entity]))[0]
         return self._composer.write(forms, stated, draws, plain=plain, as_given=True)
 
-    def _question(self, number: int, wording: Wording, facts: EntityTable) -> TwinQuery:
+    def _question(self, number: int, wording: Wording, facts: EntityTable) -> LabelledQuery:
         parts = conditions(self.table, self.triples[number], entailed=wording == "entailed")
-        return self._query(number, wording, "", And(tuple(parts)), facts)
+        return self._labelled(number, wording, "", And(tuple(parts)), facts)
 
-    def _contrast_queries(
-        self, contrasts: Sequence[Contrast], facts: EntityTable
-    ) -> Iterator[TwinQuery]:
-        for number, triple in enumerate(self.triples) if contrasts else ():
+    def _contrast_queries(self, facts: EntityTable) -> Iterator[LabelledQuery]:
+        for number, triple in enumerate(self.triples) if self._contrasts else ():
             slot, base = self.table.domain.slots[triple.slot], triple.facts[triple.slot]
             asked = [Is(one, self.table.name(one, triple.facts[one])) for one in triple.asked]
-            for contrast in contrasts:
+            for contrast in self._contrasts:
                 expression = expression_of(contrast, facts, asked, slot, base, triple.twin)
                 if expression is not None:
-                    yield self._query(number, "literal", contrast, expression, facts)
+                    yield self._labelled(number, "literal", contrast, expression, facts)
 
-    def _query(
+    def _labelled(
         self,
         number: int,
         wording: Wording,
         contrast: Contrast | Literal[""],
         expression: Expression,
         facts: EntityTable,
-    ) -> TwinQuery:
+    ) -> LabelledQuery:
+        """A query about a triple, judged for what meets it and for the others of the triple.
+
+        `contrast`: "" for the facts of the base.
+        """
+        triple = self.triples[number]
         words = Stream(self.seed, f"world_twins/words/{number}/{contrast or wording}")
-        asker = Asker(self.table.domain, wording, words.below)
-        meets, met = execute(expression, facts), grades(expression, facts)
-        which = np.flatnonzero(meets).tolist()
+        text = Asker(self.table.domain, wording, words.below).ask(expression)
+        metadata = {
+            "triple": self.triple_ids[number],
+            "changed": triple.slot,
+            "slot_type": triple.cell.slot_type,
+            "length": triple.cell.length,
+            "wording": wording,
+            "conditions": len(triple.asked),
+            "expression": dumps(expression),
+            **({"contrast": contrast} if self._contrasts else {}),
+        }
         wrong = ("base", "control") if contrast == "include" else ("twin",)
-        which += [3 * number + ROLES.index(role) for role in wrong]
-        judged = [JudgedDocument(i, int(meets[i]), int(met[i])) for i in which]
-        return TwinQuery(number, wording, contrast, expression, asker.ask(expression), judged)
+        others = [3 * number + ROLES.index(role) for role in wrong]
+        return LabelledQuery(text, metadata, Labels.of(expression, facts, others))
 
 
 @lru_cache(maxsize=2)

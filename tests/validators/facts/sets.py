@@ -100,7 +100,7 @@ def made(domain: str, count: int = 600, sizes: Sequence[int] = (1, 10), each: in
     return Set(
         load_domain(domain),
         corpus,
-        [dict(asked.query(i)) for i in range(len(asked.all))],
-        [dict(row) for row in asked.labels("qrel", 0, asked.qrels)],
-        [dict(row) for row in asked.labels("grade", 0, asked.qrels)],
+        [dict(asked.query(i)) for i in range(len(asked.queries))],
+        [dict(row) for row in asked.labels("relevant", 0, asked.qrels)],
+        [dict(row) for row in asked.labels("met", 0, asked.qrels)],
     )

@@ -136,6 +136,6 @@ def test_all_queries_of_a_world(domain: str) -> None:
     asked = job_queries(
         WorldParams(domain=domain, documents=1500, answer_sizes=(1, 10), queries_per_cell=1), 3
     )
-    for i in range(len(asked.all)):
+    for i in range(len(asked.queries)):
         row = asked.query(i)
         assert reader(domain).query(row["text"]) == json.loads(row["metadata"]["expression"])
