@@ -20,15 +20,7 @@ from retgen.facts.asking import Asker, Wording
 from retgen.facts.compose import ComposedDocument, Composer
 from retgen.facts.domain import Domain, Slot, load_domain, month_ends, scalar
 from retgen.facts.domain_file import SlotType
-from retgen.facts.expressions import (
-    And,
-    Condition,
-    Expression,
-    Is,
-    ValueRange,
-    Within,
-    dumps,
-)
+from retgen.facts.expressions import And, Condition, Expression, Is, ValueRange, Within, dumps
 from retgen.facts.facts import ABSENT, Codes, World
 from retgen.facts.labels import LabelledQuery, Labels, QueryTables
 from retgen.facts.reference import StatedFact

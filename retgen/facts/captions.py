@@ -302,11 +302,7 @@ class Speaker:
         return re.sub(r"\b([Aa]) (?=[aeiou])", r"\1n ", text)
 
     def _chosen(
-        self,
-        templates: Sequence[_Template],
-        named: frozenset[str],
-        facts: Facts,
-        choose: Choose,
+        self, templates: Sequence[_Template], named: frozenset[str], facts: Facts, choose: Choose
     ) -> str:
         fits = [one for one in templates if one.fits(named)]
         return self._filled(fits[choose(len(fits))].pieces, facts, choose)

@@ -362,11 +362,7 @@ def _shape_of(parts: Sequence[ShapePart], idle: tuple[CutWording, ...]) -> _Shap
             place[slot] = number, len(place)
     together = {pair for part in parts for group in part.groups for pair in combinations(group, 2)}
     made = (
-        _Part(
-            part.lead,
-            tuple(map(cut, part.say)) or (() if part.slots else idle),
-            not part.slots,
-        )
+        _Part(part.lead, tuple(map(cut, part.say)) or (() if part.slots else idle), not part.slots)
         for part in parts
     )
     return _Shape(tuple(made), place, frozenset(together))

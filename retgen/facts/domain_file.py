@@ -323,10 +323,7 @@ def _shape(name: str, parts: Sequence[ShapePart], file: DomainFile) -> Iterator[
     listed = [slot for part in parts for group in part.groups for slot in group]
     for slot in file.slots:
         if listed.count(slot) != 1:
-            yield (
-                ("shapes", name),
-                f"{slot!r} stands in {listed.count(slot)} parts, not in one",
-            )
+            yield (("shapes", name), f"{slot!r} stands in {listed.count(slot)} parts, not in one")
     for slot in dict.fromkeys(listed):
         if slot not in file.slots:
             yield ("shapes", name), f"there is no slot {slot!r}"

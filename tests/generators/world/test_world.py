@@ -221,9 +221,7 @@ def test_a_domain_without_a_relation(tmp_path: Path) -> None:
     )
 
 
-def test_the_texts_of_a_document_hold_its_facts(
-    made: Mapping[str, list[dict[str, Any]]],
-) -> None:
+def test_the_texts_of_a_document_hold_its_facts(made: Mapping[str, list[dict[str, Any]]]) -> None:
     for row in made["corpus"][:50]:
         for fact in row["metadata"]["facts"]:
             slot, value = fact.split("=", 1)

@@ -103,12 +103,7 @@ def test_rows_do_not_tell_the_role(made: dict[str, list[Row]]) -> None:
             "params.lengths: a document of 30 facts is too long for domain films, which has 20 slots",
         ),
         (
-            {
-                "domain": "books",
-                "lengths": (18,),
-                "slot_types": ("year",),
-                "triples_per_cell": 1,
-            },
+            {"domain": "books", "lengths": (18,), "slot_types": ("year",), "triples_per_cell": 1},
             "params.lengths: none of 12 books of domain books has 18 facts of which a year can be "
             "another one. Ask for shorter documents, or leave year out of params.slot_types",
         ),
