@@ -19,8 +19,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from retgen.facts.compose import capital
-from retgen.facts.dependence import Dependence
-from retgen.facts.domain import Domain, Slot
+from retgen.facts.domain import Dependence, Domain, Slot
 from retgen.facts.domain_file import Entity, NamingBlock, Numbers, Value
 from retgen.yaml_text import read_yaml
 

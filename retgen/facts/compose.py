@@ -25,34 +25,10 @@ from retgen.facts.reference import CutWording, Reference, StatedFact, Subject, c
 from retgen.streams import Stream
 
 MONTHS = (
-    "January",
-    "February",
-    "March",
-    "April",
-    "May",
-    "June",
-    "July",
-    "August",
-    "September",
-    "October",
-    "November",
-    "December",
-)
-FEW = (  # numbers that a text writes in words
-    "no",
-    "one",
-    "two",
-    "three",
-    "four",
-    "five",
-    "six",
-    "seven",
-    "eight",
-    "nine",
-    "ten",
-    "eleven",
-    "twelve",
-)
+    "January February March April May June July August September October November December"
+).split()
+# numbers that a text writes in words
+FEW = "no one two three four five six seven eight nine ten eleven twelve".split()
 _FULL = 1 << 32
 _LED = _FULL // 2  # of the parts that have connectives
 _SAID = 2 * _FULL // 5  # of the parts with facts: those behind which something without one is said

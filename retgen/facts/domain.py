@@ -8,23 +8,25 @@ from __future__ import annotations
 import datetime
 import re
 import unicodedata
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache, cached_property
 from itertools import chain
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from pydantic import ValidationError
 
 from retgen.errors import UsageError
-from retgen.facts.dependence import Dependence, dependence
 from retgen.facts.domain_file import (
+    LARGEST,
     LISTED,
     ORDERED,
+    DependentValues,
     DomainFile,
     End,
     Entity,
+    Members,
     NamingBlock,
     Persons,
     Problem,
@@ -54,6 +56,19 @@ _AS_GIVEN = (
     "about type step weekdays unit pool before by share skew document query most least aside"
 ).split()
 _ALL_KEYS = frozenset(key for keys in _KEYS.values() for some in keys for key in some)
+
+
+class Dependence(NamedTuple):
+    """Which values of a slot go with those of an earlier one.
+
+    The earlier slot's codes, of a date its years, are in group i from `starts[i - 1]` on; those
+    below the first start, `ABSENT`, are in group 0. `allowed`: by group what goes with it,
+    indices of values; of numbers and years, the lowest and the highest.
+    """
+
+    slot: str
+    starts: tuple[int, ...]
+    allowed: tuple[tuple[int, ...], ...]
 
 
 class SlotBound(NamedTuple):
@@ -335,9 +350,80 @@ class _Builder:
                 said = f"{given.slot!r} is no earlier slot with values, years or numbers"
                 self._note(name, "given", said)
                 continue
-            yield dependence(
+            yield _dependence(
                 given, values, other.values, lambda said: self._note(name, "given", said)
             )
+
+
+# --- what goes with what --------------------------------------------------------------------------
+
+
+def _dependence(
+    given: DependentValues,
+    values: Sequence[Value],
+    others: Sequence[Value],
+    note: Callable[[str], None],
+) -> Dependence:
+    """A rule of a file. `values`, `others`: of the slot and of the earlier one; none of numbers.
+
+    `note` receives what is wrong.
+    """
+    rules: dict[str, Mapping[Any, Members]] = {
+        "of": given.of,
+        "except": given.but,
+        "from": given.since,
+        "until": given.until,
+    }
+    known = sorted({one for value in values for one in value.above})
+    for key, rule in rules.items():
+        if rule and (key in ("of", "except")) is not bool(others):
+            has = "a list of values" if others else "years or numbers"
+            note(f"{key!r} means nothing: {given.slot} has {has}")
+        for one, members in rule.items():
+            if others and not any(one in value.above for value in others):
+                note(f"{one!r} is no value of {given.slot}, nor a parent")
+            if isinstance(members, tuple) is bool(values):
+                wanted = "a list of values" if values else "a lowest and a highest number"
+                note(f"{key!r} {one}: needs {wanted}")
+            if isinstance(members, tuple):
+                if members[0] > members[1]:
+                    note(f"{[*members]}: its first end is above its second")
+                continue
+            for member in members:
+                if member not in known:
+                    hint = did_you_mean(member, known)
+                    note(f"{member!r} is no value of the slot, nor a parent{hint}")
+    of, but, since, until = (
+        {key: _codes(members, values) for key, members in rule.items()} for rule in rules.values()
+    )
+    every = tuple(range(len(values))) if values else (0, LARGEST)
+    if others:
+        starts = list(range(len(others)))
+        only = [next((of[one] for one in value.above if one in of), every) for value in others]
+        without = [[but[one] for one in value.above if one in but] for value in others]
+    else:
+        starts = sorted({0, *since, *(year + 1 for year in until)})
+        begun = [[year for year in since if year <= start] for start in starts]
+        only = [since[max(years)] if years and not values else every for years in begun]
+        without = [
+            [codes for year, codes in since.items() if year > start]
+            + [codes for year, codes in until.items() if year < start]
+            for start in starts
+        ]
+    allowed = [every, *only]
+    for i, listed in enumerate(without if values else (), 1):
+        left_out = {*chain(*listed)}
+        allowed[i] = tuple(code for code in allowed[i] if code not in left_out)
+    return Dependence(given.slot, tuple(starts), tuple(allowed))
+
+
+def _codes(members: Members, values: Sequence[Value]) -> tuple[int, ...]:
+    if isinstance(members, tuple):
+        return members
+    return tuple(i for i, one in enumerate(values) if not set(members).isdisjoint(one.above))
+
+
+# --- names ----------------------------------------------------------------------------------------
 
 
 def _problems_of_names(file: DomainFile, slots: Mapping[str, Slot]) -> Iterator[Problem]:

@@ -16,8 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from retgen.errors import RecipeError
-from retgen.facts.dependence import Dependence
-from retgen.facts.domain import Domain, Slot, SlotBound, scalar
+from retgen.facts.domain import Dependence, Domain, Slot, SlotBound, scalar
 from retgen.facts.domain_file import Numbers
 from retgen.streams import Permutation, Stream
 

@@ -24,7 +24,9 @@ class Labels(NamedTuple):
     met: NDArray[np.int64]
 
     @classmethod
-    def of(cls, expression: Expression, table: EntityTable, others: Sequence[int]) -> Labels:
+    def of(
+        cls, expression: Expression, table: EntityTable, others: Sequence[int] | Entities
+    ) -> Labels:
         """All answers of an expression, then `others`: rows of the table that are none."""
         meets = execute(expression, table)
         documents = np.concatenate([np.flatnonzero(meets), np.asarray(others, np.int64)])

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import sqlite3
-import threading
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -23,29 +22,20 @@ class Impossible(Exception):
 class FactTable:
     """The facts of all documents: a row an entity, a column a slot.
 
-    Kept in a file, so that memory stays flat. Each thread has a connection of its own.
+    Kept in a file, so that memory stays flat.
     """
 
     def __init__(self, path: Path, slots: Mapping[str, Mapping[str, ValueDefinition]]) -> None:
         """`slots`: the values of each, by name; none where they are not listed."""
-        self._path, self._slots = path, slots
-        self._thread, self._connections = threading.local(), list[sqlite3.Connection]()
+        self._slots = slots
         self._known: dict[str, str] = {}  # what was ranked, by parameter
+        self._db = sqlite3.connect(path)
+        self._db.executescript(_PRAGMAS)
         columns = ", ".join(f"s_{name}" for name in slots)
         self._db.execute(f"CREATE TABLE facts (id TEXT, name TEXT, {columns})")
 
-    @property
-    def _db(self) -> sqlite3.Connection:
-        if not hasattr(self._thread, "db"):
-            self._thread.db = sqlite3.connect(self._path, check_same_thread=False)
-            self._thread.db.executescript(_PRAGMAS)
-            self._connections.append(self._thread.db)
-        db: sqlite3.Connection = self._thread.db
-        return db
-
     def close(self) -> None:
-        for db in self._connections:
-            db.close()
+        self._db.close()
 
     def add(self, rows: Iterable[Sequence[Any]]) -> None:
         """Rows of (document, name, a value or None for each slot in the domain's order)."""
@@ -61,7 +51,6 @@ class FactTable:
             for name in sorted(slots):
                 self._db.execute(f"CREATE INDEX by_s_{name} ON facts (s_{name})")
         self._db.execute("ANALYZE")
-        self._db.commit()  # for the connections of other threads
 
     # --- what must hold of all --------------------------------------------------------------
 
@@ -102,7 +91,7 @@ class FactTable:
         return found
 
     def _json(self, sql: str, **values: str) -> Any:
-        """What a statement gives, in one row: after each row, threads would wait for another."""
+        """What a statement gives, which is one row of JSON."""
         return orjson.loads(self._db.execute(sql, {**self._known, **values}).fetchone()[0])
 
     def _ranked(self, kind: str, k: int, slot: str, of: Sequence[Any]) -> str:
