@@ -28,12 +28,13 @@ def query(one: Set, operator: str, wording: str = "literal", answers: int = 10) 
 
 
 def test_right(films: Set, tmp_path: Path) -> None:
-    assert films.findings(tmp_path, parts=3, documents=600) == []
+    assert films.findings(tmp_path, parts=3) == []
 
 
 def test_count(films: Set, tmp_path: Path) -> None:
-    found = [one.message for one in films.findings(tmp_path, documents=601)]
-    assert found == ["600 documents, the recipe says 601"]
+    one = films.copy()
+    del one.corpus[-1]
+    assert "599 documents, the recipe says 600" in messages(one, tmp_path)
 
 
 def test_document(films: Set, tmp_path: Path) -> None:
