@@ -8,7 +8,7 @@ from __future__ import annotations
 import datetime
 import re
 import unicodedata
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache, cached_property
 from itertools import chain
@@ -28,6 +28,7 @@ from retgen.facts.domain_file import (
     Entity,
     Members,
     NamingBlock,
+    Numbers,
     Persons,
     Problem,
     ShapePart,
@@ -55,6 +56,8 @@ _KEYS: dict[SlotType, tuple[tuple[str, ...], tuple[str, ...]]] = {
 _AS_GIVEN = (
     "about type step weekdays unit pool before by share skew document query most least aside"
 ).split()
+# what a domain has as the file states it
+_OF_THE_FILE = ("about", "entity", "nouns", "others", "fillers", "shapes")
 _ALL_KEYS = frozenset(key for keys in _KEYS.values() for some in keys for key in some)
 
 
@@ -225,17 +228,12 @@ class _Builder:
             self.slots[name] = self._slot(name, block)
         self.problems += _problems_of_names(file, self.slots)
         return Domain(
-            file.domain,
-            file.about,
-            file.entity,
-            file.nouns,
-            file.name,
-            self._persons(),
-            self.slots,
-            file.others,
-            file.fillers,
-            file.shapes,
-            path,
+            name=file.domain,
+            naming=file.name,
+            persons=self._persons(),
+            slots=self.slots,
+            path=path,
+            **{key: getattr(file, key) for key in _OF_THE_FILE},
         )
 
     def _slot(self, name: str, block: SlotBlock) -> Slot:
@@ -286,11 +284,10 @@ class _Builder:
                 hint = did_you_mean(block.values, list(self.file.lists))
                 self._note(name, "values", f"there is no list {block.values!r} under lists{hint}")
             result = self.file.lists.get(block.values, ())
-        seen: set[str] = set()
-        for said in (one for value in result for one in (value.name, *value.synonyms)):
-            if _folded(said) in seen:
-                self._note(name, "values", f"{said!r} stands there twice")
-            seen.add(_folded(said))
+        names = [one for value in result for one in (value.name, *value.synonyms)]
+        for said in _twice(names):
+            self._note(name, "values", f"{said!r} stands there twice")
+        seen = set(map(_folded, names))
         above: dict[str, set[tuple[str, ...]]] = {}
         for value in result:
             for i, parent in enumerate(value.parents):
@@ -444,29 +441,31 @@ def _problems_of_names(file: DomainFile, slots: Mapping[str, Slot]) -> Iterator[
     pronoun = naming.pronoun
     if not isinstance(pronoun, str) and not isinstance(naming.parts.get(pronoun.part), dict):
         yield ("name", "pronoun"), f"the part {pronoun.part!r} is no list of she and he"
-    words = {
-        word
-        for slot in slots.values()
-        for value in slot.values
-        for said in (*value.above, *value.synonyms)
-        for word in re.findall(r"\w+", said.casefold())
+    said = {
+        text for slot in slots.values() for v in slot.values for text in (*v.above, *v.synonyms)
     }
+    words = {word for text in said for word in re.findall(r"\w+", text.casefold())}
     for part, listed in naming.parts.items():
-        if isinstance(listed, list | dict):
-            every = listed if isinstance(listed, list) else [*chain(*listed.values())]
-            if twice := _twice(every):
-                said = f"{twice!r} stands there twice, so two names would be the same"
-                yield ("name", "parts", part), said
-            for one in every:
-                if hit := words & set(re.findall(r"\w+", one.casefold())):
-                    yield (
-                        ("name", "parts", part),
-                        f"{one!r} holds {min(hit)!r}, a word of a slot's value",
-                    )
+        if isinstance(listed, Numbers):
+            continue
+        every = listed if isinstance(listed, list) else [*chain(*listed.values())]
+        for twice in _twice(every):
+            yield (
+                ("name", "parts", part),
+                f"{twice!r} stands there twice, so two names would be the same",
+            )
+        for one in every:
+            if hit := words & set(re.findall(r"\w+", one.casefold())):
+                yield (
+                    ("name", "parts", part),
+                    f"{one!r} holds {min(hit)!r}, a word of a slot's value",
+                )
     for key in ("given", "family") if file.persons else ():
-        if twice := _twice(getattr(file.persons, key)):
-            said = f"{twice!r} stands there twice, so two persons would have the same name"
-            yield ("persons", key), said
+        for twice in _twice(getattr(file.persons, key)):
+            yield (
+                ("persons", key),
+                f"{twice!r} stands there twice, so two persons would have the same name",
+            )
 
 
 def _folded(text: str) -> str:
@@ -474,11 +473,12 @@ def _folded(text: str) -> str:
     return unicodedata.normalize("NFKC", text).casefold()
 
 
-def _twice(texts: list[str]) -> str:
-    """The first text that stands in a list a second time; "" for none."""
+def _twice(texts: Iterable[str]) -> list[str]:
+    """The texts that stand in a list before."""
     seen: set[str] = set()
+    again = []
     for text in texts:
         if _folded(text) in seen:
-            return text
+            again.append(text)
         seen.add(_folded(text))
-    return ""
+    return again

@@ -10,9 +10,8 @@ import numpy as np
 import pytest
 
 from retgen.errors import RecipeError
-from retgen.facts.domain import load_domain
 from retgen.generators.world_twins import WorldTwins
-from retgen.generators.world_twins.tables import TwinTables, apart, span, triples
+from retgen.generators.world_twins.tables import TwinTables, triples
 from tests.validators.facts.sets import Set
 
 from .made import job, twins
@@ -60,31 +59,6 @@ def test_which_value_is_the_base_s_is_tossed() -> None:
     assert len(own) == 280
     assert 110 < sum(own) < 170
     assert {one.twin == one.facts[one.slot] for one in made} == {False}
-
-
-@pytest.mark.parametrize(
-    ("slot", "code", "months", "wanted"),
-    [
-        ("release", 1987, False, (1980, 1989)),
-        ("runtime", 113, False, (100, 120)),
-        ("runtime", 120, False, (120, 140)),
-        ("budget", 9, False, (5, 10)),
-    ],
-)
-def test_one_step_above(slot: str, code: int, months: bool, wanted: tuple[int, int]) -> None:
-    assert span(load_domain("films").slots[slot], code, months=months) == wanted
-
-
-def test_entailed_conditions_hold_one_of_two_values_only() -> None:
-    setting = load_domain("films").slots["setting"]
-    countries = [value.parents[0] for value in setting.values]
-    other = next(i for i, one in enumerate(countries) if one != countries[0])
-    same = next(i for i, one in enumerate(countries) if i and one == countries[0])
-    assert apart(setting, 0, other, months=False)
-    assert not apart(setting, 0, same, months=False)
-    runtime = load_domain("films").slots["runtime"]
-    assert apart(runtime, 105, 121, months=False)
-    assert not apart(runtime, 105, 110, months=False)  # "between 100 and 110" holds both
 
 
 def test_rows_do_not_tell_the_role(made: Set) -> None:
