@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
+from functools import cache
 from typing import Literal, NamedTuple, get_args
 
 import numpy as np
@@ -30,7 +31,7 @@ from retgen.facts.expressions import (
 from retgen.facts.facts import ABSENT
 from retgen.facts.labels import Entities
 from retgen.facts.table import Column, EntityTable
-from retgen.generators.world.conditions import ConditionPools, Kind
+from retgen.generators.world.conditions import Kind, condition_pools
 from retgen.streams import Stream
 
 Operator = Literal["eq", "and", "or", "and-not", "k-of-n", "range", "superlative", "two-hop"]
@@ -80,7 +81,7 @@ class Search:
     def __init__(self, table: EntityTable, seed: int) -> None:
         self._table, self._seed = table, seed
         self._slots = table.domain.slots
-        self._conditions = ConditionPools(table, list(self._slots.values()))
+        self._pools = cache(lambda kind: [*condition_pools(table, kind)])
         self._relations = [slot.name for slot in self._slots.values() if slot.type == "relation"]
         self._through: dict[tuple[str, str], Column] = {}
         self._seen: set[str] = set()
@@ -265,13 +266,10 @@ class Search:
         """
         if wanted.high < 1:
             return None
-        pools = self._conditions.kind(_KINDS.get(kind, "value"))
-        for pool in draw.shuffled(pools):
+        for pool, counts in draw.shuffled(self._pools(_KINDS.get(kind, "value"))):
             if used and pool.slot in used:
                 continue
-            if rows is None and not via:
-                counts = self._conditions.totals(pool)
-            else:
+            if rows is not None or via:
                 column = self._column(pool.slot, via)
                 counts = pool.counts(column if rows is None else column[rows])
             fits = (counts >= wanted.low) & (counts <= wanted.high)

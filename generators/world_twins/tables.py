@@ -20,7 +20,16 @@ from retgen.facts.asking import Asker, Wording
 from retgen.facts.compose import ComposedDocument, Composer
 from retgen.facts.domain import Domain, Slot, load_domain, month_ends, scalar
 from retgen.facts.domain_file import SlotType
-from retgen.facts.expressions import And, Condition, Expression, Is, ValueRange, Within, dumps
+from retgen.facts.expressions import (
+    And,
+    Condition,
+    Expression,
+    Is,
+    ValueRange,
+    Within,
+    dumps,
+    holds,
+)
 from retgen.facts.facts import ABSENT, Codes, World
 from retgen.facts.labels import LabelledQuery, Labels, QueryTables
 from retgen.facts.reference import StatedFact
@@ -91,15 +100,15 @@ def triples(params: TwinsParams, seed: int) -> tuple[EntityTable, list[Triple]]:
     cells = [TripleCell(slot_type, length) for slot_type in types for length in params.lengths]
     wanted = [cell for cell in cells for _ in range(params.triples_per_cell)]
     world = World(domain, seed, ENTITIES * len(wanted), "world_twins")
-    draw = _Draw(params, world, seed, len(wanted))
     table = EntityTable(world)
+    draw = _Draw(params, table, seed, len(wanted))
     return table, [draw.triple(i, cell) for i, cell in enumerate(wanted)]
 
 
 class _Draw:
-    def __init__(self, params: TwinsParams, world: World, seed: int, triples: int) -> None:
-        self._params, self._world, self._seed, self._triples = params, world, seed, triples
-        self._slots = world.domain.slots
+    def __init__(self, params: TwinsParams, table: EntityTable, seed: int, triples: int) -> None:
+        self._params, self._seed, self._triples = params, seed, triples
+        self._table, self._world, self._slots = table, table.world, table.domain.slots
         self._taken: set[int] = set()  # entities
 
     def triple(self, number: int, cell: TripleCell) -> Triple:
@@ -138,7 +147,7 @@ class _Draw:
             return None
         mine = facts[slot.name]
         for value, false in self._others(slot, facts, stream):
-            if entailed and not apart(slot, mine, value, months=months):
+            if entailed and not apart(self._table, slot, mine, value, months=months):
                 continue
             if not self._named_alike(slot, entity, mine, value):
                 continue
@@ -197,45 +206,42 @@ class _Draw:
 # --- conditions -----------------------------------------------------------------------------------
 
 
-def apart(slot: Slot, first: int, second: int, *, months: bool) -> bool:
+def apart(table: EntityTable, slot: Slot, first: int, second: int, *, months: bool) -> bool:
     """Whether one step above each of two values does not hold the other."""
-    for one, other in ((first, second), (second, first)):
-        if slot.is_listed:
-            if slot.values[one].parents[0] in slot.values[other].parents:
-                return False
-        else:
-            low, high = span(slot, one, months=months)
-            if low <= other <= high:
-                return False
-    return True
+    codes = np.array([first, second])
+    steps = (step_above(slot, code, months=months) for code in (first, second))
+    return all(holds(step, codes, table).sum() == 1 for step in steps)
 
 
 def conditions(table: EntityTable, triple: Triple, *, entailed: bool) -> Iterator[Condition]:
     """What a query asks of the base, in its order."""
     for name in triple.asked:
         slot, code = table.domain.slots[name], triple.facts[name]
-        if not entailed:
-            yield Is(name, table.name(name, code))
-        elif slot.is_listed:
-            yield Within(name, slot.values[code].parents[0])
+        if entailed:
+            yield step_above(slot, code, months=triple.months)
         else:
-            ends = span(slot, code, months=triple.months)
-            yield ValueRange(name, *(scalar(slot, end) for end in ends))
+            yield Is(name, table.name(name, code))
 
 
-def span(slot: Slot, code: int, *, months: bool) -> tuple[int, int]:
-    """One step above: the decade of a year, month or year of a day, a round range of numbers."""
+def step_above(slot: Slot, code: int, *, months: bool) -> Condition:
+    """One step above: the parent of a value, the decade of a year, month or year of a day, a round
+    range of numbers.
+    """
+    if slot.is_listed:
+        return Within(slot.name, slot.values[code].parents[0])
     match slot.type:
         case "year":
-            return code // 10 * 10, code // 10 * 10 + 9
+            low = code // 10 * 10
+            high = low + 9
         case "date":
             day = datetime.date.fromordinal(code)
-            return month_ends(day.year, *((day.month, day.month) if months else (1, 12)))
+            low, high = month_ends(day.year, *((day.month, day.month) if months else (1, 12)))
         case _:
             about = (slot.high.offset - slot.low.offset) // _WIDTH
             width = max([2, *(one for one in ROUND if one <= about)])
             low = code // width * width
-            return low, low + width
+            high = low + width
+    return ValueRange(slot.name, scalar(slot, low), scalar(slot, high))
 
 
 # --- records --------------------------------------------------------------------------------------
