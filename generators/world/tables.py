@@ -19,7 +19,9 @@ from retgen.facts.domain import Domain, load_domain, ordinal
 from retgen.facts.expressions import (
     And,
     AndNot,
+    AtLeast,
     Condition,
+    Counts,
     Expression,
     Extreme,
     Is,
@@ -29,7 +31,7 @@ from retgen.facts.expressions import (
     Within,
     dumps,
     execute,
-    missing,
+    grades,
     slots,
 )
 from retgen.facts.facts import Selection, World
@@ -207,7 +209,7 @@ def hard_negatives(expression: Expression, table: EntityTable) -> Mask:
                 result |= hard_negatives(part, table)
             return result & ~execute(expression, table)
         case And(parts):
-            result = missing(expression, table) == 1
+            result = _missing(expression, table) == 1
             for part in parts:
                 if isinstance(part, ValueRange):
                     missed = result & ~execute(part, table)
@@ -218,11 +220,21 @@ def hard_negatives(expression: Expression, table: EntityTable) -> Mask:
             column, answers = table.columns[slot], execute(expression, table)
             low, high = (column[answers].min(), _OPEN) if most else (0, column[answers].max())
             behind = execute(of, table) & ~answers
-            result = (missing(expression, table) == 1) & ~behind
+            beyond = (column >= low) & (column <= high)
+            result = (_missing(of, table) + ~beyond == 1) & ~behind
             return result | _nearest(behind, column, int(low), int(high))
-        case _:
-            result = missing(expression, table) == 1
+        case Or(parts):
+            result = np.minimum.reduce([_missing(part, table) for part in parts]) == 1
             return result
+        case AtLeast(k):
+            result = grades(expression, table) == k - 1
+            return result
+
+
+def _missing(expression: Expression, table: EntityTable) -> Counts:
+    """How many of conditions that are all to be met every entity does not meet, (count,)."""
+    count = len(expression.parts) if isinstance(expression, And) else 1
+    return count - grades(expression, table)
 
 
 def _nearest(others: Mask, column: Column, low: int, high: int) -> Mask:

@@ -35,6 +35,7 @@ from retgen.facts.domain_file import (
     SlotBlock,
     SlotType,
     Value,
+    part_values,
     problems_of_wordings,
 )
 from retgen.messages import SourceMap, did_you_mean, validation_messages
@@ -270,12 +271,12 @@ class _Builder:
 
     def _persons(self) -> Persons | None:
         """The file's persons, or people named as the entities are."""
-        parts = self.file.name.parts
-        given, family = parts.get("given"), parts.get("family")
-        if self.file.persons is None and given and isinstance(family, list):
-            listed = list(chain.from_iterable(given.values())) if isinstance(given, dict) else given
-            return Persons(given=listed, family=family) if isinstance(listed, list) else None
-        return self.file.persons
+        given, family = (self.file.name.parts.get(key) for key in ("given", "family"))
+        if self.file.persons or not given or not isinstance(family, list):
+            return self.file.persons
+        return (
+            None if isinstance(given, Numbers) else Persons(given=part_values(given), family=family)
+        )
 
     def _values(self, name: str, block: SlotBlock) -> tuple[Value, ...]:
         result: tuple[Value, ...] = block.values or ()
@@ -448,7 +449,7 @@ def _problems_of_names(file: DomainFile, slots: Mapping[str, Slot]) -> Iterator[
     for part, listed in naming.parts.items():
         if isinstance(listed, Numbers):
             continue
-        every = listed if isinstance(listed, list) else [*chain(*listed.values())]
+        every = part_values(listed)
         for twice in _twice(every):
             yield (
                 ("name", "parts", part),
