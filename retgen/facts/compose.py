@@ -119,9 +119,6 @@ class Composer:
             return [
                 None if code == ABSENT else said_of(slot.type, slot.unit, code) for code in listed
             ]
-        if slot.is_listed:
-            known = [(value.name, (value.name, value.name)) for value in slot.values]
-            return [known[code] if code >= 0 else None for code in listed]
         names = self.world.value_names(slot, listed)
         return [(name, (name, name)) if name else None for name in names]
 

@@ -9,7 +9,7 @@ from typing import Any
 
 import orjson
 
-from retgen.validators.facts.definitions import Definition, ValueDefinition
+from retgen.validators.facts.definitions import ValueDefinition
 
 _PRAGMAS = "PRAGMA journal_mode = OFF; PRAGMA synchronous = OFF; PRAGMA cache_size = -32768"
 _FEW = 2000  # entities, up to which an index costs more than it saves
@@ -25,13 +25,21 @@ class FactTable:
     Kept in a file, so that memory stays flat.
     """
 
-    def __init__(self, path: Path, slots: Mapping[str, Mapping[str, ValueDefinition]]) -> None:
-        """`slots`: the values of each, by name; none where they are not listed."""
+    def __init__(
+        self,
+        path: Path,
+        slots: Mapping[str, Mapping[str, ValueDefinition]],
+        numbers: Collection[str] = (),
+    ) -> None:
+        """`slots`: the values of each, by name; none where they are not listed. `numbers`: slots
+        whose values are numbers.
+        """
         self._slots = slots
         self._known: dict[str, str] = {}  # what was ranked, by parameter
         self._db = sqlite3.connect(path)
         self._db.executescript(_PRAGMAS)
-        columns = ", ".join(f"s_{name}" for name in slots)
+        kinds = {name: "INTEGER" if name in numbers else "BLOB" for name in slots}
+        columns = ", ".join(f"s_{name} {kind}" for name, kind in kinds.items())
         self._db.execute(f"CREATE TABLE facts (id TEXT, name TEXT, {columns})")
 
     def close(self) -> None:
@@ -195,14 +203,3 @@ def slots_of(expression: Any) -> set[str]:
         case [str(), *parts]:
             return set().union(*(slots_of(part) for part in parts if isinstance(part, list)))
     return set()
-
-
-def row_of(
-    doc_id: str, name: str, held: Mapping[str, str], domain: Definition
-) -> list[str | int | None]:
-    """The row of a document. `held`: slot -> value as it is stated."""
-    row: list[str | int | None] = [doc_id, name]
-    for slot in domain.slots.values():
-        value = held.get(slot.name)
-        row.append(int(value) if value is not None and slot.type in ("year", "number") else value)
-    return row

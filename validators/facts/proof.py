@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 import tempfile
 from abc import abstractmethod
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 
 from retgen.data import Dataset, Qrel, Query
 from retgen.validators.facts.definitions import SlotDefinition, ValueDefinition
-from retgen.validators.facts.execute import FactTable, Impossible, row_of, slots_of
+from retgen.validators.facts.execute import FactTable, Impossible, slots_of
 from retgen.validators.facts.mentions import MONTHS, NUMBER_WORDS
 from retgen.validators.facts.queries import UnreadableQuery, domain_readers
 from retgen.validators.rule import Batch, CorpusRule, Finding, Judgements, RuleState
@@ -76,6 +76,7 @@ class FactsProof(CorpusRule):
     state: FactState
     spec: Any
     values: Mapping[str, Mapping[str, ValueDefinition]]  # by slot; none where they are not listed
+    numbers: Collection[str] = ()  # slots whose values are numbers
 
     def __init__(self, spec: Any, judgements: Judgements) -> None:
         self.spec, self.judgements = spec, judgements
@@ -96,17 +97,13 @@ class FactsProof(CorpusRule):
             noted = metadata.get("facts") if isinstance(metadata, dict) else None
             held, problems = self._held(title, text, noted)
             self.state.wrong += [(doc_id, problem) for problem in problems]
-            lines.append(json_line(self._row(doc_id, title, held)))
+            lines.append(json_line([doc_id, title, *map(held.get, self.values)]))
         self.state.documents += len(batch)
         self.state.rows.append(np.frombuffer(b"".join(lines), np.uint8))
 
     @abstractmethod
     def _held(self, title: str, text: str, noted: Any) -> tuple[dict[str, str], list[str]]:
         """The facts of a document, and what is wrong with it. `noted`: those of its metadata."""
-
-    def _row(self, doc_id: str, title: str, held: Mapping[str, str]) -> list[Any]:
-        """The row of a document in the table of facts."""
-        return [doc_id, title, *map(held.get, self.values)]
 
     @abstractmethod
     def _asked(self, text: str) -> Any:
@@ -145,7 +142,7 @@ class FactsProof(CorpusRule):
                 continue
             yield from self._noted(query, asked[query.query_id])
         with tempfile.TemporaryDirectory(prefix="facts-", dir=self.scratch) as folder:
-            facts = FactTable(Path(folder) / "facts.sqlite", self.values)
+            facts = FactTable(Path(folder) / "facts.sqlite", self.values, self.numbers)
             try:
                 facts.add(self.rows())
                 facts.index(set().union(*map(slots_of, asked.values())) or self.values)
@@ -179,9 +176,7 @@ class WorldProof(FactsProof):
         self.domain, self.reader, self.queries = domain_readers(spec.domain)
         self._always = [name for name, slot in self.domain.slots.items() if slot.share == 1]
         self.values = {name: slot.values for name, slot in self.domain.slots.items()}
-
-    def _row(self, doc_id: str, title: str, held: Mapping[str, str]) -> list[Any]:
-        return row_of(doc_id, title, held, self.domain)
+        self.numbers = [*self.domain.of_type("year"), *self.domain.of_type("number")]
 
     def _asked(self, text: str) -> list[Any]:
         return self.queries.query(text)

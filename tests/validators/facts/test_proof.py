@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from retgen.validators.facts.definitions import read_definition
-from retgen.validators.facts.execute import FactTable, Impossible, row_of
+from retgen.validators.facts.execute import FactTable, Impossible
 
 from .sets import Row, Set
 
@@ -161,7 +161,7 @@ def test_grades(films: Set, tmp_path: Path) -> None:
 def kites(tmp_path: Path) -> Iterator[FactTable]:
     domain = read_definition(Path(__file__).parent / "kites.yaml")
     slots = {name: slot.values for name, slot in domain.slots.items()}
-    facts = FactTable(tmp_path / "kites.sqlite", slots)
+    facts = FactTable(tmp_path / "kites.sqlite", slots, ("span", "built"))
     rows = {
         "a": {"material": "silk", "workshop": "Oslo", "span": "90", "built": "1990"},
         "b": {
@@ -179,7 +179,7 @@ def kites(tmp_path: Path) -> Iterator[FactTable]:
             "built": "2001",
         },
     }
-    facts.add(row_of(name, f"kite {name}", held, domain) for name, held in rows.items())
+    facts.add([name, f"kite {name}", *map(held.get, slots)] for name, held in rows.items())
     facts.index(set(domain.slots))
     yield facts
     facts.close()
