@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING
 from retgen.agents.judge import CALIBRATION, calibrate
 from retgen.errors import RecipeError
 from retgen.facts.domain import Domain, load_domain
-from retgen.facts.expressions import dumps
+from retgen.facts.labels import QueryTables
 from retgen.generators.family import Evidence, Family, Plan
 from retgen.generators.params import Job, check_readable, domain_digest
 from retgen.generators.records import MODEL_TERMS, OWN_LICENCE, Example, Records, rows_of
@@ -27,7 +27,6 @@ from retgen.generators.world import with_agents
 from retgen.generators.world.agents import AGENTS, CALIBRATE
 from retgen.generators.world.params import WorldParams
 from retgen.generators.world.tables import (
-    WorldQueries,
     cells,
     composed_corpus,
     job_queries,
@@ -102,7 +101,7 @@ class World(Family[WorldParams]):
             qrels, size = sizes + count * params.hard_negatives, count * _QUERY
         else:
             asked = job_queries(params, job.seed)
-            count, qrels = len(asked.all), asked.qrels
+            count, qrels = len(asked.queries), asked.qrels
             size = len(rows_of(asked.query, count).jsonl(0, count))
         return Plan(
             documents=params.documents,
@@ -210,11 +209,11 @@ def _check(params: WorldParams, domain: Domain) -> None:
         )
 
 
-def _example(asked: WorldQueries) -> Example:
+def _example(asked: QueryTables) -> Example:
     """A query of every operator, and its expression."""
-    first = {one.cell.operator: one for one in reversed(asked.all)}
+    first = {one.metadata["operator"]: one for one in reversed(asked.queries)}
     rows = [
-        (f"{operator}, {one.cell.wording}", one.text, dumps(one.expression))
+        (f"{operator}, {one.metadata['wording']}", one.text, one.metadata["expression"])
         for operator, one in sorted(first.items())
     ]
     return Example("A query of every operator", ("", "query", "expression"), rows, changed=False)

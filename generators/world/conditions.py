@@ -6,7 +6,7 @@ A pool holds the conditions over one slot as arrays, so that all of them are cou
 from __future__ import annotations
 
 import datetime
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any, Literal, NamedTuple
 
 import numpy as np
@@ -34,35 +34,24 @@ class ConditionPool(NamedTuple):
     counts: Callable[[NDArray[Any]], Counts]
 
 
-class ConditionPools:
-    """The pools of a table by what they say, each made when it is first asked for."""
+def condition_pools(table: EntityTable, kind: Kind) -> Iterator[tuple[ConditionPool, Counts]]:
+    """Pools of one kind, slot by slot, and how many of all entities meet each condition."""
+    for slot in table.domain.slots.values():
+        column = table.columns[slot.name]
+        for pool in _pools(table, slot, kind):
+            yield pool, pool.counts(column)
 
-    def __init__(self, table: EntityTable, slots: Sequence[Slot]) -> None:
-        self._table, self._slots = table, slots
-        self._pools: dict[Kind, list[ConditionPool]] = {}
-        self._totals: dict[int, Counts] = {}
 
-    def kind(self, kind: Kind) -> list[ConditionPool]:
-        if kind not in self._pools:
-            self._pools[kind] = [pool for slot in self._slots for pool in self._of(slot, kind)]
-        return self._pools[kind]
-
-    def totals(self, pool: ConditionPool) -> Counts:
-        """How many of all entities meet each condition of a pool."""
-        if id(pool) not in self._totals:
-            self._totals[id(pool)] = pool.counts(self._table.columns[pool.slot])
-        return self._totals[id(pool)]
-
-    def _of(self, slot: Slot, kind: Kind) -> Iterator[ConditionPool]:
-        if slot.is_ordered:
-            column = self._table.columns[slot.name]
-            values = np.unique(column[column >= 0]).astype(np.int64)
-            if len(values):
-                yield from _RANGES[kind](slot, values)
-        elif kind == "value":
-            yield _values(slot, self._table)
-        elif kind == "parent" and any(value.parents for value in slot.values):
-            yield _parents(slot)
+def _pools(table: EntityTable, slot: Slot, kind: Kind) -> Iterator[ConditionPool]:
+    if slot.is_ordered:
+        column = table.columns[slot.name]
+        values = np.unique(column[column >= 0]).astype(np.int64)
+        if len(values):
+            yield from _RANGES[kind](slot, values)
+    elif kind == "value":
+        yield _values(slot, table)
+    elif kind == "parent" and any(value.parents for value in slot.values):
+        yield _parents(slot)
 
 
 def _values(slot: Slot, table: EntityTable) -> ConditionPool:

@@ -8,10 +8,10 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
+from functools import cache
 from typing import Literal, NamedTuple, get_args
 
 import numpy as np
-from numpy.typing import NDArray
 
 from retgen.facts.asking import Wording
 from retgen.facts.expressions import (
@@ -29,8 +29,9 @@ from retgen.facts.expressions import (
     through,
 )
 from retgen.facts.facts import ABSENT
+from retgen.facts.labels import Entities
 from retgen.facts.table import Column, EntityTable
-from retgen.generators.world.conditions import ConditionPools, Kind
+from retgen.generators.world.conditions import Kind, condition_pools
 from retgen.streams import Stream
 
 Operator = Literal["eq", "and", "or", "and-not", "k-of-n", "range", "superlative", "two-hop"]
@@ -40,8 +41,6 @@ _TRIES = 400  # of one query
 _SOME_OF = ((2, 3), (2, 4), (3, 4))  # (k, n) of k-of-n
 _MOST_PARTS = 4  # conditions that are joined
 _KINDS: dict[str, Kind] = {"compared": "compared", "entailed": "parent"}
-
-Entities = NDArray[np.int64]
 
 
 class Window(NamedTuple):
@@ -82,7 +81,7 @@ class Search:
     def __init__(self, table: EntityTable, seed: int) -> None:
         self._table, self._seed = table, seed
         self._slots = table.domain.slots
-        self._conditions = ConditionPools(table, list(self._slots.values()))
+        self._pools = cache(lambda kind: [*condition_pools(table, kind)])
         self._relations = [slot.name for slot in self._slots.values() if slot.type == "relation"]
         self._through: dict[tuple[str, str], Column] = {}
         self._seen: set[str] = set()
@@ -267,13 +266,10 @@ class Search:
         """
         if wanted.high < 1:
             return None
-        pools = self._conditions.kind(_KINDS.get(kind, "value"))
-        for pool in draw.shuffled(pools):
+        for pool, counts in draw.shuffled(self._pools(_KINDS.get(kind, "value"))):
             if used and pool.slot in used:
                 continue
-            if rows is None and not via:
-                counts = self._conditions.totals(pool)
-            else:
+            if rows is not None or via:
                 column = self._column(pool.slot, via)
                 counts = pool.counts(column if rows is None else column[rows])
             fits = (counts >= wanted.low) & (counts <= wanted.high)

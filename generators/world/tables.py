@@ -6,9 +6,9 @@ processes which only write parts of the corpus draw none.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from functools import lru_cache
-from typing import Any, NamedTuple
+from typing import Literal
 
 import numpy as np
 
@@ -19,7 +19,9 @@ from retgen.facts.domain import Domain, load_domain, ordinal
 from retgen.facts.expressions import (
     And,
     AndNot,
+    AtLeast,
     Condition,
+    Counts,
     Expression,
     Extreme,
     Is,
@@ -30,15 +32,15 @@ from retgen.facts.expressions import (
     dumps,
     execute,
     grades,
-    missing,
     slots,
 )
 from retgen.facts.facts import Selection, World
+from retgen.facts.labels import Entities, LabelledQuery, Labels, QueryTables
 from retgen.facts.table import Column, EntityTable, Mask
 from retgen.generators.records import BatchedRows, Row, Rows
 from retgen.generators.tables import Ids
 from retgen.generators.world.params import WorldParams
-from retgen.generators.world.queries import Entities, QueryCell, Search, window
+from retgen.generators.world.queries import QueryCell, Search, window
 from retgen.streams import Stream
 
 _OPEN = 1 << 40  # beyond every value
@@ -67,95 +69,37 @@ def composed_corpus(params: WorldParams, seed: int) -> Rows:
     return BatchedRows(params.documents, documents)
 
 
-def query_tables(drawn: Callable[[], WorldQueries]) -> tuple[Rows, Rows, Rows]:
+def query_tables(drawn: Callable[[], QueryTables]) -> tuple[Rows, Rows, Rows]:
     """Queries, qrels and grades. `drawn`: the queries, which are drawn once they are asked for."""
 
-    def labels(table: str) -> Rows:
+    def labels(score: Literal["relevant", "met"]) -> Rows:
         return BatchedRows(
-            lambda: drawn().qrels, lambda start, stop: drawn().labels(table, start, stop)
+            lambda: drawn().qrels, lambda start, stop: drawn().labels(score, start, stop)
         )
 
     queries = BatchedRows(
-        lambda: len(drawn().all), lambda start, stop: map(drawn().query, range(start, stop))
+        lambda: len(drawn().queries), lambda start, stop: map(drawn().query, range(start, stop))
     )
-    return queries, labels("qrel"), labels("grade")
+    return queries, labels("relevant"), labels("met")
 
 
-class WorldQuery(NamedTuple):
-    """A query. `relevant`, `negatives`: entities; `graded`: conditions that each of them meets, in
-    this order. `near`: how many hard negatives there are, of which `negatives` were drawn.
-    """
-
-    cell: QueryCell
-    expression: Expression
-    text: str
-    relevant: Entities
-    negatives: Entities
-    graded: list[int]
-    near: int
-
-    def metadata(self) -> Mapping[str, Any]:
-        """What stands beside its text."""
-        return {
-            "operator": self.cell.operator,
-            "answers": self.cell.size,
-            "wording": self.cell.wording,
-            "n_answers": len(self.relevant),
-            "hard_negatives": self.near,
-            "slots": slots(self.expression),
-            "expression": dumps(self.expression),
-        }
-
-
-class WorldQueries:
-    """All queries of a job, in the order of their file, and the rows of their qrels.
+def job_queries(params: WorldParams, seed: int, kept: tuple[int, ...] | None = None) -> QueryTables:
+    """The queries of a job in the order of their file, drawn once in a process.
 
     `kept`: the entities of the documents, where these are not the first ones of the world.
     """
-
-    def __init__(self, params: WorldParams, seed: int, kept: tuple[int, ...] | None = None) -> None:
-        self.table = EntityTable(world_of(params, seed, kept))
-        found = _search_queries(params, seed, self.table, exact=kept is None)
-        self.all = Stream(seed, "world/query order").shuffled(found)
-        self.ids = Ids(seed, "world/ids", "q", len(found)).texts(np.arange(len(found)))
-        self._query = np.repeat(np.arange(len(found)), [len(one.graded) for one in self.all])
-        self._document = np.concatenate([np.r_[one.relevant, one.negatives] for one in self.all])
-        self.qrels = len(self._query)
-        self._doc_ids = Ids(seed, "world/ids", "d", params.documents)
-        self._scores = {
-            "qrel": np.concatenate(
-                [np.repeat([1, 0], [len(one.relevant), len(one.negatives)]) for one in self.all]
-            ),
-            "grade": np.concatenate([np.asarray(one.graded, np.int64) for one in self.all]),
-        }
-
-    def query(self, i: int) -> Mapping[str, Any]:
-        """Row i of the queries."""
-        one = self.all[i]
-        return {"_id": self.ids[i], "text": one.text, "metadata": one.metadata()}
-
-    def labels(self, table: str, start: int, stop: int) -> Iterator[Mapping[str, Any]]:
-        """Rows start..stop-1 of the qrels (1 for an answer, 0 for a hard negative), or of the
-        grades: how many conditions are met.
-        """
-        documents = self._doc_ids.texts(self._document[start:stop])
-        scores = self._scores[table][start:stop].tolist()
-        for query, document, score in zip(self._query[start:stop], documents, scores, strict=True):
-            yield {"query-id": self.ids[query], "corpus-id": document, "score": score}
-
-
-def job_queries(
-    params: WorldParams, seed: int, kept: tuple[int, ...] | None = None
-) -> WorldQueries:
-    """The queries of a job, drawn once in a process."""
     return _drawn(params, seed, kept, load_domain(params.domain))
 
 
 @lru_cache(maxsize=2)
 def _drawn(
     params: WorldParams, seed: int, kept: tuple[int, ...] | None, _domain: Domain
-) -> WorldQueries:
-    return WorldQueries(params, seed, kept)
+) -> QueryTables:
+    table = EntityTable(world_of(params, seed, kept))
+    found = _search_queries(params, seed, table, exact=kept is None)
+    queries = Stream(seed, "world/query order").shuffled(found)
+    ids = Ids(seed, "world/ids", "q", len(found)).texts(np.arange(len(found)))
+    return QueryTables(queries, ids, Ids(seed, "world/ids", "d", params.documents).texts)
 
 
 def cells(params: WorldParams) -> list[QueryCell]:
@@ -170,7 +114,7 @@ def cells(params: WorldParams) -> list[QueryCell]:
 
 def _search_queries(
     params: WorldParams, seed: int, table: EntityTable, *, exact: bool
-) -> list[WorldQuery]:
+) -> list[LabelledQuery]:
     """The queries of all cells; unless `exact`, those that there are."""
     search = Search(table, seed)
     result = []
@@ -181,7 +125,8 @@ def _search_queries(
                 if not exact:
                     break
                 raise RecipeError(_none(cell, number, params, table))
-            result.append(_question(cell, expression, table, seed, number, params.hard_negatives))
+            most = params.hard_negatives
+            result.append(_labelled(cell, expression, table, seed, number, most))
     return result
 
 
@@ -190,16 +135,23 @@ def asker(domain: Domain, cell: QueryCell, seed: int, number: int) -> Asker:
     return Asker(domain, cell.wording, cell.stream(seed, "words", number).below)
 
 
-def _question(
+def _labelled(
     cell: QueryCell, expression: Expression, table: EntityTable, seed: int, number: int, most: int
-) -> WorldQuery:
-    relevant = np.flatnonzero(execute(expression, table))
+) -> LabelledQuery:
+    """Query `number` of a cell with all of its answers, and `most` of its hard negatives."""
     near = np.flatnonzero(hard_negatives(expression, table))
-    negatives = _some(near, most, cell.stream(seed, "negatives", number))
-    both = np.concatenate([relevant, negatives])
-    graded = grades(expression, table)[both].tolist()
+    labels = Labels.of(expression, table, _some(near, most, cell.stream(seed, "negatives", number)))
+    metadata = {
+        "operator": cell.operator,
+        "answers": cell.size,
+        "wording": cell.wording,
+        "n_answers": int(labels.relevant.sum()),
+        "hard_negatives": len(near),
+        "slots": slots(expression),
+        "expression": dumps(expression),
+    }
     text = asker(table.domain, cell, seed, number).ask(expression)
-    return WorldQuery(cell, expression, text, relevant, negatives, graded, len(near))
+    return LabelledQuery(text, metadata, labels)
 
 
 def _some(rows: Entities, most: int, stream: Stream) -> Entities:
@@ -257,7 +209,7 @@ def hard_negatives(expression: Expression, table: EntityTable) -> Mask:
                 result |= hard_negatives(part, table)
             return result & ~execute(expression, table)
         case And(parts):
-            result = missing(expression, table) == 1
+            result = _missing(expression, table) == 1
             for part in parts:
                 if isinstance(part, ValueRange):
                     missed = result & ~execute(part, table)
@@ -268,11 +220,21 @@ def hard_negatives(expression: Expression, table: EntityTable) -> Mask:
             column, answers = table.columns[slot], execute(expression, table)
             low, high = (column[answers].min(), _OPEN) if most else (0, column[answers].max())
             behind = execute(of, table) & ~answers
-            result = (missing(expression, table) == 1) & ~behind
+            beyond = (column >= low) & (column <= high)
+            result = (_missing(of, table) + ~beyond == 1) & ~behind
             return result | _nearest(behind, column, int(low), int(high))
-        case _:
-            result = missing(expression, table) == 1
+        case Or(parts):
+            result = np.minimum.reduce([_missing(part, table) for part in parts]) == 1
             return result
+        case AtLeast(k):
+            result = grades(expression, table) == k - 1
+            return result
+
+
+def _missing(expression: Expression, table: EntityTable) -> Counts:
+    """How many of conditions that are all to be met every entity does not meet, (count,)."""
+    count = len(expression.parts) if isinstance(expression, And) else 1
+    return count - grades(expression, table)
 
 
 def _nearest(others: Mask, column: Column, low: int, high: int) -> Mask:

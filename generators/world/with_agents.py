@@ -25,6 +25,7 @@ from retgen.errors import RecipeError
 from retgen.facts.compose import Composer
 from retgen.facts.domain import Domain, load_domain
 from retgen.facts.facts import World
+from retgen.facts.labels import QueryTables
 from retgen.generators.agents import call_size, estimate_calls
 from retgen.generators.family import CallEstimate
 from retgen.generators.params import Job
@@ -47,7 +48,7 @@ from retgen.generators.world.agents import (
     reader_question,
 )
 from retgen.generators.world.params import WorldParams
-from retgen.generators.world.tables import WorldQueries, cells
+from retgen.generators.world.tables import cells
 from retgen.write import write_rows
 
 if TYPE_CHECKING:
@@ -283,12 +284,12 @@ def written_corpus(documents: Sequence[Mapping[str, Any]], seed: int) -> Rows:
     return rows_of(row, count)
 
 
-def written_notes(params: WorldParams, asked: WorldQueries) -> dict[str, str]:
+def written_notes(params: WorldParams, asked: QueryTables) -> dict[str, str]:
     """How many queries the accepted documents do not give, if any."""
     wanted = len(cells(params)) * params.queries_per_cell
-    if len(asked.all) == wanted:
+    if len(asked.queries) == wanted:
         return {}
-    lacking = wanted - len(asked.all)
+    lacking = wanted - len(asked.queries)
     text = f"{lacking:,} of {wanted:,} could not be had from the documents that were accepted"
     return {"queries": text}
 

@@ -18,7 +18,7 @@ from retgen.errors import RecipeError
 from retgen.facts.domain import Domain, load_domain
 from retgen.generators.family import Family, Plan
 from retgen.generators.params import Job, check_readable, domain_digest
-from retgen.generators.records import OWN_LICENCE, Example, Records, rows_of
+from retgen.generators.records import OWN_LICENCE, BatchedRows, Example, Records, rows_of
 from retgen.generators.world_twins.contrasts import Contrast
 from retgen.generators.world_twins.params import TwinsParams
 from retgen.generators.world_twins.tables import ROLES, TwinTables, changeable, twin_tables
@@ -62,22 +62,23 @@ class WorldTwins(Family[TwinsParams]):
         records = _tables_of(job)
         sample = rows_of(records.document, min(_SAMPLE, records.documents))
         document = len(sample.jsonl(0, sample.count)) / sample.count
-        count = len(records.questions)
-        queries = len(rows_of(records.query, count).jsonl(0, count))
+        asked, count = records.questions, len(records.questions.queries)
+        queries = len(rows_of(asked.query, count).jsonl(0, count))
         return Plan(
             documents=records.documents,
             queries=count,
-            qrels=records.qrels,
-            bytes=int(records.documents * document) + queries + records.qrels * _QREL,
+            qrels=asked.qrels,
+            bytes=int(records.documents * document) + queries + asked.qrels * _QREL,
         )
 
     def generate(self, job: Job[TwinsParams]) -> Records:
         records, domain = _tables_of(job), load_domain(job.params.domain)
+        asked = records.questions
         return Records(
             corpus=rows_of(records.document, records.documents),
-            queries=rows_of(records.query, len(records.questions)),
-            qrels={"test": rows_of(partial(records.label, "relevance"), records.qrels)},
-            graded={"test": rows_of(partial(records.label, "met"), records.qrels)},
+            queries=rows_of(asked.query, len(asked.queries)),
+            qrels={"test": BatchedRows(asked.qrels, partial(asked.labels, "relevant"))},
+            graded={"test": BatchedRows(asked.qrels, partial(asked.labels, "met"))},
             features={
                 "corpus": {
                     "facts": ["string"],
@@ -184,10 +185,10 @@ def _card(domain: Domain, contrasts: Sequence[Contrast]) -> list[str]:
 
 
 def _example(records: TwinTables) -> Example:
-    number = next((q.triple for q in records.questions), 0)
-    texts = [records.composed_document(number, role).text for role in ROLES]
     query = next(
-        one.text for one in records.questions if one.triple == number and one.contrast != "include"
+        one for one in records.questions.queries if one.metadata.get("contrast") != "include"
     )
+    number = records.triple_ids.index(query.metadata["triple"])
+    texts = [records.composed_document(number, role).text for role in ROLES]
     rows = [("twin", texts[0], texts[1]), ("control", texts[0], texts[2])]
-    return Example(query, ("", "base", "changed"), rows)
+    return Example(query.text, ("", "base", "changed"), rows)

@@ -28,10 +28,10 @@ from retgen.facts.expressions import (
     ValueRange,
     Within,
     dumps,
-    execute,
-    grades,
+    holds,
 )
 from retgen.facts.facts import ABSENT, Codes, World
+from retgen.facts.labels import LabelledQuery, Labels, QueryTables
 from retgen.facts.reference import StatedFact
 from retgen.facts.table import EntityTable
 from retgen.generators.tables import Ids
@@ -100,15 +100,15 @@ def triples(params: TwinsParams, seed: int) -> tuple[EntityTable, list[Triple]]:
     cells = [TripleCell(slot_type, length) for slot_type in types for length in params.lengths]
     wanted = [cell for cell in cells for _ in range(params.triples_per_cell)]
     world = World(domain, seed, ENTITIES * len(wanted), "world_twins")
-    draw = _Draw(params, world, seed, len(wanted))
     table = EntityTable(world)
+    draw = _Draw(params, table, seed, len(wanted))
     return table, [draw.triple(i, cell) for i, cell in enumerate(wanted)]
 
 
 class _Draw:
-    def __init__(self, params: TwinsParams, world: World, seed: int, triples: int) -> None:
-        self._params, self._world, self._seed, self._triples = params, world, seed, triples
-        self._slots = world.domain.slots
+    def __init__(self, params: TwinsParams, table: EntityTable, seed: int, triples: int) -> None:
+        self._params, self._seed, self._triples = params, seed, triples
+        self._table, self._world, self._slots = table, table.world, table.domain.slots
         self._taken: set[int] = set()  # entities
 
     def triple(self, number: int, cell: TripleCell) -> Triple:
@@ -147,7 +147,7 @@ class _Draw:
             return None
         mine = facts[slot.name]
         for value, false in self._others(slot, facts, stream):
-            if entailed and not apart(slot, mine, value, months=months):
+            if entailed and not apart(self._table, slot, mine, value, months=months):
                 continue
             if not self._named_alike(slot, entity, mine, value):
                 continue
@@ -206,45 +206,42 @@ class _Draw:
 # --- conditions -----------------------------------------------------------------------------------
 
 
-def apart(slot: Slot, first: int, second: int, *, months: bool) -> bool:
+def apart(table: EntityTable, slot: Slot, first: int, second: int, *, months: bool) -> bool:
     """Whether one step above each of two values does not hold the other."""
-    for one, other in ((first, second), (second, first)):
-        if slot.is_listed:
-            if slot.values[one].parents[0] in slot.values[other].parents:
-                return False
-        else:
-            low, high = span(slot, one, months=months)
-            if low <= other <= high:
-                return False
-    return True
+    codes = np.array([first, second])
+    steps = (step_above(slot, code, months=months) for code in (first, second))
+    return all(holds(step, codes, table).sum() == 1 for step in steps)
 
 
 def conditions(table: EntityTable, triple: Triple, *, entailed: bool) -> Iterator[Condition]:
     """What a query asks of the base, in its order."""
     for name in triple.asked:
         slot, code = table.domain.slots[name], triple.facts[name]
-        if not entailed:
-            yield Is(name, table.name(name, code))
-        elif slot.is_listed:
-            yield Within(name, slot.values[code].parents[0])
+        if entailed:
+            yield step_above(slot, code, months=triple.months)
         else:
-            ends = span(slot, code, months=triple.months)
-            yield ValueRange(name, *(scalar(slot, end) for end in ends))
+            yield Is(name, table.name(name, code))
 
 
-def span(slot: Slot, code: int, *, months: bool) -> tuple[int, int]:
-    """One step above: the decade of a year, month or year of a day, a round range of numbers."""
+def step_above(slot: Slot, code: int, *, months: bool) -> Condition:
+    """One step above: the parent of a value, the decade of a year, month or year of a day, a round
+    range of numbers.
+    """
+    if slot.is_listed:
+        return Within(slot.name, slot.values[code].parents[0])
     match slot.type:
         case "year":
-            return code // 10 * 10, code // 10 * 10 + 9
+            low = code // 10 * 10
+            high = low + 9
         case "date":
             day = datetime.date.fromordinal(code)
-            return month_ends(day.year, *((day.month, day.month) if months else (1, 12)))
+            low, high = month_ends(day.year, *((day.month, day.month) if months else (1, 12)))
         case _:
             about = (slot.high.offset - slot.low.offset) // _WIDTH
             width = max([2, *(one for one in ROUND if one <= about)])
             low = code // width * width
-            return low, low + width
+            high = low + width
+    return ValueRange(slot.name, scalar(slot, low), scalar(slot, high))
 
 
 # --- records --------------------------------------------------------------------------------------
@@ -262,25 +259,6 @@ def stated_facts(table: EntityTable, made: Sequence[Triple]) -> EntityTable:
     return result
 
 
-class JudgedDocument(NamedTuple):
-    """A document, its relevance, and how many conditions it meets."""
-
-    document: int
-    relevance: int
-    met: int
-
-
-class TwinQuery(NamedTuple):
-    """A query about a triple; `contrast`: "" for its facts."""
-
-    triple: int
-    wording: Wording
-    contrast: Contrast | Literal[""]
-    expression: Expression
-    text: str
-    judged: list[JudgedDocument]
-
-
 class TwinTables:
     """All records of a job."""
 
@@ -290,6 +268,11 @@ class TwinTables:
         self._composer = Composer(self.table.world)
         self.documents = 3 * len(self.triples)
         self._order = Permutation(seed, "world_twins/documents", self.documents)
+        self._doc_ids, self.triple_ids = (
+            Ids(seed, "world_twins/ids", letter, count).texts(np.arange(count))
+            for letter, count in (("d", self.documents), ("t", len(self.triples)))
+        )
+        self._contrasts = params.contrasts
         facts = stated_facts(self.table, self.triples)
         asked = [
             self._question(i, wording, facts)
@@ -297,25 +280,17 @@ class TwinTables:
             for wording in params.wordings
             if wording != "entailed" or triple.entailed
         ]
-        self._contrasts = bool(params.contrasts)
         texts = {one.text for one in asked}
-        for one in self._contrast_queries(params.contrasts, facts):
+        for one in self._contrast_queries(facts):
             if one.text not in texts:  # round numbers: two triples may be asked the same
                 texts.add(one.text)
                 asked.append(one)
-        self.questions = Stream(seed, "world_twins/queries").shuffled(asked)
-        self._doc_ids, self._triple_ids, self._query_ids = (
-            Ids(seed, "world_twins/ids", letter, count).texts(np.arange(count))
-            for letter, count in (
-                ("d", self.documents),
-                ("t", len(self.triples)),
-                ("q", len(asked)),
-            )
+        query_ids = Ids(seed, "world_twins/ids", "q", len(asked)).texts(np.arange(len(asked)))
+        self.questions = QueryTables(
+            Stream(seed, "world_twins/queries").shuffled(asked),
+            query_ids,
+            lambda entities: [self._doc_ids[i] for i in entities],
         )
-        self._pairs = [
-            (query, judged) for query, one in enumerate(self.questions) for judged in one.judged
-        ]
-        self.qrels = len(self._pairs)
 
     # --- rows -----------------------------------------------------------------------------------
 
@@ -330,39 +305,10 @@ class TwinTables:
             "text": written.text,
             "metadata": {
                 "facts": written.facts,
-                "triple": self._triple_ids[which // 3],
+                "triple": self.triple_ids[which // 3],
                 "role": role,
                 "changed": triple.slot,
             },
-        }
-
-    def query(self, i: int) -> Mapping[str, Any]:
-        """Row i of the queries."""
-        one = self.questions[i]
-        triple = self.triples[one.triple]
-        contrast = {"contrast": one.contrast} if self._contrasts else {}
-        return {
-            "_id": self._query_ids[i],
-            "text": one.text,
-            "metadata": {
-                "triple": self._triple_ids[one.triple],
-                "changed": triple.slot,
-                "slot_type": triple.cell.slot_type,
-                "length": triple.cell.length,
-                "wording": one.wording,
-                "conditions": len(triple.asked),
-                "expression": dumps(one.expression),
-                **contrast,
-            },
-        }
-
-    def label(self, of: Literal["relevance", "met"], i: int) -> Mapping[str, Any]:
-        """Row i of the qrels, or of the grades: how many conditions are met."""
-        query, judged = self._pairs[i]
-        return {
-            "query-id": self._query_ids[query],
-            "corpus-id": self._doc_ids[judged.document],
-            "score": getattr(judged, of),
         }
 
     # --- texts ----------------------------------------------------------------------------------
@@ -409,37 +355,47 @@ class TwinTables:
         forms = self.table.world.forms(np.array([triple.entity]))[0]
         return self._composer.write(forms, stated, draws, plain=plain, as_given=True)
 
-    def _question(self, number: int, wording: Wording, facts: EntityTable) -> TwinQuery:
+    def _question(self, number: int, wording: Wording, facts: EntityTable) -> LabelledQuery:
         parts = conditions(self.table, self.triples[number], entailed=wording == "entailed")
-        return self._query(number, wording, "", And(tuple(parts)), facts)
+        return self._labelled(number, wording, "", And(tuple(parts)), facts)
 
-    def _contrast_queries(
-        self, contrasts: Sequence[Contrast], facts: EntityTable
-    ) -> Iterator[TwinQuery]:
-        for number, triple in enumerate(self.triples) if contrasts else ():
+    def _contrast_queries(self, facts: EntityTable) -> Iterator[LabelledQuery]:
+        for number, triple in enumerate(self.triples) if self._contrasts else ():
             slot, base = self.table.domain.slots[triple.slot], triple.facts[triple.slot]
             asked = [Is(one, self.table.name(one, triple.facts[one])) for one in triple.asked]
-            for contrast in contrasts:
+            for contrast in self._contrasts:
                 expression = expression_of(contrast, facts, asked, slot, base, triple.twin)
                 if expression is not None:
-                    yield self._query(number, "literal", contrast, expression, facts)
+                    yield self._labelled(number, "literal", contrast, expression, facts)
 
-    def _query(
+    def _labelled(
         self,
         number: int,
         wording: Wording,
         contrast: Contrast | Literal[""],
         expression: Expression,
         facts: EntityTable,
-    ) -> TwinQuery:
+    ) -> LabelledQuery:
+        """A query about a triple, judged for what meets it and for the others of the triple.
+
+        `contrast`: "" for the facts of the base.
+        """
+        triple = self.triples[number]
         words = Stream(self.seed, f"world_twins/words/{number}/{contrast or wording}")
-        asker = Asker(self.table.domain, wording, words.below)
-        meets, met = execute(expression, facts), grades(expression, facts)
-        which = np.flatnonzero(meets).tolist()
+        text = Asker(self.table.domain, wording, words.below).ask(expression)
+        metadata = {
+            "triple": self.triple_ids[number],
+            "changed": triple.slot,
+            "slot_type": triple.cell.slot_type,
+            "length": triple.cell.length,
+            "wording": wording,
+            "conditions": len(triple.asked),
+            "expression": dumps(expression),
+            **({"contrast": contrast} if self._contrasts else {}),
+        }
         wrong = ("base", "control") if contrast == "include" else ("twin",)
-        which += [3 * number + ROLES.index(role) for role in wrong]
-        judged = [JudgedDocument(i, int(meets[i]), int(met[i])) for i in which]
-        return TwinQuery(number, wording, contrast, expression, asker.ask(expression), judged)
+        others = [3 * number + ROLES.index(role) for role in wrong]
+        return LabelledQuery(text, metadata, Labels.of(expression, facts, others))
 
 
 @lru_cache(maxsize=2)

@@ -219,19 +219,26 @@ def enumerated(clauses: Sequence[str], word: str = "and") -> str:
 def span(slot: Slot, low: Scalar | None, high: Scalar | None, wording: Wording) -> str:
     """A range in words. Raises `ValueError` for one without (days in the middle of a year)."""
     first, last = (None if end is None else ordinal(end) for end in (low, high))
-    match slot.type:
-        case "number":
-            words = ("less than", "more than") if wording == "literal" else ("under", "over")
-            between = "from {:,} to {}" if wording == "paraphrase" else "between {:,} and {}"
-            return _range(first, last, words, between, lambda n: figure(slot.unit, n))
-        case "year":
-            if wording == "entailed" and first and first % 10 == 0 and last == first + 9:
-                return f"in the {first}s"
-            return _years(first, last, wording)
-        case "date":
-            begin, end = (None if one is None else date.fromordinal(one) for one in (first, last))
-            return _days(begin, end, wording)
-    raise ValueError(f"slot {slot.name} has no ranges")
+    literal = wording == "literal"
+    if slot.type == "number":
+        words = ("less than", "more than") if literal else ("under", "over")
+        between = "from {:,} to {}" if wording == "paraphrase" else "between {:,} and {}"
+        return _range(first, last, words, between, lambda n: figure(slot.unit, n))
+    if slot.type == "date":
+        begin, end = (None if one is None else date.fromordinal(one) for one in (first, last))
+        if end is not None and begin == end.replace(day=1) and (end + timedelta(1)).day == 1:
+            return f"in {MONTHS[end.month - 1]} {end.year}"
+        if (begin and (begin.month, begin.day) != (1, 1)) or (
+            end and (end.month, end.day) != (12, 31)
+        ):
+            raise ValueError(f"there are no words for the days {begin} to {end}")
+        first, last = (None if day is None else day.year for day in (begin, end))
+        if first == last:
+            return f"in {first}"
+    elif wording == "entailed" and first and first % 10 == 0 and last == first + 9:
+        return f"in the {first}s"
+    words = ("before", "after") if literal else ("earlier than", "later than")
+    return _range(first, last, words, "between {} and {}" if literal else "from {} to {}", str)
 
 
 def _range(
@@ -248,22 +255,3 @@ def _range(
         return f"{words[1]} {said(low - 1)}"
     assert high is not None  # a range has an end
     return f"{words[0]} {said(high + 1)}"
-
-
-def _years(low: int | None, high: int | None, wording: Wording) -> str:
-    plain = wording == "literal"
-    words = ("before", "after") if plain else ("earlier than", "later than")
-    return _range(low, high, words, "between {} and {}" if plain else "from {} to {}", str)
-
-
-def _days(low: date | None, high: date | None, wording: Wording) -> str:
-    if high is not None and low == high.replace(day=1) and (high + timedelta(1)).day == 1:
-        return f"in {MONTHS[high.month - 1]} {high.year}"
-    if (low is None or (low.month, low.day) == (1, 1)) and (
-        high is None or (high.month, high.day) == (12, 31)
-    ):
-        if low is not None and high is not None and low.year == high.year:
-            return f"in {low.year}"
-        first, last = (None if day is None else day.year for day in (low, high))
-        return _years(first, last, wording)
-    raise ValueError(f"there are no words for the days {low} to {high}")

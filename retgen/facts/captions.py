@@ -19,8 +19,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from retgen.facts.compose import capital
-from retgen.facts.dependence import Dependence
-from retgen.facts.domain import Domain, Slot
+from retgen.facts.domain import Dependence, Domain, Slot
 from retgen.facts.domain_file import Entity, NamingBlock, Numbers, Value
 from retgen.yaml_text import read_yaml
 
@@ -302,11 +301,7 @@ class Speaker:
         return re.sub(r"\b([Aa]) (?=[aeiou])", r"\1n ", text)
 
     def _chosen(
-        self,
-        templates: Sequence[_Template],
-        named: frozenset[str],
-        facts: Facts,
-        choose: Choose,
+        self, templates: Sequence[_Template], named: frozenset[str], facts: Facts, choose: Choose
     ) -> str:
         fits = [one for one in templates if one.fits(named)]
         return self._filled(fits[choose(len(fits))].pieces, facts, choose)

@@ -25,34 +25,10 @@ from retgen.facts.reference import CutWording, Reference, StatedFact, Subject, c
 from retgen.streams import Stream
 
 MONTHS = (
-    "January",
-    "February",
-    "March",
-    "April",
-    "May",
-    "June",
-    "July",
-    "August",
-    "September",
-    "October",
-    "November",
-    "December",
-)
-FEW = (  # numbers that a text writes in words
-    "no",
-    "one",
-    "two",
-    "three",
-    "four",
-    "five",
-    "six",
-    "seven",
-    "eight",
-    "nine",
-    "ten",
-    "eleven",
-    "twelve",
-)
+    "January February March April May June July August September October November December"
+).split()
+# numbers that a text writes in words
+FEW = "no one two three four five six seven eight nine ten eleven twelve".split()
 _FULL = 1 << 32
 _LED = _FULL // 2  # of the parts that have connectives
 _SAID = 2 * _FULL // 5  # of the parts with facts: those behind which something without one is said
@@ -143,9 +119,6 @@ class Composer:
             return [
                 None if code == ABSENT else said_of(slot.type, slot.unit, code) for code in listed
             ]
-        if slot.is_listed:
-            known = [(value.name, (value.name, value.name)) for value in slot.values]
-            return [known[code] if code >= 0 else None for code in listed]
         names = self.world.value_names(slot, listed)
         return [(name, (name, name)) if name else None for name in names]
 
@@ -362,11 +335,7 @@ def _shape_of(parts: Sequence[ShapePart], idle: tuple[CutWording, ...]) -> _Shap
             place[slot] = number, len(place)
     together = {pair for part in parts for group in part.groups for pair in combinations(group, 2)}
     made = (
-        _Part(
-            part.lead,
-            tuple(map(cut, part.say)) or (() if part.slots else idle),
-            not part.slots,
-        )
+        _Part(part.lead, tuple(map(cut, part.say)) or (() if part.slots else idle), not part.slots)
         for part in parts
     )
     return _Shape(tuple(made), place, frozenset(together))

@@ -8,30 +8,34 @@ from __future__ import annotations
 import datetime
 import re
 import unicodedata
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache, cached_property
 from itertools import chain
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from pydantic import ValidationError
 
 from retgen.errors import UsageError
-from retgen.facts.dependence import Dependence, dependence
 from retgen.facts.domain_file import (
+    LARGEST,
     LISTED,
     ORDERED,
+    DependentValues,
     DomainFile,
     End,
     Entity,
+    Members,
     NamingBlock,
+    Numbers,
     Persons,
     Problem,
     ShapePart,
     SlotBlock,
     SlotType,
     Value,
+    part_values,
     problems_of_wordings,
 )
 from retgen.messages import SourceMap, did_you_mean, validation_messages
@@ -53,7 +57,22 @@ _KEYS: dict[SlotType, tuple[tuple[str, ...], tuple[str, ...]]] = {
 _AS_GIVEN = (
     "about type step weekdays unit pool before by share skew document query most least aside"
 ).split()
+# what a domain has as the file states it
+_OF_THE_FILE = ("about", "entity", "nouns", "others", "fillers", "shapes")
 _ALL_KEYS = frozenset(key for keys in _KEYS.values() for some in keys for key in some)
+
+
+class Dependence(NamedTuple):
+    """Which values of a slot go with those of an earlier one.
+
+    The earlier slot's codes, of a date its years, are in group i from `starts[i - 1]` on; those
+    below the first start, `ABSENT`, are in group 0. `allowed`: by group what goes with it,
+    indices of values; of numbers and years, the lowest and the highest.
+    """
+
+    slot: str
+    starts: tuple[int, ...]
+    allowed: tuple[tuple[int, ...], ...]
 
 
 class SlotBound(NamedTuple):
@@ -210,17 +229,12 @@ class _Builder:
             self.slots[name] = self._slot(name, block)
         self.problems += _problems_of_names(file, self.slots)
         return Domain(
-            file.domain,
-            file.about,
-            file.entity,
-            file.nouns,
-            file.name,
-            self._persons(),
-            self.slots,
-            file.others,
-            file.fillers,
-            file.shapes,
-            path,
+            name=file.domain,
+            naming=file.name,
+            persons=self._persons(),
+            slots=self.slots,
+            path=path,
+            **{key: getattr(file, key) for key in _OF_THE_FILE},
         )
 
     def _slot(self, name: str, block: SlotBlock) -> Slot:
@@ -257,12 +271,12 @@ class _Builder:
 
     def _persons(self) -> Persons | None:
         """The file's persons, or people named as the entities are."""
-        parts = self.file.name.parts
-        given, family = parts.get("given"), parts.get("family")
-        if self.file.persons is None and given and isinstance(family, list):
-            listed = list(chain.from_iterable(given.values())) if isinstance(given, dict) else given
-            return Persons(given=listed, family=family) if isinstance(listed, list) else None
-        return self.file.persons
+        given, family = (self.file.name.parts.get(key) for key in ("given", "family"))
+        if self.file.persons or not given or not isinstance(family, list):
+            return self.file.persons
+        return (
+            None if isinstance(given, Numbers) else Persons(given=part_values(given), family=family)
+        )
 
     def _values(self, name: str, block: SlotBlock) -> tuple[Value, ...]:
         result: tuple[Value, ...] = block.values or ()
@@ -271,11 +285,10 @@ class _Builder:
                 hint = did_you_mean(block.values, list(self.file.lists))
                 self._note(name, "values", f"there is no list {block.values!r} under lists{hint}")
             result = self.file.lists.get(block.values, ())
-        seen: set[str] = set()
-        for said in (one for value in result for one in (value.name, *value.synonyms)):
-            if _folded(said) in seen:
-                self._note(name, "values", f"{said!r} stands there twice")
-            seen.add(_folded(said))
+        names = [one for value in result for one in (value.name, *value.synonyms)]
+        for said in _twice(names):
+            self._note(name, "values", f"{said!r} stands there twice")
+        seen = set(map(_folded, names))
         above: dict[str, set[tuple[str, ...]]] = {}
         for value in result:
             for i, parent in enumerate(value.parents):
@@ -335,9 +348,80 @@ class _Builder:
                 said = f"{given.slot!r} is no earlier slot with values, years or numbers"
                 self._note(name, "given", said)
                 continue
-            yield dependence(
+            yield _dependence(
                 given, values, other.values, lambda said: self._note(name, "given", said)
             )
+
+
+# --- what goes with what --------------------------------------------------------------------------
+
+
+def _dependence(
+    given: DependentValues,
+    values: Sequence[Value],
+    others: Sequence[Value],
+    note: Callable[[str], None],
+) -> Dependence:
+    """A rule of a file. `values`, `others`: of the slot and of the earlier one; none of numbers.
+
+    `note` receives what is wrong.
+    """
+    rules: dict[str, Mapping[Any, Members]] = {
+        "of": given.of,
+        "except": given.but,
+        "from": given.since,
+        "until": given.until,
+    }
+    known = sorted({one for value in values for one in value.above})
+    for key, rule in rules.items():
+        if rule and (key in ("of", "except")) is not bool(others):
+            has = "a list of values" if others else "years or numbers"
+            note(f"{key!r} means nothing: {given.slot} has {has}")
+        for one, members in rule.items():
+            if others and not any(one in value.above for value in others):
+                note(f"{one!r} is no value of {given.slot}, nor a parent")
+            if isinstance(members, tuple) is bool(values):
+                wanted = "a list of values" if values else "a lowest and a highest number"
+                note(f"{key!r} {one}: needs {wanted}")
+            if isinstance(members, tuple):
+                if members[0] > members[1]:
+                    note(f"{[*members]}: its first end is above its second")
+                continue
+            for member in members:
+                if member not in known:
+                    hint = did_you_mean(member, known)
+                    note(f"{member!r} is no value of the slot, nor a parent{hint}")
+    of, but, since, until = (
+        {key: _codes(members, values) for key, members in rule.items()} for rule in rules.values()
+    )
+    every = tuple(range(len(values))) if values else (0, LARGEST)
+    if others:
+        starts = list(range(len(others)))
+        only = [next((of[one] for one in value.above if one in of), every) for value in others]
+        without = [[but[one] for one in value.above if one in but] for value in others]
+    else:
+        starts = sorted({0, *since, *(year + 1 for year in until)})
+        begun = [[year for year in since if year <= start] for start in starts]
+        only = [since[max(years)] if years and not values else every for years in begun]
+        without = [
+            [codes for year, codes in since.items() if year > start]
+            + [codes for year, codes in until.items() if year < start]
+            for start in starts
+        ]
+    allowed = [every, *only]
+    for i, listed in enumerate(without if values else (), 1):
+        left_out = {*chain(*listed)}
+        allowed[i] = tuple(code for code in allowed[i] if code not in left_out)
+    return Dependence(given.slot, tuple(starts), tuple(allowed))
+
+
+def _codes(members: Members, values: Sequence[Value]) -> tuple[int, ...]:
+    if isinstance(members, tuple):
+        return members
+    return tuple(i for i, one in enumerate(values) if not set(members).isdisjoint(one.above))
+
+
+# --- names ----------------------------------------------------------------------------------------
 
 
 def _problems_of_names(file: DomainFile, slots: Mapping[str, Slot]) -> Iterator[Problem]:
@@ -358,29 +442,31 @@ def _problems_of_names(file: DomainFile, slots: Mapping[str, Slot]) -> Iterator[
     pronoun = naming.pronoun
     if not isinstance(pronoun, str) and not isinstance(naming.parts.get(pronoun.part), dict):
         yield ("name", "pronoun"), f"the part {pronoun.part!r} is no list of she and he"
-    words = {
-        word
-        for slot in slots.values()
-        for value in slot.values
-        for said in (*value.above, *value.synonyms)
-        for word in re.findall(r"\w+", said.casefold())
+    said = {
+        text for slot in slots.values() for v in slot.values for text in (*v.above, *v.synonyms)
     }
+    words = {word for text in said for word in re.findall(r"\w+", text.casefold())}
     for part, listed in naming.parts.items():
-        if isinstance(listed, list | dict):
-            every = listed if isinstance(listed, list) else [*chain(*listed.values())]
-            if twice := _twice(every):
-                said = f"{twice!r} stands there twice, so two names would be the same"
-                yield ("name", "parts", part), said
-            for one in every:
-                if hit := words & set(re.findall(r"\w+", one.casefold())):
-                    yield (
-                        ("name", "parts", part),
-                        f"{one!r} holds {min(hit)!r}, a word of a slot's value",
-                    )
+        if isinstance(listed, Numbers):
+            continue
+        every = part_values(listed)
+        for twice in _twice(every):
+            yield (
+                ("name", "parts", part),
+                f"{twice!r} stands there twice, so two names would be the same",
+            )
+        for one in every:
+            if hit := words & set(re.findall(r"\w+", one.casefold())):
+                yield (
+                    ("name", "parts", part),
+                    f"{one!r} holds {min(hit)!r}, a word of a slot's value",
+                )
     for key in ("given", "family") if file.persons else ():
-        if twice := _twice(getattr(file.persons, key)):
-            said = f"{twice!r} stands there twice, so two persons would have the same name"
-            yield ("persons", key), said
+        for twice in _twice(getattr(file.persons, key)):
+            yield (
+                ("persons", key),
+                f"{twice!r} stands there twice, so two persons would have the same name",
+            )
 
 
 def _folded(text: str) -> str:
@@ -388,11 +474,12 @@ def _folded(text: str) -> str:
     return unicodedata.normalize("NFKC", text).casefold()
 
 
-def _twice(texts: list[str]) -> str:
-    """The first text that stands in a list a second time; "" for none."""
+def _twice(texts: Iterable[str]) -> list[str]:
+    """The texts that stand in a list before."""
     seen: set[str] = set()
+    again = []
     for text in texts:
         if _folded(text) in seen:
-            return text
+            again.append(text)
         seen.add(_folded(text))
-    return ""
+    return again

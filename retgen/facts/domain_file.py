@@ -6,6 +6,7 @@ import datetime
 import re
 import unicodedata
 from collections.abc import Iterator, Sequence
+from itertools import chain
 from typing import Annotated, Any, Literal, NamedTuple
 
 from pydantic import (
@@ -150,6 +151,13 @@ Part = Annotated[
     | Annotated[Numbers, Tag("numbers")],
     Discriminator(_form),
 ]
+
+
+def part_values(part: list[str] | dict[Literal["she", "he"], list[str]] | Numbers) -> list[str]:
+    """The values of a part of names."""
+    if isinstance(part, Numbers):
+        return [str(number) for number in range(part.from_, part.to + 1)]
+    return [*chain(*part.values())] if isinstance(part, dict) else part
 
 
 class PronounOf(_Block):
@@ -323,10 +331,7 @@ def _shape(name: str, parts: Sequence[ShapePart], file: DomainFile) -> Iterator[
     listed = [slot for part in parts for group in part.groups for slot in group]
     for slot in file.slots:
         if listed.count(slot) != 1:
-            yield (
-                ("shapes", name),
-                f"{slot!r} stands in {listed.count(slot)} parts, not in one",
-            )
+            yield (("shapes", name), f"{slot!r} stands in {listed.count(slot)} parts, not in one")
     for slot in dict.fromkeys(listed):
         if slot not in file.slots:
             yield ("shapes", name), f"there is no slot {slot!r}"

@@ -229,31 +229,3 @@ def grades(expression: Expression, facts: EntityTable) -> Counts:
             return through(grades(of, facts), facts.columns[slot])
         case _:
             return execute(expression, facts).astype(np.int16)
-
-
-_FAR = 1000  # of what no change of a condition makes an answer
-
-
-def missing(expression: Expression, facts: EntityTable) -> Counts:
-    """How many conditions would have to change for every entity to be an answer, (count,)."""
-    match expression:
-        case And(parts):
-            return _sum(missing(part, facts) for part in parts)
-        case Or(parts):
-            least: Counts = reduce(np.minimum, (missing(part, facts) for part in parts))
-            return least
-        case AndNot(kept, dropped):
-            return missing(kept, facts) + execute(dropped, facts)
-        case AtLeast(k, parts):
-            met = _sum(execute(part, facts) for part in parts)
-            return np.maximum(k - met, 0, dtype=np.int16)
-        case Extreme(slot=slot, of=of, most=most):
-            column, taken = facts.columns[slot], execute(expression, facts)
-            edge = column[taken].min() if most else column[taken].max()
-            beyond = (column >= edge if most else column <= edge) & (column >= 0)
-            others: Counts = missing(of, facts) + ~beyond
-            return others
-        case Via(slot, of):
-            return through(missing(of, facts), facts.columns[slot], _FAR)
-        case _:
-            return (~execute(expression, facts)).astype(np.int16)

@@ -16,9 +16,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from retgen.errors import RecipeError
-from retgen.facts.dependence import Dependence
-from retgen.facts.domain import Domain, Slot, SlotBound, scalar
-from retgen.facts.domain_file import Numbers
+from retgen.facts.domain import Dependence, Domain, Slot, SlotBound, scalar
+from retgen.facts.domain_file import PronounOf, part_values
 from retgen.streams import Permutation, Stream
 
 ABSENT = -1  # the entity has no value of this slot
@@ -35,20 +34,12 @@ class EntityNames:
     def __init__(self, domain: Domain, seed: int, purpose: str) -> None:
         naming = domain.naming
         self._pattern, self._short = naming.pattern, naming.short
-        self._parts: dict[str, list[str]] = {}
-        self._pronouns: list[str] = []
-        self._by_part = ""
-        self._fixed = naming.pronoun if isinstance(naming.pronoun, str) else "it"
-        for name, part in naming.parts.items():
-            if isinstance(part, Numbers):
-                self._parts[name] = [str(n) for n in range(part.from_, part.to + 1)]
-            elif isinstance(part, dict):
-                self._parts[name] = [one for listed in part.values() for one in listed]
-                if not isinstance(naming.pronoun, str) and naming.pronoun.part == name:
-                    self._by_part = name
-                    self._pronouns = [who for who, listed in part.items() for _ in listed]
-            else:
-                self._parts[name] = list(part)
+        self._parts = {name: part_values(part) for name, part in naming.parts.items()}
+        pronoun = naming.pronoun
+        self._fixed = "it" if isinstance(pronoun, PronounOf) else pronoun
+        self._by_part = pronoun.part if isinstance(pronoun, PronounOf) else ""
+        groups: Any = naming.parts.get(self._by_part, {})
+        self._pronouns = [who for who, listed in groups.items() for _ in listed]
         self.count = math.prod(map(len, self._parts.values()))
         self._order = Permutation(seed, f"world/{domain.name}/names", self.count)
         self._first = Stream(seed, f"{purpose}/names").below(self.count)

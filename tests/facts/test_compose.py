@@ -6,7 +6,6 @@ import re
 from pathlib import Path
 
 from retgen.facts import Composer, World, load_domain
-from retgen.facts.reference import Reference, Subject, cut
 
 SHIPS = load_domain(Path(__file__).parent / "ships.yaml")
 WORLD = World(SHIPS, 1, 2000)
@@ -110,14 +109,3 @@ def test_who_is_meant_behind_another_name() -> None:
                 break
             assert not re.search(r"\b(it|its|the film|the picture)\b", sentence, re.I), one.text
     assert behind > 300
-
-
-def test_it_is_clear_behind_a_sentence_that_ends_with_the_entity() -> None:
-    """Where what it states is a person: "Ann Lee wrote the book. It", and not "The book"."""
-    who = Subject.of(("The Sea", "", "it"), ("the film",), frozenset())
-    directed, stars = cut("{v} directed {O}"), cut("{S} stars {v}")
-    for person, called in ((True, "it"), (False, "the film")):
-        entity = Reference(who)
-        assert entity.called(directed) == "The Sea"
-        entity.heard(directed, person=person)
-        assert entity.called(stars) == called

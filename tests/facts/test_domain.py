@@ -9,7 +9,6 @@ import pytest
 
 from retgen.errors import UsageError
 from retgen.facts import bundled_domains, load_domain
-from retgen.facts.domain_file import content_words
 
 SHIPS = Path(__file__).parent / "ships.yaml"
 
@@ -165,29 +164,6 @@ def test_a_name_that_is_no_domain() -> None:
         load_domain("filns")
     with pytest.raises(UsageError, match=r"there is no domain file nowhere\.yaml"):
         load_domain("nowhere.yaml")
-
-
-@pytest.mark.parametrize(
-    ("content", "message"),
-    [
-        (b"a: [1, 2\n", "x.yaml, line 2: is not YAML: "),
-        (b"a: 1990-02-30\n", "x.yaml: is not YAML: day is out of range for month"),
-        (b"a: " + b"[" * 3000, "x.yaml, line 1: is nested more than 50 levels deep"),
-        ("a: Malmö".encode("latin-1"), "x.yaml: is not a UTF-8 text file: byte 7"),
-        (b"", "x.yaml: must be a mapping, not None"),
-    ],
-)
-def test_what_is_no_yaml(tmp_path: Path, content: bytes, message: str) -> None:
-    path = tmp_path / "x.yaml"
-    path.write_bytes(content)
-    with pytest.raises(UsageError) as error:
-        load_domain(path)
-    assert message in str(error.value)
-
-
-def test_content_words() -> None:
-    assert content_words("{S} was born in {v}") == {"born"}
-    assert content_words("whose cradle stood in {v}") == {"cradl", "stood"}
 
 
 @pytest.mark.parametrize("name", bundled_domains())

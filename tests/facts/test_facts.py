@@ -12,9 +12,9 @@ import pytest
 
 from retgen.errors import RecipeError
 from retgen.facts import ABSENT, World, bundled_domains, load_domain
-from retgen.facts.check import contradictions
 from retgen.facts.domain import Domain
 from retgen.facts.facts import Selection
+from retgen.generators.world.trial import contradictions
 
 SHIPS = load_domain(Path(__file__).parent / "ships.yaml")
 WORLD = World(SHIPS, 1, 2000)

@@ -46,12 +46,6 @@ FAULTS = {
     "agreement, has": replaced(r"\b(It|He|She) has\b", r"\1 have"),
     "participle": replaced(r"\bwas (written|given|taken|shot)\b", "was wrote"),
 }
-SELDOM_FOUND = {
-    "agreement, was": replaced(r"\b(It|He|She) was\b", r"\1 were"),
-    "number": replaced(r"\b(\d+ (page|day|chapter|sibling|year|minute))s\b", r"\1"),
-    "verb left out": replaced(r"(?<=[a-z]) (was|is) ", " "),
-    "preposition": replaced(r"\bin (?=[12][0-9]{3})", "on "),
-}
 
 
 def planted(fault: Callable[[str], str]) -> list[tuple[str, str]]:
@@ -75,14 +69,6 @@ def found(fault: Callable[[str], str]) -> int:
 def test_faults_that_are_planted_are_found(kind: str) -> None:
     assert len(planted(FAULTS[kind])) == PLANTED
     assert found(FAULTS[kind]) == PLANTED
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("kind", SELDOM_FOUND)
-def test_what_the_checker_seldom_finds(kind: str) -> None:
-    """So that nobody takes it for more than it is; where it has learned more, move the fault up."""
-    assert len(planted(SELDOM_FOUND[kind])) == PLANTED
-    assert found(SELDOM_FOUND[kind]) < PLANTED
 
 
 @pytest.mark.slow
@@ -115,17 +101,3 @@ def test_ladders_read_as_english(domain: str) -> None:
     assert len(ladders) == 10
     texts = [" ".join(some) for one in ladders for some in (one.sentences, one.rewrites)]
     assert [one for text in texts for one in faults(text)] == []
-
-
-@pytest.mark.slow
-def test_a_document_of_each_domain_and_its_faults() -> None:
-    for domain in DOMAINS:
-        (text,) = documents(domain, 1)
-        assert list(faults(text)) == []
-    bad = "It have 713 pages. Its hero is an potter. It was was written in Lyon. it is long."
-    assert [one.partition(":")[0] for one in faults(bad)] == [
-        "IT_VBZ",
-        "EN_A_VS_AN",
-        "ENGLISH_WORD_REPEAT_RULE",
-        "UPPERCASE_SENTENCE_START",
-    ]

@@ -8,7 +8,6 @@ from __future__ import annotations
 import datetime
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -16,7 +15,6 @@ from retgen.errors import UsageError
 from retgen.yaml_text import read_yaml
 
 TYPES = ("category", "place", "year", "date", "number", "person", "relation")
-_BOUND = re.compile(r"\s*(\w+)\s*(?:([+-])\s*(\d+))?\s*")
 
 
 class BadDefinition(UsageError):
@@ -31,8 +29,7 @@ class ValueDefinition(NamedTuple):
     parents: tuple[str, ...]
 
 
-@dataclass(frozen=True)
-class SlotDefinition:
+class SlotDefinition(NamedTuple):
     """What can be known of an entity.
 
     `low`, `high`: years of a year or date, else numbers; None where there is no range. `unit`: its
@@ -45,16 +42,15 @@ class SlotDefinition:
     values: Mapping[str, ValueDefinition]
     low: int | None
     high: int | None
-    unit: tuple[str, ...]
     share: float
+    unit: tuple[str, ...]
     document: tuple[str, ...]
     query: tuple[str, ...]
     most: tuple[str, ...]
     least: tuple[str, ...]
 
 
-@dataclass(frozen=True)
-class Definition:
+class Definition(NamedTuple):
     """A domain. `name`: the pattern of names, in pieces: a literal text, or a part's values."""
 
     domain: str
@@ -69,66 +65,54 @@ class Definition:
     leads: tuple[str, ...]  # connectives before a sentence
     others: tuple[str, ...]  # those who share the slots of an entity: "{P} brother"
 
-    def of_type(self, *types: str) -> list[str]:
-        """The slots of some types."""
-        return [name for name, slot in self.slots.items() if slot.type in types]
+    def of_type(self, kind: str) -> list[str]:
+        """The slots of a type."""
+        return [name for name, slot in self.slots.items() if slot.type == kind]
 
 
 def read_definition(path: Path) -> Definition:
     """The definition in a domain's file. Raises `BadDefinition`."""
     raw = read_yaml(path, error=BadDefinition)
     try:
-        return definition(raw)
+        return _definition(raw)
     except (KeyError, TypeError, ValueError, AttributeError) as error:
         raise BadDefinition(f"{path} defines no domain: {error!r}") from error
 
 
-def definition(raw: Mapping[str, Any]) -> Definition:
-    """The definition in the content of a domain's file."""
-    lists = {key: list(_values(value)) for key, value in (raw.get("lists") or {}).items()}
-    bounds: dict[str, tuple[int | None, int | None]] = {}
-    slots = {}
+def _definition(raw: Mapping[str, Any]) -> Definition:
+    lists = {key: list(_values(value)) for key, value in raw.get("lists", {}).items()}
+    slots: dict[str, SlotDefinition] = {}
     for name, one in raw["slots"].items():
         if one["type"] not in TYPES:
             raise ValueError(f"slot {name} has the type {one['type']!r}")
-        given = one.get("values", [])
-        values = lists[given] if isinstance(given, str) else list(_values(given))
-        low, high = one.get("range", (None, None))
-        bounds[name] = _bound(low, bounds, 0), _bound(high, bounds, 1)
-        unit = one.get("unit") or ()
+        given = one.get("values") or []
+        values = lists[given] if isinstance(given, str) else _values(given)
+        low, high = one.get("range") or (None, None)
         slots[name] = SlotDefinition(
             name,
             one["type"],
             {value.name: value for value in values},
-            *bounds[name],
-            (unit,) if isinstance(unit, str) else tuple(unit),
+            _bound(low, slots, "low"),
+            _bound(high, slots, "high"),
             float(one.get("share", 1)),
-            *(tuple(one.get(key) or ()) for key in ("document", "query", "most", "least")),
+            *(tuple(one.get(key) or ()) for key in ("unit", "document", "query", "most", "least")),
         )
-    pieces, places = _pieces(raw["name"])
-    short = str(raw["name"].get("short") or "")
-    parts = re.findall(r"\{(\w+)\}", short) if short in raw["name"]["pattern"] else []
-    entity = raw["entity"]
+    parts = [part for shape in raw.get("shapes", {}).values() for part in shape]
+    said, leads = ([x for part in parts for x in part.get(key, ())] for key in ("say", "lead"))
+    pieces, short = _pieces(raw["name"])
     return Definition(
-        str(raw["domain"]),
-        entity["singular"],
-        entity["relative"],
-        tuple(map(str, raw.get("nouns") or ())),
+        raw["domain"],
+        raw["entity"]["singular"],
+        raw["entity"]["relative"],
+        tuple(raw.get("nouns", ())),
         slots,
         pieces,
-        (places[parts[0]], places[parts[-1]] + 1) if parts else None,
+        short,
         tuple(frozenset(_words(one)) for one in (raw.get("persons") or {}).values()),
-        (*map(str, raw.get("fillers") or ()), *_said(raw, "say")),
-        tuple(_said(raw, "lead")),
-        tuple(map(str, raw.get("others") or ())),
+        (*raw.get("fillers", ()), *said),
+        tuple(leads),
+        tuple(raw.get("others", ())),
     )
-
-
-def _said(raw: Mapping[str, Any], key: str) -> Iterator[str]:
-    """What the parts of all shapes say."""
-    for parts in (raw.get("shapes") or {}).values():
-        for part in parts:
-            yield from map(str, part.get(key) or ())
 
 
 def _values(given: Any, parents: tuple[str, ...] = ()) -> Iterator[ValueDefinition]:
@@ -144,31 +128,21 @@ def _values(given: Any, parents: tuple[str, ...] = ()) -> Iterator[ValueDefiniti
         yield ValueDefinition(name, tuple(synonyms), parents)
 
 
-def _bound(
-    given: Any, earlier: Mapping[str, tuple[int | None, int | None]], end: int
-) -> int | None:
-    """A bound as a number; that of another slot gives the furthest it can be."""
+def _bound(given: Any, earlier: Mapping[str, SlotDefinition], end: str) -> int | None:
+    """A bound as a number; that of another slot ("lit + 30") gives the furthest it can be."""
     if given is None or isinstance(given, int):
         return given
     if isinstance(given, datetime.date):
         return given.year
-    text = str(given)
-    if re.fullmatch(r"\d{4}-\d\d-\d\d", text):
-        return int(text[:4])
-    match = _BOUND.fullmatch(text)
-    if match is None:
-        raise ValueError(f"the bound {text!r}")
-    if match[1].isdigit():
-        return int(match[1])
-    other = earlier[match[1]][end]
-    shift = int(match[3] or 0)
-    return None if other is None else other + (shift if match[2] == "+" else -shift)
+    name, sign, shift = re.split(r"\s*([+-])\s*", f"{given} + 0")[:3]
+    other: int | None = getattr(earlier[name], end)
+    return None if other is None else other + int(sign + shift)
 
 
 def _pieces(
     name: Mapping[str, Any],
-) -> tuple[tuple[str | tuple[str, ...], ...], dict[str, int]]:
-    """The pattern of names in pieces, and the place of each part."""
+) -> tuple[tuple[str | tuple[str, ...], ...], tuple[int, int] | None]:
+    """The pattern of names in pieces, and the places of those that stand as a short name."""
     pieces: list[str | tuple[str, ...]] = []
     places: dict[str, int] = {}
     for number, piece in enumerate(re.split(r"\{(\w+)\}", name["pattern"])):
@@ -177,7 +151,9 @@ def _pieces(
             pieces.append(tuple(_words(name["parts"][piece])))
         elif piece.strip():
             pieces.append(piece.strip())
-    return tuple(pieces), places
+    short = name.get("short") or ""
+    parts = re.findall(r"\{(\w+)\}", short) if short in name["pattern"] else []
+    return tuple(pieces), (places[parts[0]], places[parts[-1]] + 1) if parts else None
 
 
 def _words(given: Any) -> Iterator[str]:

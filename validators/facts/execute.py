@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import sqlite3
-import threading
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 import orjson
 
-from retgen.validators.facts.definitions import Definition, ValueDefinition
+from retgen.validators.facts.definitions import ValueDefinition
 
 _PRAGMAS = "PRAGMA journal_mode = OFF; PRAGMA synchronous = OFF; PRAGMA cache_size = -32768"
 _FEW = 2000  # entities, up to which an index costs more than it saves
@@ -23,29 +22,28 @@ class Impossible(Exception):
 class FactTable:
     """The facts of all documents: a row an entity, a column a slot.
 
-    Kept in a file, so that memory stays flat. Each thread has a connection of its own.
+    Kept in a file, so that memory stays flat.
     """
 
-    def __init__(self, path: Path, slots: Mapping[str, Mapping[str, ValueDefinition]]) -> None:
-        """`slots`: the values of each, by name; none where they are not listed."""
-        self._path, self._slots = path, slots
-        self._thread, self._connections = threading.local(), list[sqlite3.Connection]()
+    def __init__(
+        self,
+        path: Path,
+        slots: Mapping[str, Mapping[str, ValueDefinition]],
+        numbers: Collection[str] = (),
+    ) -> None:
+        """`slots`: the values of each, by name; none where they are not listed. `numbers`: slots
+        whose values are numbers.
+        """
+        self._slots = slots
         self._known: dict[str, str] = {}  # what was ranked, by parameter
-        columns = ", ".join(f"s_{name}" for name in slots)
+        self._db = sqlite3.connect(path)
+        self._db.executescript(_PRAGMAS)
+        kinds = {name: "INTEGER" if name in numbers else "BLOB" for name in slots}
+        columns = ", ".join(f"s_{name} {kind}" for name, kind in kinds.items())
         self._db.execute(f"CREATE TABLE facts (id TEXT, name TEXT, {columns})")
 
-    @property
-    def _db(self) -> sqlite3.Connection:
-        if not hasattr(self._thread, "db"):
-            self._thread.db = sqlite3.connect(self._path, check_same_thread=False)
-            self._thread.db.executescript(_PRAGMAS)
-            self._connections.append(self._thread.db)
-        db: sqlite3.Connection = self._thread.db
-        return db
-
     def close(self) -> None:
-        for db in self._connections:
-            db.close()
+        self._db.close()
 
     def add(self, rows: Iterable[Sequence[Any]]) -> None:
         """Rows of (document, name, a value or None for each slot in the domain's order)."""
@@ -61,7 +59,6 @@ class FactTable:
             for name in sorted(slots):
                 self._db.execute(f"CREATE INDEX by_s_{name} ON facts (s_{name})")
         self._db.execute("ANALYZE")
-        self._db.commit()  # for the connections of other threads
 
     # --- what must hold of all --------------------------------------------------------------
 
@@ -102,7 +99,7 @@ class FactTable:
         return found
 
     def _json(self, sql: str, **values: str) -> Any:
-        """What a statement gives, in one row: after each row, threads would wait for another."""
+        """What a statement gives, which is one row of JSON."""
         return orjson.loads(self._db.execute(sql, {**self._known, **values}).fetchone()[0])
 
     def _ranked(self, kind: str, k: int, slot: str, of: Sequence[Any]) -> str:
@@ -206,14 +203,3 @@ def slots_of(expression: Any) -> set[str]:
         case [str(), *parts]:
             return set().union(*(slots_of(part) for part in parts if isinstance(part, list)))
     return set()
-
-
-def row_of(
-    doc_id: str, name: str, held: Mapping[str, str], domain: Definition
-) -> list[str | int | None]:
-    """The row of a document. `held`: slot -> value as it is stated."""
-    row: list[str | int | None] = [doc_id, name]
-    for slot in domain.slots.values():
-        value = held.get(slot.name)
-        row.append(int(value) if value is not None and slot.type in ("year", "number") else value)
-    return row

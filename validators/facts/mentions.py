@@ -8,9 +8,9 @@ from __future__ import annotations
 
 import datetime
 import re
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from functools import lru_cache
-from itertools import chain
+from itertools import chain, product
 from typing import Any, NamedTuple
 
 from retgen.validators.facts.definitions import Definition
@@ -57,10 +57,6 @@ def mention_of(text: str, slots: Mapping[str, Any]) -> Mention:
 Item = str | Mention
 
 
-# values that begin with a token, by the token behind it ("" for none), the longest first
-Known = Mapping[str, Sequence[tuple[tuple[str, ...], Mention]]]
-
-
 def tokens_of(text: str) -> list[str]:
     """The tokens of a text."""
     return [*chain.from_iterable(map(_tokens_of_piece, text.split()))]
@@ -71,58 +67,38 @@ def _tokens_of_piece(piece: str) -> tuple[str, ...]:
     return tuple(_TOKEN.findall(f"{piece} "))
 
 
-class _Start(NamedTuple):
-    """What may begin with a token. `word`: it, where nothing does."""
-
-    word: str
-    ends: bool  # of a sentence
-    names: bool
-    number: bool
-    values: Known
-    first_values: Known  # those of the first token of a sentence
-
-
-class _Starts(dict[str, "_Start | str"]):
-    """Token -> what may begin with it, worked out when it is met first; a word for nothing."""
-
-    def __init__(self, start: Callable[[str], _Start]) -> None:
-        super().__init__()
-        self._start = start
-
-    def __missing__(self, token: str) -> _Start | str:
-        start = self._start(token)
-        found = start if any(start[1:]) else start.word
-        if len(self) < _KEPT:
-            self[token] = found
-        return found
-
-
 class MentionFinder:
     """Finds mentions of values of a domain."""
 
     def __init__(self, domain: Definition) -> None:
         self.domain = domain
-        values: dict[tuple[str, ...], dict[str, str]] = {}
+        values: dict[tuple[str, ...], dict[str, Any]] = {}
         for name, slot in domain.slots.items():
             for value in slot.values.values():
                 for one in (value.name, *value.synonyms):
                     values.setdefault(tuple(tokens_of(one)), {})[name] = value.name
-        self._values = _by_first_tokens(values)
-        units: dict[tuple[str, ...], dict[str, None]] = {}
+        # by the first two tokens ("" for no second one), the longest first
+        self._values: dict[tuple[str, str], list[tuple[tuple[str, ...], Mention]]] = {}
+        for tokens, slots in sorted(values.items(), key=lambda one: -len(one[0])):
+            known = self._values.setdefault((tokens[0], "".join(tokens[1:2])), [])
+            known.append((tokens, mention_of(" ".join(tokens), slots)))
+        units: dict[tuple[str, ...], dict[str, Any]] = {}
         for name in domain.of_type("number"):
             for unit in domain.slots[name].unit:
                 units.setdefault(tuple(tokens_of(unit)), {})[name] = None
         self._units = [(unit, mention_of("", slots)) for unit, slots in units.items()]
-        self.names = NameFinder(domain.name)
-        known = domain.persons or (domain.name[0], domain.name[-1])
-        self.persons = NameFinder(known if domain.of_type("person") else ((),))
-        start, stop = domain.short or (0, 0)
-        self._short = NameFinder(domain.name[start:stop] or ((),))
         self._forms = {
             kind: mention_of("", dict.fromkeys(domain.of_type(kind)))
             for kind in ("relation", "person", "date", "year")
         }
-        self._starts = _Starts(self._start)
+        self.names = NameFinder(domain.name)
+        known_persons = domain.persons or (domain.name[0], domain.name[-1])
+        self.persons = NameFinder(known_persons if domain.of_type("person") else ((),))
+        start, stop = domain.short or (0, 0)
+        short = NameFinder(domain.name[start:stop] or ((),))
+        starts = (first for first, _ in self._values)
+        self._first = frozenset(starts) | self.names.first | self.persons.first | short.first
+        self._word = lru_cache(_KEPT)(self._only_word)
 
     def sentences(
         self, tokens: list[str], own: tuple[str, ...] = (), short: tuple[str, ...] = ()
@@ -132,28 +108,20 @@ class MentionFinder:
         `own`: the name of the entity that the text is about, `short` its short form: both stand as
         `SELF`.
         """
-        found: list[Any] = [*map(self._starts.__getitem__, tokens)]
         items: list[Item] = []
-        begin = done = 0  # of the sentence, and before which token all is among the items
-        for i in [i for i, one in enumerate(found) if type(one) is not str]:
-            if i < done:
-                continue
-            start = found[i]
-            if start.ends:
-                items += found[done:i]
+        begin = i = 0
+        while i < len(tokens):
+            if word := self._word(tokens[i]):
+                items.append(word)
+                i += 1
+            elif tokens[i] in _ENDS:
                 if items:
                     yield begin, i, items
                 items = []
-                begin = done = i + 1
-                continue
-            stop, item = self._at(tokens, i, start, own, short, first=i == begin)
-            if item is None:
-                found[i] = start.word
-                continue
-            items += found[done:i]
-            items.append(item)
-            done = stop
-        items += found[done:]
+                begin = i = i + 1
+            else:
+                i, item = self._at(tokens, i, own, short, first=i == begin)
+                items.append(item)
         if items:
             yield begin, len(tokens), items
 
@@ -168,46 +136,41 @@ class MentionFinder:
         start, stop = self.domain.short
         return tuple(tokens[ends[start - 1] if start else 0 : ends[stop - 1]])
 
-    def _start(self, token: str) -> _Start:
-        lowered = token[0].lower() + token[1:]
-        values, others = (self._values.get(one, {}) for one in (token, lowered))
-        return _Start(
-            token.lower(),
-            token in _ENDS,
-            any(token in one.first for one in (self.names, self.persons, self._short)),
-            token[0].isdigit() or token.lower() in NUMBER_WORDS,
-            values,
-            {**others, **values},
-        )
+    def _only_word(self, token: str) -> str:
+        """A token in lower case; "" where a value, a name or a number may begin with it, or a
+        sentence ends.
+        """
+        lower, lowered = token.lower(), token[0].lower() + token[1:]
+        begins = not self._first.isdisjoint((token, lowered)) or token in _ENDS
+        return "" if begins or token[0].isdigit() or lower in NUMBER_WORDS else lower
 
     def _at(
         self,
         tokens: Sequence[str],
         i: int,
-        start: _Start,
         own: tuple[str, ...],
         short: tuple[str, ...],
         *,
         first: bool,
-    ) -> tuple[int, Item | None]:
-        """Where what begins at a token ends, and what it is; None for a word."""
-        if start.names:
-            if ends := self.names.ends(tokens, i):
-                name = tokens[i : ends[-1]]
-                return ends[-1], SELF if tuple(name) == own else self._of("relation", name)
-            if ends := self.persons.ends(tokens, i):
-                return ends[-1], self._of("person", tokens[i : ends[-1]])
-        if known := start.first_values if first else start.values:
-            behind = tokens[i + 1] if i + 1 < len(tokens) else ""
-            for words, mention in (*known.get(behind, ()), *known.get("", ())):
+    ) -> tuple[int, Item]:
+        """Where what begins at a token ends, and what it is: a mention, `SELF` or a word."""
+        token = tokens[i]
+        if ends := self.names.ends(tokens, i):
+            name = tokens[i : ends[-1]]
+            return ends[-1], SELF if tuple(name) == own else self._of("relation", name)
+        if ends := self.persons.ends(tokens, i):
+            return ends[-1], self._of("person", tokens[i : ends[-1]])
+        begun = (token, token[0].lower() + token[1:]) if first else (token,)
+        for key in product(begun, (*tokens[i + 1 : i + 2], "")):
+            for words, mention in self._values.get(key, ()):
                 stop = i + len(words)
                 if tuple(tokens[i + 1 : stop]) == words[1:]:
                     return stop, mention
-        if start.number and (number := self._number(tokens, i)):
+        if number := self._number(tokens, i):
             return number
-        if short and tokens[i] == short[0] and tuple(tokens[i : i + len(short)]) == short:
+        if short and tuple(tokens[i : i + len(short)]) == short:
             return i + len(short), SELF
-        return i + 1, None
+        return i + 1, token.lower()
 
     def _of(
         self, form: str | Mention, tokens: Sequence[str], value: str | int | None = None
@@ -249,17 +212,6 @@ def day_of(tokens: Sequence[str]) -> datetime.date | None:
             except ValueError:
                 return None
     return None
-
-
-def _by_first_tokens(
-    values: Mapping[tuple[str, ...], Mapping[str, str]],
-) -> dict[str, dict[str, list[tuple[tuple[str, ...], Mention]]]]:
-    """Values by their first token and the one behind it, the longest first."""
-    result: dict[str, dict[str, list[tuple[tuple[str, ...], Mention]]]] = {}
-    for tokens, slots in sorted(values.items(), key=lambda one: -len(one[0])):
-        known = result.setdefault(tokens[0], {}).setdefault("".join(tokens[1:2]), [])
-        known.append((tokens, mention_of(" ".join(tokens), slots)))
-    return result
 
 
 class NameFinder:

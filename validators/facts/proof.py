@@ -9,8 +9,7 @@ from __future__ import annotations
 import re
 import tempfile
 from abc import abstractmethod
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
@@ -21,28 +20,27 @@ import orjson
 from numpy.typing import NDArray
 
 from retgen.data import Dataset, Qrel, Query
-from retgen.progress import usable_cores
 from retgen.validators.facts.definitions import SlotDefinition, ValueDefinition
-from retgen.validators.facts.execute import FactTable, Impossible, row_of, slots_of
+from retgen.validators.facts.execute import FactTable, Impossible, slots_of
 from retgen.validators.facts.mentions import MONTHS, NUMBER_WORDS
 from retgen.validators.facts.queries import UnreadableQuery, domain_readers
 from retgen.validators.rule import Batch, CorpusRule, Finding, Judgements, RuleState
 from retgen.write import json_line
 
+# by the first word of an expression; a year asked for by its decade is a condition of "eq", too
 _OPERATORS = {
-    "is": "eq",
-    "within": "eq",
-    "between": "range",
-    "and": "and",
-    "or": "or",
-    "and not": "and-not",
-    "at least": "k-of-n",
-    "most": "superlative",
-    "least": "superlative",
-    "via": "two-hop",
+    "is": {"eq"},
+    "within": {"eq"},
+    "between": {"range", "eq"},
+    "and": {"and"},
+    "or": {"or"},
+    "and not": {"and-not"},
+    "at least": {"k-of-n"},
+    "most": {"superlative"},
+    "least": {"superlative"},
+    "via": {"two-hop"},
 }
 _EXACT = 10  # up to so many answers a query has exactly those asked for; above, within 10%
-_THREADS = 8  # that execute queries, at most: each has a cache
 
 
 class WorldSpec(NamedTuple):
@@ -78,6 +76,7 @@ class FactsProof(CorpusRule):
     state: FactState
     spec: Any
     values: Mapping[str, Mapping[str, ValueDefinition]]  # by slot; none where they are not listed
+    numbers: Collection[str] = ()  # slots whose values are numbers
 
     def __init__(self, spec: Any, judgements: Judgements) -> None:
         self.spec, self.judgements = spec, judgements
@@ -98,17 +97,13 @@ class FactsProof(CorpusRule):
             noted = metadata.get("facts") if isinstance(metadata, dict) else None
             held, problems = self._held(title, text, noted)
             self.state.wrong += [(doc_id, problem) for problem in problems]
-            lines.append(json_line(self._row(doc_id, title, held)))
+            lines.append(json_line([doc_id, title, *map(held.get, self.values)]))
         self.state.documents += len(batch)
         self.state.rows.append(np.frombuffer(b"".join(lines), np.uint8))
 
     @abstractmethod
     def _held(self, title: str, text: str, noted: Any) -> tuple[dict[str, str], list[str]]:
         """The facts of a document, and what is wrong with it. `noted`: those of its metadata."""
-
-    def _row(self, doc_id: str, title: str, held: Mapping[str, str]) -> list[Any]:
-        """The row of a document in the table of facts."""
-        return [doc_id, title, *map(held.get, self.values)]
 
     @abstractmethod
     def _asked(self, text: str) -> Any:
@@ -147,7 +142,7 @@ class FactsProof(CorpusRule):
                 continue
             yield from self._noted(query, asked[query.query_id])
         with tempfile.TemporaryDirectory(prefix="facts-", dir=self.scratch) as folder:
-            facts = FactTable(Path(folder) / "facts.sqlite", self.values)
+            facts = FactTable(Path(folder) / "facts.sqlite", self.values, self.numbers)
             try:
                 facts.add(self.rows())
                 facts.index(set().union(*map(slots_of, asked.values())) or self.values)
@@ -181,9 +176,7 @@ class WorldProof(FactsProof):
         self.domain, self.reader, self.queries = domain_readers(spec.domain)
         self._always = [name for name, slot in self.domain.slots.items() if slot.share == 1]
         self.values = {name: slot.values for name, slot in self.domain.slots.items()}
-
-    def _row(self, doc_id: str, title: str, held: Mapping[str, str]) -> list[Any]:
-        return row_of(doc_id, title, held, self.domain)
+        self.numbers = [*self.domain.of_type("year"), *self.domain.of_type("number")]
 
     def _asked(self, text: str) -> list[Any]:
         return self.queries.query(text)
@@ -228,24 +221,19 @@ class WorldProof(FactsProof):
         elsewhere = {one for split, rows in judged.items() if split for one in rows}
         graded = self._graded()
 
-        def findings(query_id: str) -> list[Finding]:
-            query, expression = queries[query_id], asked[query_id]
+        for query_id, expression in asked.items():
             try:
                 answers = facts.answers(expression)
             except Impossible as error:
-                return [self._of_query(query, str(error))]
-            found = [*self._size(query, len(answers))]
+                yield self._of_query(queries[query_id], str(error))
+                continue
+            yield from self._size(queries[query_id], len(answers))
             for split, rows in judged.items():
                 if query_id in rows or (not split and query_id not in elsewhere):
-                    found += self._compare(query_id, split, rows.get(query_id, {}), answers)
+                    yield from self._compare(query_id, split, rows.get(query_id, {}), answers)
             if query_id in graded:
                 grades = facts.grades(expression, list(graded[query_id]))
-                found += self._grades(query_id, graded[query_id], grades)
-            return found
-
-        with ThreadPoolExecutor(min(usable_cores(), _THREADS)) as pool:
-            for found in pool.map(findings, asked):
-                yield from found
+                yield from self._grades(query_id, graded[query_id], grades)
 
     def _noted(self, query: Query, expression: list[Any]) -> Iterator[Finding]:
         """What a query's metadata says of its expression."""
@@ -255,11 +243,9 @@ class WorldProof(FactsProof):
                 query, f"reads as {text}, its metadata says {note.get('expression')}"
             )
             return
-        operators = {_OPERATORS[expression[0]]}
+        operators = _OPERATORS[expression[0]]
         if expression[0] == "and" and any(part[0] == "between" for part in expression[1:]):
-            operators.add("range")  # of conditions that are met together, one is a range
-        if expression[0] == "between":
-            operators.add("eq")  # a year asked for by its decade
+            operators = {"and", "range"}  # of conditions that are met together, one is a range
         if (operator := note.get("operator")) is not None and operator not in operators:
             message = f"its operator is {expression[0]!r}, its metadata says {operator!r}"
             yield self._of_query(query, message)
@@ -351,32 +337,29 @@ class ProseProof(WorldProof):
         for fact in noted:
             name, _, value = fact.partition("=")
             slot = self.domain.slots.get(name)
-            if slot is None or not _fits(slot, value):
+            if slot is None or not _spoken(slot, value):
                 return {}, [f"{fact!r} in its metadata is no fact of domain {self.domain.domain}"]
             if name in held:
                 return {}, [f"its metadata has {name} twice"]
             held[name] = value
-        if lacks := self._lacks(held):
-            return held, lacks
-        return held, [*self._unstated(held, text), *self._unread(title, text, held)]
+        return held, self._lacks(held) or [*self._unread(title, text, held)]
 
-    def _unstated(self, held: Mapping[str, str], text: str) -> Iterator[str]:
+    def _unread(self, title: str, text: str, held: Mapping[str, str]) -> Iterator[str]:
+        """Facts whose value is not in the text, or that no model read from it."""
         words = f" {_words(text)} "
         for name, value in held.items():
             if not any(f" {one} " in words for one in _spoken(self.domain.slots[name], value)):
                 yield f"its metadata says {f'{name}={value}'!r}, and the value is not in its text"
-
-    def _unread(self, title: str, text: str, held: Mapping[str, str]) -> Iterator[str]:
         one = self._readings.get(title)
         if one is None or one["text"] != text:
             yield "no model read this text"
             return
-        said = {fact.casefold() for fact in one["read"]}
+        read = {_folded(fact) for fact in one["read"]}
         for fact in sorted(f"{name}={value}" for name, value in held.items()):
-            if _folded(fact) not in {_folded(read) for read in said}:
+            if _folded(fact) not in read:
                 yield f"its metadata says {fact!r}, which was not read from it"
-        if len(said) > len(held):
-            yield f"{len(said)} facts were read from it, its metadata has {len(held)}"
+        if len(read) > len(held):
+            yield f"{len(read)} facts were read from it, its metadata has {len(held)}"
 
     @cached_property
     def _readings(self) -> dict[str, Any]:
@@ -400,32 +383,23 @@ def _title(row: Mapping[str, Any]) -> str:
     return str(inner.get("title", "")) if isinstance(inner, dict) else ""
 
 
-def _fits(slot: SlotDefinition, value: str) -> bool:
-    """Whether a value is one of the slot's type; of those that are listed, one of these."""
+def _spoken(slot: SlotDefinition, value: str) -> list[str]:
+    """What a text may call a value, in plain words; nothing for what is no value of the slot."""
     match slot.type:
-        case "category" | "place":
-            return value in slot.values
+        case "category" | "place" if value not in slot.values:
+            return []
+        case "year" | "number" if not value.isdecimal():
+            return []
+        case "number":
+            few = [word for word, number in NUMBER_WORDS.items() if number == int(value)]
+            return [_words(f"{int(value):,}"), value, *few]
         case "date":
-            return re.fullmatch(r"\d{4}-\d\d-\d\d", value) is not None
-        case "year" | "number":
-            return value.isdecimal()
-        case _:
-            return bool(value)
-
-
-def _spoken(slot: SlotDefinition, value: str) -> Iterator[str]:
-    """The words of a value, in each order in which a text may have them."""
-    if slot.type == "date":
-        year, month, day = map(int, value.split("-"))
-        called = list(MONTHS)[month - 1].casefold()
-        yield f"{day} {called} {year}"
-        yield f"{called} {day} {year}"
-    elif slot.type == "number":
-        yield _words(f"{int(value):,}")
-        yield _words(value)
-        yield from (word for word, number in NUMBER_WORDS.items() if number == int(value))
-    else:
-        yield _without_article(value)
+            if not re.fullmatch(r"\d{4}-\d\d-\d\d", value):
+                return []
+            year, month, day = map(int, value.split("-"))
+            called = list(MONTHS)[month - 1].casefold()
+            return [f"{day} {called} {year}", f"{called} {day} {year}"]
+    return [_without_article(value)] if value else []
 
 
 def _words(text: str) -> str:

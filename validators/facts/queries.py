@@ -12,14 +12,13 @@ from __future__ import annotations
 import calendar
 import datetime
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from functools import lru_cache
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from retgen.validators.facts.definitions import Definition, SlotDefinition, read_definition
 from retgen.validators.facts.mentions import MONTHS, MentionFinder, day_of, number_of
-from retgen.validators.facts.patterns import read_patterns
 from retgen.validators.facts.reader import DocumentReader
 
 Expression = list[Any]
@@ -50,6 +49,9 @@ _RANGE = re.compile(
     r"(?:(?P<below>before|earlier than|less than|under)|after|later than|more than|over) "
     r"(?P<end>.+)|between (.+) and (.+)|from (.+) to (.+)"
 )
+_PERIOD = re.compile(
+    rf"(?:(?P<month>{'|'.join(MONTHS)}) )?(?P<year>\d{{4}})|the (?P<decade>\d{{3}}0)s"
+)
 _MARK = re.compile(r"\{[vn]\}")
 
 
@@ -57,76 +59,62 @@ class UnreadableQuery(Exception):
     """Why a query cannot be read."""
 
 
-class _Clause(NamedTuple):
-    """A relative clause around its value."""
-
-    before: str
-    behind: str
-    slot: SlotDefinition
-
-
 class QueryReader:
     """Reads queries of a domain."""
 
     def __init__(self, domain: Definition, finder: MentionFinder) -> None:
-        self.domain, self._finder = domain, finder
-        noun = re.escape(domain.singular)
-        self._a = f"{'an' if domain.singular[0].lower() in 'aeiou' else 'a'} {domain.singular} "
-        marks = {"noun": noun, "a": re.escape(self._a.strip()), "relative": domain.relative}
-        self._every, self._any = (re.compile(one.format(**marks)) for one in (_EVERY, _ANY))
-        self._either, self._some, self._taken = (
-            [re.compile(one.format(**marks)) for one in frames]
-            for frames in (_EITHER, _SOME, _TAKEN)
-        )
+        self._finder = finder
+        noun = domain.singular
+        self._a = f"{'an' if noun[0].lower() in 'aeiou' else 'a'} {noun} "
+        marks = {
+            "noun": re.escape(noun),
+            "a": re.escape(self._a.strip()),
+            "relative": domain.relative,
+        }
+        # what a frame around its conditions says
+        frames = {
+            (_EVERY,): self._conditions,
+            (_ANY,): self._alternatives,
+            _SOME: self._listed,
+            _TAKEN: self._extreme,
+        }
+        self._frames = [
+            (re.compile(one.format(**marks)), how) for some, how in frames.items() for one in some
+        ]
+        self._either = [re.compile(one.format(**marks)) for one in _EITHER]
+        # relative clauses: what stands before and behind the value of a slot
         self._clauses = [
-            _Clause(before, behind, slot)
+            (before, behind, slot)
             for slot in domain.slots.values()
             for wording in (*slot.query, *_as_clauses(slot, domain.relative))
             for before, behind in [_MARK.split(wording)]
         ]
-        self._values: dict[str, dict[str, Expression]] = {}
-        for slot in domain.slots.values():
-            known = self._values[slot.name] = {}
+        self._values: dict[tuple[str, str], Expression] = {}  # by slot and name
+        self._ranks: dict[str, tuple[str, str]] = {}
+        for name, slot in domain.slots.items():
             for value in slot.values.values():
-                known |= {
-                    one: ["is", slot.name, value.name] for one in (value.name, *value.synonyms)
-                }
-                known |= {one: ["within", slot.name, one] for one in value.parents}
-        self._ranks = {
-            said: (way, slot.name)
-            for slot in domain.slots.values()
-            for way, listed in (("most", slot.most), ("least", slot.least))
-            for said in listed
-        }
+                for one in (value.name, *value.synonyms):
+                    self._values[name, one] = ["is", name, value.name]
+                for one in value.parents:
+                    self._values[name, one] = ["within", name, one]
+            self._ranks |= dict.fromkeys(slot.most, ("most", name))
+            self._ranks |= dict.fromkeys(slot.least, ("least", name))
 
     def query(self, text: str) -> Expression:
         """The expression. Raises `UnreadableQuery`."""
         found: list[Expression] = []
         problem = "no frame of queries holds it"
-        for reading in self._readings(text):
-            if isinstance(reading, str):
-                problem = reading
-            elif reading not in found:
-                found.append(reading)
-        if len(found) == 1:
-            return found[0]
-        if found:
-            raise UnreadableQuery(f"it reads as {' and as '.join(map(str, found))}")
-        raise UnreadableQuery(problem)
-
-    def _readings(self, text: str) -> Iterator[Expression | str]:
-        """Expressions, and why a frame that fits gives none."""
-        for how, matches in (
-            (self._conditions, [self._every.fullmatch(text)]),
-            (self._alternatives, [self._any.fullmatch(text)]),
-            (self._listed, [frame.fullmatch(text) for frame in self._some]),
-            (self._extreme, [frame.fullmatch(text) for frame in self._taken]),
-        ):
-            for match in filter(None, matches):
+        for frame, how in self._frames:
+            if match := frame.fullmatch(text):
                 try:
-                    yield from how(match)
+                    found += [one for one in how(match) if one not in found]
                 except UnreadableQuery as error:
-                    yield str(error)
+                    problem = str(error)
+        if len(found) > 1:
+            raise UnreadableQuery(f"it reads as {' and as '.join(map(str, found))}")
+        if not found:
+            raise UnreadableQuery(problem)
+        return found[0]
 
     # --- sets -------------------------------------------------------------------------------
 
@@ -195,24 +183,27 @@ class QueryReader:
         """What a value of a slot asks for; None for what is none."""
         match slot.type:
             case "category" | "place":
-                return self._values[slot.name].get(text)
+                return self._values.get((slot.name, text))
             case "person" if self._finder.persons.whole(text):
                 return ["is", slot.name, text]
             case "relation" if text.startswith(self._a):
                 return ["via", slot.name, self._joined(text.removeprefix(self._a))]
             case "relation" if self._finder.names.whole(text):
                 return ["is", slot.name, text]
+            case "person" | "relation":
+                return None
             case "number":
                 units = "|".join(map(re.escape, slot.unit))
                 number = re.fullmatch(rf"(.+) (?:{units})", text)
                 ends = _ends(slot.type, number[1]) if number else None
-            case "year" | "date":
-                ends = _ends(slot.type, re.sub("^(?:in|on) ", "", text))
             case _:
-                return None
+                ends = _ends(slot.type, re.sub("^(?:in|on) ", "", text))
         if ends is None:
             return None
-        low, high = (_named(slot.type, end) for end in ends)
+        low, high = (
+            datetime.date.fromordinal(end).isoformat() if end and slot.type == "date" else end
+            for end in ends
+        )
         return ["is", slot.name, low] if low == high else ["between", slot.name, low, high]
 
 
@@ -250,34 +241,18 @@ def _point(kind: str, text: str) -> tuple[int, int] | None:
     if kind == "number":
         number = number_of(text)
         return None if number is None else (number, number)
-    years = re.fullmatch(r"(\d{4})|the (\d{3}0)s", text)
-    if years:
-        low = int(years[1] or years[2])
-        high = low if years[1] else low + 9
-        if kind == "year":
-            return low, high
-        return datetime.date(low, 1, 1).toordinal(), datetime.date(high, 12, 31).toordinal()
-    words: Sequence[str] = text.split()
-    if kind == "date" and (day := day_of(words)):
+    if day := day_of(text.split()) if kind == "date" else None:
         return day.toordinal(), day.toordinal()
-    if (
-        kind == "date"
-        and len(words) == 2
-        and words[0] in MONTHS
-        and re.fullmatch(r"\d{4}", words[1])
-    ):
-        year, month = int(words[1]), MONTHS[words[0]]
-        days = calendar.monthrange(year, month)[1]
-        first = datetime.date(year, month, 1).toordinal()
-        return first, first + days - 1
-    return None
-
-
-def _named(kind: str, end: int | None) -> int | str | None:
-    """An end of a range as expressions have it."""
-    if end is None or kind != "date":
-        return end
-    return datetime.date.fromordinal(end).isoformat()
+    found = _PERIOD.fullmatch(text)
+    if found is None or (found["month"] and kind == "year"):
+        return None
+    low = int(found["year"] or found["decade"])
+    high = low if found["year"] else low + 9
+    if kind == "year":
+        return low, high
+    begin, end = (MONTHS[found["month"]],) * 2 if found["month"] else (1, 12)
+    last = calendar.monthrange(high, end)[1]
+    return datetime.date(low, begin, 1).toordinal(), datetime.date(high, end, last).toordinal()
 
 
 class DomainReaders(NamedTuple):
@@ -302,6 +277,5 @@ def _readers(path: Path, _content: bytes) -> DomainReaders:
     """Another content of a file is another key."""
     domain = read_definition(path)
     finder = MentionFinder(domain)
-    patterns = read_patterns(domain, finder, path)
-    documents = DocumentReader(domain, finder, patterns)
+    documents = DocumentReader(domain, finder, path)
     return DomainReaders(domain, documents, QueryReader(domain, finder))

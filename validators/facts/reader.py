@@ -1,21 +1,38 @@
 """Reads a finished text to the facts that it states, by the wordings of its domain's file.
 
-A sentence is read where wordings hold every word of it: one that states no fact, or clauses behind
-a connective. Two clauses may share a subject ("is set in Turin and runs for 113 minutes"), their
-words up to the value ("born in Porto on 3 May 1950"), or one stands in the other as a participle
-or behind its subject.
+    "{P} story unfolds in {v}"     <p> story unfolds in <v>     -> setting
+
+Each wording becomes a pattern: `<e>` is the entity as subject or object, `<p>` its possessive,
+`<v>` the value. A clause is read by looking up its words, so every word of it counts. A sentence is
+read where patterns hold every word of it: one that states no fact, or clauses behind a connective.
+Two clauses may share a subject ("is set in Turin and runs for 113 minutes"), their words up to the
+value ("born in Porto on 3 May 1950"), or one stands in the other as a participle or behind its
+subject.
 """
 
 from __future__ import annotations
 
+import re
 from bisect import bisect_left
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import product
+from pathlib import Path
 from typing import NamedTuple
 
-from retgen.validators.facts.definitions import Definition
+from retgen.validators.facts.definitions import BadDefinition, Definition
 from retgen.validators.facts.mentions import SELF, Item, Mention, MentionFinder, tokens_of
-from retgen.validators.facts.patterns import OTHER, OTHERS_OWN, OWN, Patterns, pattern, plain
 
+OWN, OTHER, OTHERS_OWN = "<p>", "<o>", "<op>"
+_HER = "<her>"  # of her, or to her
+# what the words of a text are in a pattern
+_MARKS = {
+    **dict.fromkeys(("it", "he", "she", "him", OTHER), SELF),
+    **dict.fromkeys(("its", "his", OTHERS_OWN), OWN),
+    "her": _HER,
+}
+_VALUE = "valuemark"  # in place of a value when a wording is cut into tokens
+_BEFORE = {"year": "in", "date": "on"}  # prepositions that {v} brings, and {n} does not
+_MARK = re.compile(r"\{([SPOvn])\}")
 _KEPT = 1 << 17  # sentences whose reading is kept, their values left out
 _CONTRASTS = ("while", "whereas", "but")
 _BOUNDS = (",", ";", "and")
@@ -55,10 +72,26 @@ _Facts = tuple[_Stated, ...]
 
 
 class DocumentReader:
-    """Reads texts of a domain."""
+    """Reads texts of a domain.
 
-    def __init__(self, domain: Definition, finder: MentionFinder, patterns: Patterns) -> None:
-        self.domain, self.patterns, self._finder = domain, patterns, finder
+    `clauses`: pattern -> the slots that it states. `words`: those of all wordings. Raises
+    `BadDefinition` for a wording that holds a value; `path` is the domain's file.
+    """
+
+    def __init__(self, domain: Definition, finder: MentionFinder, path: Path) -> None:
+        self.domain, self._finder = domain, finder
+        self.clauses: dict[str, tuple[str, ...]] = {}
+        for name, slot in domain.slots.items():
+            for wording in slot.document:
+                for key in self._patterns(name, slot.type, wording, path):
+                    known = self.clauses.get(key, ())
+                    self.clauses[key] = known if name in known else (*known, name)
+        self._free = {self._plain(form) for wording in domain.free for form in _forms(wording)}
+        self._leads = {self._plain(lead) for lead in domain.leads}
+        others = [tokens_of(text.partition("}")[2].lower()) for text in domain.others]
+        self._others = sorted(others, key=len, reverse=True)
+        words = " ".join((*self.clauses, *self._free, *self._leads)).split()
+        self.words = frozenset(words).union(*others)
         nouns = dict.fromkeys((*domain.nouns, f"the {domain.singular}"))
         self._nouns = [noun.lower().split() for noun in nouns]
         self._readings: dict[str, tuple[_Facts, str]] = {}  # facts, or what is wrong
@@ -67,6 +100,31 @@ class DocumentReader:
             for name, slot in domain.slots.items()
             if slot.low is not None and slot.high is not None
         }
+
+    def _patterns(self, slot: str, kind: str, wording: str, path: Path) -> Iterator[str]:
+        """The patterns of a document wording of a slot."""
+        value = f"{_BEFORE.get(kind, '')} {_VALUE}"
+        for form in _forms(wording.replace("{v}", value).replace("{n}", _VALUE)):
+            items = [*self._items(form)]
+            if held := next((one for one in items if isinstance(one, Mention)), None):
+                raise BadDefinition(
+                    f"{_where(path, wording)}slots.{slot}: {wording!r} holds {held.text!r}, a "
+                    f"value of {' and '.join(held.slots)}, which the proof would read as that"
+                )
+            yield pattern(items).replace(_VALUE, "<v>")
+
+    def _plain(self, text: str) -> str:
+        return plain(self._items(text))
+
+    def _items(self, text: str) -> Iterator[Item]:
+        """The words and values of a wording whose marks are filled in."""
+        tokens = [
+            token
+            for piece in re.split(r"(<\w+>)", text)
+            for token in ([piece] if piece.startswith("<") else tokens_of(piece))
+        ]
+        for _, _, items in self._finder.sentences(tokens):
+            yield from items
 
     def document(self, title: str, text: str) -> DocumentReading:
         """What a text says of the entity that its title names, and of others."""
@@ -113,13 +171,13 @@ class DocumentReader:
     def _read(self, items: Sequence[Item]) -> tuple[_Facts, str]:
         """What the words of a sentence say of its values."""
         named = self._named(list(items))
-        if plain(named) in self.patterns.free:
+        if plain(named) in self._free:
             return (), ""
         values = [n for n, item in enumerate(items) if not isinstance(item, str)]
         stop = named.index(",") if "," in named else 0
-        if plain(named[:stop]) in self.patterns.leads:
+        if plain(named[:stop]) in self._leads:
             named = named[stop + 1 :]
-        sentence = _Sentence(self.patterns, named)
+        sentence = _Sentence(self, named)
         readings = set(sentence.readings())
         if len(readings) == 1:
             (stated,) = readings
@@ -135,7 +193,7 @@ class DocumentReader:
             _replace(items, noun, SELF)
         _replace(items, [SELF, "'s"], OWN)
         for owner in ("its", "his", "her", OWN):
-            for other in self.patterns.others:
+            for other in self._others:
                 _replace(items, [owner, *other], OTHER)
         _replace(items, [OTHER, "'s"], OTHERS_OWN)
         return items
@@ -148,11 +206,40 @@ def _replace(items: list[Item], words: Sequence[str], name: str) -> None:
             items[i : i + len(words)] = [name]
 
 
+def pattern(items: Sequence[Item]) -> str:
+    """The words of a clause as patterns have them."""
+    return " ".join([_MARKS.get(x, x) if isinstance(x, str) else "<v>" for x in items])
+
+
+def plain(items: Iterable[Item]) -> str:
+    """The words of a sentence that states nothing, in which a value is a word like others."""
+    return " ".join([_MARKS.get(x, x) if isinstance(x, str) else x.text.lower() for x in items])
+
+
+def _forms(wording: str) -> Iterator[str]:
+    """A wording with each word that its marks may become."""
+    marks = _MARK.findall(wording)
+    texts = {"S": [SELF], "O": [SELF, _HER], "P": [OWN, _HER]}
+    choices = [
+        [*texts[mark], *(["the"] if mark == "P" and not i else [])] for i, mark in enumerate(marks)
+    ]
+    pieces = _MARK.split(wording)[::2]
+    for chosen in product(*choices):
+        yield "".join(x for both in zip(pieces, (*chosen, ""), strict=True) for x in both)
+
+
+def _where(path: Path, wording: str) -> str:
+    """File and line of a wording."""
+    lines = path.read_text("utf-8").splitlines()
+    number = next((n for n, line in enumerate(lines, 1) if wording in line), 0)
+    return f"{path}, line {number}: " if number else f"{path}: "
+
+
 class _Sentence:
     """The ways in which clauses hold all words of a sentence."""
 
-    def __init__(self, patterns: Patterns, items: list[Item]) -> None:
-        self._patterns, self._items = patterns, items
+    def __init__(self, reader: DocumentReader, items: list[Item]) -> None:
+        self._reader, self._items = reader, items
         self._values = [n for n, item in enumerate(items) if not isinstance(item, str)]
         bounds = (*_BOUNDS, *_CONTRASTS)
         self._ends = [n for n, item in enumerate(items) if item in bounds] + [len(items)]
@@ -240,7 +327,7 @@ class _Sentence:
 
     def _slots(self, clause: Sequence[Item]) -> Iterator[str]:
         """The slots of which a clause states its value."""
-        known = self._patterns.clauses.get(pattern(clause), ())
+        known = self._reader.clauses.get(pattern(clause), ())
         value = next(item for item in clause if isinstance(item, Mention))
         return (slot for slot in known if slot in value.slots)
 
@@ -250,7 +337,7 @@ class _Sentence:
             return f"{self._unclear!r} may be two"
         words = (*_BOUNDS, *_CONTRASTS, *_SUBJECTS, *_PRONOUNS, OTHER, OTHERS_OWN)
         for item in self._items:
-            if isinstance(item, str) and item not in self._patterns.words and item not in words:
+            if isinstance(item, str) and item not in self._reader.words and item not in words:
                 return f"no wording holds {item!r}"
         return "no wording says"
 

@@ -85,21 +85,19 @@ class TwinsProof(WorldProof):
             if len(same) > 1:
                 named = ", ".join(sorted(same))
                 yield _error(sorted(same), f"triples {named} have one name: {name!r}")
+        whole = {name: roles for name, roles in triples.items() if set(roles) == set(_ROLES)}
         for triple, roles in triples.items():
-            if set(roles) != set(_ROLES):
+            if triple not in whole:
                 found = ", ".join(sorted(roles))
-                yield _error(
-                    [triple],
-                    f"triple {triple} has the documents {found}, not a base, a twin and a control",
-                )
-                continue
+                message = f"has the documents {found}, not a base, a twin and a control"
+                yield _error([triple], f"triple {triple} {message}")
+        for roles in whole.values():
             base, twin, control = (roles[role] for role in _ROLES)
             for other in (twin, control):
                 if (other.title, other.changed) != (base.title, base.changed):
                     yield _of(other, "has another title or changed slot than its base")
             yield from _of_twin(base, twin)
             yield from self._of_control(base, control)
-        whole = {name: of for name, of in triples.items() if set(of) == set(_ROLES)}
         judged = {(q.query_id, q.doc_id): q.relevance for q in self.judgements.qrels}
         for query in self.judgements.queries:
             yield from self._about_triple(query, whole, judged)
@@ -133,12 +131,12 @@ class TwinsProof(WorldProof):
             return
         base = triple["base"]
         slot = self.domain.slots.get(base.changed)
-        right = {
-            "changed": base.changed,
-            "length": len(base.facts),
-            "slot_type": slot.type if slot else None,
-        }
-        for key, value in right.items():
+        right = (
+            ("changed", base.changed),
+            ("length", len(base.facts)),
+            ("slot_type", slot.type if slot else None),
+        )
+        for key, value in right:
             if note.get(key) != value:
                 yield _asked(query, f"its {key} is {value!r}, its metadata says {note.get(key)!r}")
         answers = ("twin",) if note.get("contrast") == "include" else ("base", "control")
@@ -146,11 +144,8 @@ class TwinsProof(WorldProof):
             found = judged.get((query.query_id, one.doc_id))
             if found != (role in answers):
                 state = "no row" if found is None else f"{found:g}"
-                yield _error(
-                    [query.query_id, one.doc_id],
-                    f"query {query.query_id}: the {role} {one.doc_id} of its triple has {state} in "
-                    "the qrels",
-                )
+                message = f"the {role} {one.doc_id} of its triple has {state} in the qrels"
+                yield _asked(query, message, one.doc_id)
 
 
 def _of_twin(base: _Document, twin: _Document) -> Iterator[Finding]:
@@ -162,26 +157,25 @@ def _of_twin(base: _Document, twin: _Document) -> Iterator[Finding]:
     if len(apart) != 1 or slots != {base.changed}:
         said = "; ".join(f"{first} and {second}" for first, second in apart) or "none"
         yield _of(twin, f"must differ from its base in {base.changed} alone; it differs in {said}")
-    mine, other = _difference(tokens_of(base.text), tokens_of(twin.text))
-    if "." in (*mine, *other):
+    mine, other = tokens_of(base.text), tokens_of(twin.text)
+    begin = _alike(mine, other)
+    end = _alike(mine[begin:][::-1], other[begin:][::-1])
+    if "." in (*mine[begin : len(mine) - end], *other[begin : len(other) - end]):
         yield _of(twin, "is worded otherwise than its base, beyond the value that is changed")
 
 
-def _difference(first: Sequence[str], second: Sequence[str]) -> tuple[list[str], list[str]]:
-    """What stands between the words with which both begin and those with which both end."""
-    shortest = min(len(first), len(second))
-    begin = next((i for i in range(shortest) if first[i] != second[i]), shortest)
-    rest = shortest - begin
-    end = next((i for i in range(rest) if first[-1 - i] != second[-1 - i]), rest)
-    return list(first[begin : len(first) - end]), list(second[begin : len(second) - end])
+def _alike(first: Sequence[str], second: Sequence[str]) -> int:
+    """How many words both begin with."""
+    pairs = zip((*first, None), (*second, ""), strict=False)
+    return next(i for i, (one, other) in enumerate(pairs) if one != other)
 
 
 def _of(document: _Document, message: str) -> Finding:
     return _error([document.doc_id], f"document {document.doc_id}, the {document.role}: {message}")
 
 
-def _asked(query: Query, message: str) -> Finding:
-    return _error([query.query_id], f"query {query.query_id}: {message}")
+def _asked(query: Query, message: str, *documents: str) -> Finding:
+    return _error([query.query_id, *documents], f"query {query.query_id}: {message}")
 
 
 def _error(ids: Sequence[str], message: str) -> Finding:

@@ -109,19 +109,6 @@ def test_documents_are_accepted_where_the_facts_agree(
 
 
 @pytest.mark.slow
-def test_a_repair_names_what_was_read_otherwise(ask: Gen, server: Server, tmp_path: Path) -> None:
-    (tmp_path / "told.yaml").write_text(RECIPE)
-    assert ask("run", "told.yaml", *MODEL, "--pilot", "40").returncode == 0
-    prompts = [one["messages"][-1]["content"] for one in server.requests]
-    repairs = [one for one in prompts if "- it does not state runtime: " in one]
-    assert repairs
-    for one in repairs:
-        earlier = one.partition("which was not taken:\n")[2]
-        assert "Another film lasts " in earlier
-        assert earlier.count("- it ") == 1
-
-
-@pytest.mark.slow
 def test_a_run_that_was_stopped_goes_on(ask: Gen, server: Server, tmp_path: Path) -> None:
     recipe = RECIPE.replace("150", "60").replace("[eq, and, and-not, two-hop]", "[eq]")
     (tmp_path / "told.yaml").write_text(recipe)

@@ -1,19 +1,15 @@
-"""Small sets of twins."""
+"""Twins of films, to be looked at."""
 
 from __future__ import annotations
 
-import json
-from pathlib import Path
 from typing import Any
 
-import orjson
-
 from retgen.generators.params import Job
-from retgen.generators.records import Records
 from retgen.generators.world_twins import WorldTwins
 from retgen.generators.world_twins.params import TwinsParams
+from tests.validators.facts.sets import Row, Set, write
 
-Row = dict[str, Any]
+__all__ = ["job", "rows", "twins", "write"]
 
 
 def job(seed: int = 3, **params: Any) -> Job[TwinsParams]:
@@ -21,26 +17,9 @@ def job(seed: int = 3, **params: Any) -> Job[TwinsParams]:
     return Job("twins", seed, TwinsParams.model_validate(given | params))
 
 
-def rows_of(records: Records) -> dict[str, list[Row]]:
-    tables = {
-        "corpus": records.corpus,
-        "queries": records.queries,
-        "qrels": records.qrels["test"],
-        "qrels_graded": records.graded["test"],
-    }
-    return {
-        name: [orjson.loads(line) for line in table.jsonl(0, table.count).splitlines()]
-        for name, table in tables.items()
-    }
+def twins(**params: Any) -> Set:
+    return Set.of(WorldTwins(), job(**params))
 
 
 def rows(seed: int = 3, **params: Any) -> dict[str, list[Row]]:
-    return rows_of(WorldTwins().generate(job(seed, **params)))
-
-
-def write(folder: Path, tables: dict[str, list[Row]]) -> Path:
-    folder.mkdir(parents=True, exist_ok=True)
-    for name, table in tables.items():
-        lines = (json.dumps(row, ensure_ascii=False) + "\n" for row in table)
-        (folder / f"{name}.jsonl").write_text("".join(lines), "utf-8")
-    return folder
+    return Set.of(WorldTwins(), job(seed, **params)).tables

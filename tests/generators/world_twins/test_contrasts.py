@@ -9,45 +9,46 @@ import pytest
 
 from retgen.generators.world_twins import WorldTwins
 from retgen.generators.world_twins.contrasts import Contrast
+from tests.validators.facts.sets import Set
 
-from .made import Row, job, rows
+from .made import job, twins
 
 ALL: tuple[Contrast, ...] = ("include", "exclude", "compare", "superlative")
 
 
 @pytest.fixture(scope="module")
-def made() -> dict[str, list[Row]]:
-    return rows(contrasts=ALL, triples_per_cell=6)
+def made() -> Set:
+    return twins(contrasts=ALL, triples_per_cell=6)
 
 
 def test_without_them_nothing_changes() -> None:
-    plain, more = rows(), rows(contrasts=("include",))
-    assert plain["corpus"] == more["corpus"]
-    facts = {row["text"] for row in more["queries"] if not row["metadata"]["contrast"]}
-    assert facts == {row["text"] for row in plain["queries"]}
-    assert "contrast" not in plain["queries"][0]["metadata"]
+    plain, more = twins(), twins(contrasts=("include",))
+    assert plain.corpus == more.corpus
+    facts = {row["text"] for row in more.queries if not row["metadata"]["contrast"]}
+    assert facts == {row["text"] for row in plain.queries}
+    assert "contrast" not in plain.queries[0]["metadata"]
 
 
-def test_how_many_of_each(made: dict[str, list[Row]]) -> None:
+def test_how_many_of_each(made: Set) -> None:
     """Exclusions of every triple; ranges and extremes where the changed fact is a number."""
-    counts = Counter(row["metadata"]["contrast"] for row in made["queries"])
+    counts = Counter(row["metadata"]["contrast"] for row in made.queries)
     assert counts == {"": 228, "include": 84, "exclude": 84, "compare": 24, "superlative": 25}
     types = {
         row["metadata"]["slot_type"]
-        for row in made["queries"]
+        for row in made.queries
         if row["metadata"]["contrast"] in ("compare", "superlative")
     }
     assert types == {"year", "number", "date"}
 
 
-def test_what_they_ask(made: dict[str, list[Row]]) -> None:
+def test_what_they_ask(made: Set) -> None:
     facts = {
         (row["metadata"]["triple"], row["metadata"]["role"]): dict(
             one.split("=", 1) for one in row["metadata"]["facts"]
         )
-        for row in made["corpus"]
+        for row in made.corpus
     }
-    for row in made["queries"]:
+    for row in made.queries:
         note = row["metadata"]
         base, twin = (facts[note["triple"], role][note["changed"]] for role in ("base", "twin"))
         expression = json.loads(note["expression"])

@@ -10,22 +10,22 @@ import numpy as np
 import pytest
 
 from retgen.errors import RecipeError
-from retgen.facts.domain import load_domain
 from retgen.generators.world_twins import WorldTwins
-from retgen.generators.world_twins.tables import TwinTables, apart, span, triples
+from retgen.generators.world_twins.tables import TwinTables, triples
+from tests.validators.facts.sets import Set
 
-from .made import Row, job, rows
+from .made import job, twins
 
 TYPES = ("year", "person", "category", "place", "date", "number", "relation")
 
 
 @pytest.fixture(scope="module")
-def made() -> dict[str, list[Row]]:
-    return rows()
+def made() -> Set:
+    return twins()
 
 
-def test_every_type_length_and_wording_alike(made: dict[str, list[Row]]) -> None:
-    notes = [row["metadata"] for row in made["queries"]]
+def test_every_type_length_and_wording_alike(made: Set) -> None:
+    notes = [row["metadata"] for row in made.queries]
     counts = Counter((note["slot_type"], note["length"], note["wording"]) for note in notes)
     wanted = {
         (kind, length, wording): 2
@@ -35,15 +35,15 @@ def test_every_type_length_and_wording_alike(made: dict[str, list[Row]]) -> None
         if wording != "entailed" or kind not in ("person", "relation")
     }
     assert counts == Counter(wanted)
-    assert (len(made["corpus"]), len(made["queries"])) == (3 * 28, 76)
+    assert (len(made.corpus), len(made.queries)) == (3 * 28, 76)
     assert {note["conditions"] for note in notes} == {2, 3, 4}
     plan = WorldTwins().plan(job())
-    assert (plan.documents, plan.queries, plan.qrels) == (84, 76, len(made["qrels"]))
+    assert (plan.documents, plan.queries, plan.qrels) == (84, 76, len(made.qrels))
 
 
 def test_all_that_a_document_states_goes_together() -> None:
     changed = set()
-    for row in rows(slot_types=("year", "date"), triples_per_cell=6)["corpus"]:
+    for row in twins(slot_types=("year", "date"), triples_per_cell=6).corpus:
         facts = dict(fact.split("=", 1) for fact in row["metadata"]["facts"])
         changed.add(row["metadata"]["changed"])
         if {"release", "shooting"} <= facts.keys():
@@ -61,38 +61,13 @@ def test_which_value_is_the_base_s_is_tossed() -> None:
     assert {one.twin == one.facts[one.slot] for one in made} == {False}
 
 
-@pytest.mark.parametrize(
-    ("slot", "code", "months", "wanted"),
-    [
-        ("release", 1987, False, (1980, 1989)),
-        ("runtime", 113, False, (100, 120)),
-        ("runtime", 120, False, (120, 140)),
-        ("budget", 9, False, (5, 10)),
-    ],
-)
-def test_one_step_above(slot: str, code: int, months: bool, wanted: tuple[int, int]) -> None:
-    assert span(load_domain("films").slots[slot], code, months=months) == wanted
-
-
-def test_entailed_conditions_hold_one_of_two_values_only() -> None:
-    setting = load_domain("films").slots["setting"]
-    countries = [value.parents[0] for value in setting.values]
-    other = next(i for i, one in enumerate(countries) if one != countries[0])
-    same = next(i for i, one in enumerate(countries) if i and one == countries[0])
-    assert apart(setting, 0, other, months=False)
-    assert not apart(setting, 0, same, months=False)
-    runtime = load_domain("films").slots["runtime"]
-    assert apart(runtime, 105, 121, months=False)
-    assert not apart(runtime, 105, 110, months=False)  # "between 100 and 110" holds both
-
-
-def test_rows_do_not_tell_the_role(made: dict[str, list[Row]]) -> None:
-    roles = [row["metadata"]["role"] for row in made["corpus"]]
+def test_rows_do_not_tell_the_role(made: Set) -> None:
+    roles = [row["metadata"]["role"] for row in made.corpus]
     places = {
         role: np.mean([i for i, one in enumerate(roles) if one == role]) for role in set(roles)
     }
     assert all(30 < place < 54 for place in places.values()), places
-    assert [row["_id"] for row in made["corpus"]] != sorted(row["_id"] for row in made["corpus"])
+    assert [row["_id"] for row in made.corpus] != sorted(row["_id"] for row in made.corpus)
 
 
 @pytest.mark.parametrize(
@@ -103,12 +78,7 @@ def test_rows_do_not_tell_the_role(made: dict[str, list[Row]]) -> None:
             "params.lengths: a document of 30 facts is too long for domain films, which has 20 slots",
         ),
         (
-            {
-                "domain": "books",
-                "lengths": (18,),
-                "slot_types": ("year",),
-                "triples_per_cell": 1,
-            },
+            {"domain": "books", "lengths": (18,), "slot_types": ("year",), "triples_per_cell": 1},
             "params.lengths: none of 12 books of domain books has 18 facts of which a year can be "
             "another one. Ask for shorter documents, or leave year out of params.slot_types",
         ),

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
+import copy
 import datetime
-import json
 import random
 import re
-from collections.abc import Callable
 
 from retgen.facts.domain import Domain, Slot
+from retgen.facts.domain_file import ORDERED
 
 from .sets import Row, Set
 
@@ -48,215 +48,147 @@ _SAME = {  # words of another slot that say the same of a value
 }
 
 
-class Documents:
-    """Changes of documents, by kind. A change that cannot be made returns False."""
-
-    def __init__(self, domain: Domain, rows: list[Row], seed: int) -> None:
-        self.domain, self.rows = domain, rows
-        self.random = random.Random(seed)
-        self.kinds: dict[str, Callable[[Row, Row], bool]] = {
-            "value": self.value,
-            "figure": self.figure,
-            "slot": self.slot,
-            "negation": self.negation,
-            "holder": self.holder,
-            "name": self.name,
-            "title": self.title,
-            "order": self.order,
-            "sentence moved": self.moved,
-            "sentence lost": self.lost,
-            "sentence twice": self.twice,
-            "metadata": self.metadata,
-        }
-
-    def facts(self, row: Row) -> list[tuple[Slot, str, int]]:
-        """(slot, value, the sentence that alone says it) of facts whose sentence says no other."""
-        parts = sentences(row["text"])
-        stated = []
-        for fact in row["metadata"]["facts"]:
-            name, _, value = fact.partition("=")
-            if name in self.domain.slots:
-                slot = self.domain.slots[name]
-                said = re.compile(rf"(?<!\w){re.escape(spoken(slot, value))}(?!\w)", re.I)
-                where = [i for i, part in enumerate(parts) if said.search(part)]
-                stated.append((slot, value, where))
-        used = [where[0] for _, _, where in stated if len(where) == 1]
-        return [
-            (slot, value, where[0])
-            for slot, value, where in stated
-            if len(where) == 1 and used.count(where[0]) == 1 and " and " not in parts[where[0]]
-        ]
-
-    def value(self, row: Row, other: Row) -> bool:
-        """Another value of the slot in the same words."""
-        choices = [one for one in self.facts(row) if one[0].type in ("category", "place")]
-        if not choices:
-            return False
-        slot, value, place = self.random.choice(choices)
-        new = self.random.choice([one.name for one in slot.values if one.name != value])
-        return self._replace(row, place, value, new)
-
-    def figure(self, row: Row, other: Row) -> bool:
-        """Another year, day or number."""
-        choices = [one for one in self.facts(row) if one[0].type in ("year", "date", "number")]
-        if not choices:
-            return False
-        slot, value, place = self.random.choice(choices)
-        if slot.type == "date":
-            day = datetime.date.fromisoformat(value) + datetime.timedelta(
-                self.random.choice((-1, 1))
-            )
-            new = day.isoformat()
-        else:
-            new = str(int(value) + self.random.choice((-10, -2, -1, 1, 2, 10)))
-        return self._replace(row, place, spoken(slot, value), spoken(slot, new))
-
-    def slot(self, row: Row, other: Row) -> bool:
-        """The words of another slot of the same type, with the same value."""
-        facts = self.facts(row)
-        self.random.shuffle(facts)
-        for slot, value, place in facts:
-            alike = [
-                one
-                for one in self.domain.slots.values()
-                if one.type == slot.type and one.name != slot.name
-            ]
-            if alike:
-                new = self.random.choice(alike)
-                words = [one for one in new.document if (slot.name, one) not in _SAME]
-                text = worded(new, self.random.choice(words), value, self.domain)
-                parts = sentences(row["text"])
-                if row["title"] in parts[place]:
-                    continue
-                parts[place] = text
-                row["text"] = " ".join(parts)
-                return True
-        return False
-
-    def negation(self, row: Row, other: Row) -> bool:
-        """The sentence says that it is not so."""
-        facts = self.facts(row)
-        if not facts:
-            return False
-        *_, place = self.random.choice(facts)
-        parts = sentences(row["text"])
-        sentence = parts[place]
-        frame = self.random.choice(
-            (
-                "It is not true that {}",
-                "Never was it said that {}",
-                "It would be false that {}",
-                "Nobody claims that {}",
-            )
-        )
-        if not sentence.startswith(row["title"]) and sentence.split()[0] in _LOWERED:
-            sentence = sentence[0].lower() + sentence[1:]
-        parts[place] = frame.format(sentence)
-        row["text"] = " ".join(parts)
-        return True
-
-    def holder(self, row: Row, other: Row) -> bool:
-        """The sentence is told of somebody else."""
-        parts = sentences(row["text"])
-        for *_, place in self.facts(row):
-            first, _, rest = parts[place].partition(" ")
-            whose = self.random.choice(self.domain.others)
-            if first in ("She", "He", "It") and not _PRONOUN.search(rest):
-                whose = whose.replace("{P}", {"She": "her", "He": "his", "It": "its"}[first])
-                parts[place] = f"{whose[0].upper()}{whose[1:]} {rest}"
-                row["text"] = " ".join(parts)
-                return True
-        return False
-
-    def name(self, row: Row, other: Row) -> bool:
-        """Another one's name in the text."""
-        if row["text"].count(row["title"]) == 0 or other["title"] == row["title"]:
-            return False
-        row["text"] = row["text"].replace(row["title"], other["title"], 1)
-        return True
-
-    def title(self, row: Row, other: Row) -> bool:
-        row["title"] = other["title"]
-        return True
-
-    def order(self, row: Row, other: Row) -> bool:
-        """Two sentences have changed places."""
-        facts = [one for one in self.facts(row) if one[2] > 0]
-        if len(facts) < 2:
-            return False
-        (*_, one), (*_, two) = self.random.sample(facts, 2)
-        parts = sentences(row["text"])
-        parts[one], parts[two] = parts[two], parts[one]
-        row["text"] = " ".join(parts)
-        return True
-
-    def moved(self, row: Row, other: Row) -> bool:
-        """A sentence of another document stands in this one as well."""
-        facts = [
-            (slot, value, place)
-            for slot, value, place in self.facts(other)
-            if other["title"] not in sentences(other["text"])[place] and value != row["title"]
-        ]
-        if not facts:
-            return False
-        *_, place = self.random.choice(facts)
-        parts = sentences(row["text"])
-        parts.insert(self.random.randrange(1, len(parts) + 1), sentences(other["text"])[place])
-        row["text"] = " ".join(parts)
-        return True
-
-    def lost(self, row: Row, other: Row) -> bool:
-        """A sentence that states a fact is gone."""
-        facts = self.facts(row)
-        if not facts:
-            return False
-        *_, place = self.random.choice(facts)
-        parts = sentences(row["text"])
-        del parts[place]
-        row["text"] = " ".join(parts)
-        return True
-
-    def twice(self, row: Row, other: Row) -> bool:
-        """A sentence stands twice."""
-        facts = self.facts(row)
-        if not facts:
-            return False
-        *_, place = self.random.choice(facts)
-        row["text"] += " " + sentences(row["text"])[place]
-        return True
-
-    def metadata(self, row: Row, other: Row) -> bool:
-        """A fact of the metadata is another one."""
-        facts = row["metadata"]["facts"]
-        place = self.random.randrange(len(facts))
-        facts[place] = facts[place - 1]
-        return True
-
-    def _replace(self, row: Row, place: int, old: str, new: str) -> bool:
-        parts = sentences(row["text"])
-        found = re.search(rf"(?<!\w){re.escape(old)}(?!\w)", parts[place], re.I)
-        assert found is not None
-        said = new[0].upper() + new[1:] if found[0][0].isupper() and not found.start() else new
-        parts[place] = parts[place][: found.start()] + said + parts[place][found.end() :]
-        row["text"] = " ".join(parts)
-        return True
-
-
+KINDS = (
+    "another value",
+    "another figure",
+    "words of another slot",
+    "denied",
+    "another holder",
+    "another name",
+    "another title",
+    "another order",
+    "sentence of another",
+    "sentence lost",
+    "sentence twice",
+    "metadata",
+)
+_DENIALS = (
+    "It is not true that {}",
+    "Never was it said that {}",
+    "It would be false that {}",
+    "Nobody claims that {}",
+)
 _PRONOUN = re.compile(r"\b(?:she|her|he|his|him|it|its)\b", re.I)
 _LOWERED = {"She", "Her", "He", "His", "It", "Its", "The", "A", "An", "In", "On", "At", "As"}
 
 
-def change_documents(made: Set, seed: int) -> dict[str, list[tuple[str, str]]]:
-    """Change every document once, each in a way of its own: kind -> (id, its text)."""
-    originals = [dict(row, metadata=json.loads(json.dumps(row["metadata"]))) for row in made.corpus]
-    changes = Documents(made.domain, made.corpus, seed)
-    names = list(changes.kinds)
-    done: dict[str, list[tuple[str, str]]] = {name: [] for name in names}
-    for i, row in enumerate(made.corpus):
-        other = originals[(i + 1 + changes.random.randrange(len(originals) - 1)) % len(originals)]
-        kind = names[i % len(names)]
-        if changes.kinds[kind](row, other):
-            done[kind].append((row["_id"], f"{row['title']}: {row['text']}"))
+def told_facts(domain: Domain, row: Row) -> list[tuple[Slot, str, int]]:
+    """(slot, value, the sentence that alone says it) of facts whose sentence says no other."""
+    parts = sentences(row["text"])
+    stated = []
+    for fact in row["metadata"]["facts"]:
+        name, _, value = fact.partition("=")
+        if name in domain.slots:
+            slot = domain.slots[name]
+            said = re.compile(rf"(?<!\w){re.escape(spoken(slot, value))}(?!\w)", re.I)
+            where = [i for i, part in enumerate(parts) if said.search(part)]
+            stated.append((slot, value, where))
+    used = [where[0] for _, _, where in stated if len(where) == 1]
+    return [
+        (slot, value, where[0])
+        for slot, value, where in stated
+        if len(where) == 1 and used.count(where[0]) == 1 and " and " not in parts[where[0]]
+    ]
+
+
+def change_document(kind: str, domain: Domain, row: Row, other: Row, chance: random.Random) -> bool:
+    """Change a document in one of `KINDS`; False where that cannot be. `other`: another document."""
+    noted = row["metadata"]["facts"]
+    if kind == "another title":
+        row["title"] = other["title"]
+    elif kind == "another name":
+        row["text"] = row["text"].replace(row["title"], other["title"], 1)
+    elif kind == "metadata":
+        place = chance.randrange(len(noted))
+        noted[place] = noted[place - 1]
+    else:
+        facts = told_facts(domain, row)
+        types = {"another value": ("category", "place"), "another figure": tuple(ORDERED)}
+        facts = [one for one in facts if one[0].type in types.get(kind, (one[0].type,))]
+        parts = sentences(row["text"])
+        chance.shuffle(facts)
+        if not facts or not _edit(kind, domain, parts, facts, row, other, chance):
+            return False
+        row["text"] = " ".join(parts)
+    return True
+
+
+def _edit(
+    kind: str,
+    domain: Domain,
+    parts: list[str],
+    facts: list[tuple[Slot, str, int]],
+    row: Row,
+    other: Row,
+    chance: random.Random,
+) -> bool:
+    """Change the sentences of a text that states some facts."""
+    slot, value, place = facts[0]
+    said = parts[place]
+    match kind:
+        case "another value":
+            new = chance.choice([one.name for one in slot.values if one.name != value])
+            parts[place] = _replaced(said, value, new)
+        case "another figure" if slot.type == "date":
+            day = datetime.date.fromisoformat(value) + datetime.timedelta(chance.choice((-1, 1)))
+            parts[place] = _replaced(said, spoken(slot, value), spoken(slot, day.isoformat()))
+        case "another figure":
+            new = str(int(value) + chance.choice((-10, -2, -1, 1, 2, 10)))
+            parts[place] = _replaced(said, spoken(slot, value), spoken(slot, new))
+        case "words of another slot":
+            alike = [x for x in domain.slots.values() if x.type == slot.type and x != slot]
+            if not alike or row["title"] in said:
+                return False
+            meant = chance.choice(alike)
+            words = [one for one in meant.document if (slot.name, one) not in _SAME]
+            parts[place] = worded(meant, chance.choice(words), value, domain)
+        case "denied":
+            if not said.startswith(row["title"]) and said.split()[0] in _LOWERED:
+                said = said[0].lower() + said[1:]
+            parts[place] = chance.choice(_DENIALS).format(said)
+        case "another holder":
+            first, _, rest = said.partition(" ")
+            whose = {"She": "her", "He": "his", "It": "its"}.get(first)
+            if not whose or _PRONOUN.search(rest):
+                return False
+            holder = chance.choice(domain.others).replace("{P}", whose)
+            parts[place] = f"{holder[0].upper()}{holder[1:]} {rest}"
+        case "another order":
+            if len(facts) < 2 or 0 in (place, facts[1][2]):
+                return False
+            second = facts[1][2]
+            parts[place], parts[second] = parts[second], parts[place]
+        case "sentence of another":
+            strange = sentences(other["text"])
+            told = [x for x in told_facts(domain, other) if x[1] != row["title"]]
+            told = [x for x in told if other["title"] not in strange[x[2]]]
+            if not told:
+                return False
+            parts.insert(chance.randrange(1, len(parts) + 1), strange[chance.choice(told)[2]])
+        case "sentence lost":
+            del parts[place]
+        case "sentence twice":
+            parts.append(said)
+    return True
+
+
+def _replaced(sentence: str, old: str, new: str) -> str:
+    found = re.search(rf"(?<!\w){re.escape(old)}(?!\w)", sentence, re.I)
+    assert found is not None
+    said = new[0].upper() + new[1:] if found[0][0].isupper() and not found.start() else new
+    return sentence[: found.start()] + said + sentence[found.end() :]
+
+
+def change_documents(domain: Domain, rows: list[Row], seed: int) -> dict[str, list[str]]:
+    """Change every document in one way, kind after kind: kind -> ids of those that are changed."""
+    chance, originals = random.Random(seed), copy.deepcopy(rows)
+    done: dict[str, list[str]] = {name: [] for name in KINDS}
+    for i, row in enumerate(rows):
+        other = originals[(i + 1 + chance.randrange(len(rows) - 1)) % len(rows)]
+        kind = KINDS[i % len(KINDS)]
+        made = other["title"] != row["title"] and change_document(kind, domain, row, other, chance)
+        if made and row != originals[i]:
+            done[kind].append(row["_id"])
     return done
 
 

@@ -1,4 +1,4 @@
-"""Data sets of worlds in memory, and what their proof says of them."""
+"""Data sets of facts in memory, and what their proof says of them."""
 
 from __future__ import annotations
 
@@ -9,18 +9,20 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import numpy as np
+import orjson
 
 from retgen.data import open_dataset
 from retgen.facts.compose import Composer
 from retgen.facts.domain import Domain, load_domain
-from retgen.facts.facts import World
-from retgen.generators.tables import Ids
+from retgen.facts.facts import World as Entities
+from retgen.generators.family import Family
+from retgen.generators.params import Job
+from retgen.generators.records import Records
+from retgen.generators.world import World
 from retgen.generators.world.params import WorldParams
-from retgen.generators.world.tables import job_queries, world_of
 from retgen.on_disk import pack, unpacked_on_disk
 from retgen.validation.scan import load_judgements
-from retgen.validators.facts import WorldProof, WorldSpec, proof_rules
+from retgen.validators.facts.proof import FactsProof
 from retgen.validators.rule import Batch, Finding
 
 DOMAINS = ("people", "films", "books", "medical", "legal")
@@ -29,30 +31,40 @@ Row = dict[str, Any]
 
 @dataclass
 class Set:
-    """The rows of a data set, to be altered. `domain`: what the writer knows."""
+    """The rows of a data set, to be altered; what made it."""
 
-    domain: Domain
+    family: Family[Any]
+    job: Job[Any]
     corpus: list[Row]
     queries: list[Row]
     qrels: list[Row]
     grades: list[Row]
 
+    @classmethod
+    def of(cls, family: Family[Any], job: Job[Any]) -> Set:
+        """The data set of a job."""
+        return cls(family, job, *rows_of(family.generate(job)))
+
+    @property
+    def domain(self) -> Domain:
+        """What the writer knows."""
+        return load_domain(self.job.params.domain)
+
+    @property
+    def tables(self) -> dict[str, list[Row]]:
+        """The rows by the name of their file."""
+        tables = (self.corpus, self.queries, self.qrels, self.grades)
+        return dict(zip(("corpus", "queries", "qrels", "qrels_graded"), tables, strict=True))
+
     def copy(self) -> Set:
         rows = (self.corpus, self.queries, self.qrels, self.grades)
-        return Set(self.domain, *(copy.deepcopy(one) for one in rows))
+        return Set(self.family, self.job, *copy.deepcopy(rows))
 
-    def findings(self, folder: Path, parts: int = 1, documents: int | None = None) -> list[Finding]:
+    def findings(self, folder: Path, parts: int = 1) -> list[Finding]:
         """What the proof finds, reading the corpus in so many parts."""
-        dataset = folder / "dataset"
-        for name in ("corpus", "queries", "qrels", "grades"):
-            path = dataset / f"{'qrels_graded' if name == 'grades' else name}.jsonl"
-            path.parent.mkdir(parents=True, exist_ok=True)
-            lines = (json.dumps(row, ensure_ascii=False) + "\n" for row in getattr(self, name))
-            path.write_text("".join(lines), "utf-8")
-        opened = open_dataset(dataset)
-        spec = WorldSpec(self.domain.path, documents)
-        (rule,) = proof_rules(spec, load_judgements(opened, None, None))
-        assert isinstance(rule, WorldProof)
+        opened = open_dataset(write(folder / "dataset", self.tables))
+        (rule,) = self.family.checks(self.job, load_judgements(opened, None, None))
+        assert isinstance(rule, FactsProof)
         size = max(1, -(-len(self.corpus) // parts))
         states = []
         for first in range(0, len(self.corpus), size):
@@ -64,6 +76,24 @@ class Set:
             rule.state.merge(state, number * size)
         rule.about(opened)
         return list(rule.findings())
+
+
+def write(folder: Path, tables: dict[str, list[Row]]) -> Path:
+    """Write tables as files of JSON Lines."""
+    folder.mkdir(parents=True, exist_ok=True)
+    for name, table in tables.items():
+        lines = (json.dumps(row, ensure_ascii=False) + "\n" for row in table)
+        (folder / f"{name}.jsonl").write_text("".join(lines), "utf-8")
+    return folder
+
+
+def rows_of(records: Records) -> list[list[Row]]:
+    """Documents, queries, qrels and grades."""
+    tables = (records.corpus, records.queries, records.qrels["test"], records.graded["test"])
+    return [
+        [orjson.loads(line) for line in table.jsonl(0, table.count).splitlines()]
+        for table in tables
+    ]
 
 
 def batch_of(rows: Sequence[Row], first: int = 0) -> Batch:
@@ -78,29 +108,19 @@ def batch_of(rows: Sequence[Row], first: int = 0) -> Batch:
 
 def documents(domain: str, count: int, seed: int = 1) -> list[Row]:
     """The documents of a world, numbered."""
-    written = Composer(World(load_domain(domain), seed, count)).documents(0, count)
+    written = Composer(Entities(load_domain(domain), seed, count)).documents(0, count)
     return [
         {"_id": f"d{i}", "title": one.name, "text": one.text, "metadata": {"facts": one.facts}}
         for i, one in enumerate(written)
     ]
 
 
-def made(domain: str, count: int = 600, sizes: Sequence[int] = (1, 10), each: int = 1) -> Set:
+def world_job(domain: str, documents: int = 600, **params: Any) -> Job[WorldParams]:
+    """A job of a world, with one query of each operator, number of answers and wording."""
+    given = {"answer_sizes": (1, 10), "queries_per_cell": 1, **params}
+    return Job("world", 1, WorldParams(domain=domain, documents=documents, **given))
+
+
+def made(domain: str) -> Set:
     """A data set with each operator, number of answers and wording."""
-    params = WorldParams(
-        domain=domain, documents=count, answer_sizes=tuple(sizes), queries_per_cell=each
-    )
-    asked = job_queries(params, 1)
-    composer = Composer(world_of(params, 1))
-    ids = Ids(1, "world/ids", "d", count).texts(np.arange(count))
-    corpus = [
-        {"_id": name, "title": one.name, "text": one.text, "metadata": {"facts": one.facts}}
-        for name, one in zip(ids, composer.documents(0, count), strict=True)
-    ]
-    return Set(
-        load_domain(domain),
-        corpus,
-        [dict(asked.query(i)) for i in range(len(asked.all))],
-        [dict(row) for row in asked.labels("qrel", 0, asked.qrels)],
-        [dict(row) for row in asked.labels("grade", 0, asked.qrels)],
-    )
+    return Set.of(World(), world_job(domain))

@@ -35,10 +35,7 @@ IN_1957 = ["is", "release", 1957]
         ("Is there a film that came out before 1950?", ["between", "release", None, 1949]),
         ("Is there a film that came out later than 1950?", ["between", "release", 1951, None]),
         ("Is there a film that came out from 1950 to 1960?", ["between", "release", 1950, 1960]),
-        (
-            "Show me every film whose shoot began on 3 May 1957.",
-            ["is", "shooting", "1957-05-03"],
-        ),
+        ("Show me every film whose shoot began on 3 May 1957.", ["is", "shooting", "1957-05-03"]),
         (
             "Show me every film whose shoot began in February 1956.",
             ["between", "shooting", "1956-02-01", "1956-02-29"],
@@ -136,6 +133,6 @@ def test_all_queries_of_a_world(domain: str) -> None:
     asked = job_queries(
         WorldParams(domain=domain, documents=1500, answer_sizes=(1, 10), queries_per_cell=1), 3
     )
-    for i in range(len(asked.all)):
+    for i in range(len(asked.queries)):
         row = asked.query(i)
         assert reader(domain).query(row["text"]) == json.loads(row["metadata"]["expression"])
