@@ -227,20 +227,8 @@ class CapRetrieval(Family[CapRetrievalParams]):
         )
 
     def checks(self, job: Job[CapRetrievalParams], judgements: Judgements) -> Sequence[CorpusRule]:
-        sources = job.source_folder()
-        return proof.proof_rules(
-            proof.OwnDocumentsSpec(
-                sources / DOCUMENTS,
-                sources / PASSAGES,
-                sources / QUERIES,
-                sources / MINED,
-                sources.parent / "training",
-                None
-                if job.params.asked is None
-                else proof.GivenFiles(sources / GIVEN, sources / JUDGEMENTS),
-            ),
-            judgements,
-        )
+        are_given = job.params.asked is not None
+        return proof.proof_rules(job.source_folder(), judgements, are_given)
 
     def scaffold(self, source: SourceDescription | None = None) -> str:
         text = super().scaffold()
