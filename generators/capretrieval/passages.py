@@ -81,19 +81,13 @@ def bundled_queries() -> tuple[dict[str, str], ...]:
 
 
 @cache
-def bundled_labels() -> Mapping[str, Mapping[str, int]]:
-    """The grade of every caption of a query's language, by the texts of query and caption."""
-    result: dict[str, dict[str, int]] = {}
-    for language in _LANGUAGES:
-        captions = {
-            row["_id"]: row["text"] for row in read_rows(_DATA / f"captions_{language}.jsonl")
-        }
-        asked = {row["_id"]: row["text"] for row in read_rows(_DATA / f"queries_{language}.jsonl")}
-        for text in asked.values():
-            result[text] = dict.fromkeys(captions.values(), 0)
-        for row in read_rows(_DATA / f"qrels_{language}.jsonl"):
-            result[asked[row["query-id"]]][captions[row["corpus-id"]]] = row["score"]
-    return result
+def bundled_grades() -> Mapping[tuple[str, str], int]:
+    """The grades of (query, caption), by their ids; a pair that is not listed has grade 0."""
+    return {
+        (row["query-id"], row["corpus-id"]): row["score"]
+        for language in _LANGUAGES
+        for row in read_rows(_DATA / f"qrels_{language}.jsonl")
+    }
 
 
 # --- passages -------------------------------------------------------------------------------------
@@ -109,16 +103,6 @@ class Passage(NamedTuple):
     title: str
     text: str
     language: str
-
-
-class Whole(NamedTuple):
-    """A document before it is cut."""
-
-    id: str
-    title: str
-    text: str
-    language: str
-    blocks: tuple[Block, ...] = ()
 
 
 def word_begins(text: str) -> list[int]:
@@ -180,12 +164,14 @@ def _last(openings: Sequence[int], low: int, high: int) -> int | None:
     return openings[at] if at >= 0 and openings[at] >= low else None
 
 
-def cut_passages(documents: Sequence[Whole], size: PassageSize | None) -> Iterator[Passage]:
+def cut_passages(
+    documents: Sequence[SourceDocument], languages: Iterable[str], size: PassageSize | None
+) -> Iterator[Passage]:
     """The passages of documents in their order: a document that is one by its own id, others as
     DOCUMENT#1, DOCUMENT#2, with as many # as it takes where somebody has such an id.
     """
     taken = {one.id for one in documents}
-    for one in documents:
+    for one, language in zip(documents, languages, strict=True):
         places = spans(one.text, size, one.blocks)
         names, mark = [one.id], "#"
         while len(places) > 1 and not taken.isdisjoint(names):
@@ -194,7 +180,7 @@ def cut_passages(documents: Sequence[Whole], size: PassageSize | None) -> Iterat
         taken.update(names)
         for name, (start, stop) in zip(names, places, strict=True):
             text = one.text[start:stop]
-            yield Passage(name, one.id, start, stop, one.title, text, one.language)
+            yield Passage(name, one.id, start, stop, one.title, text, language)
 
 
 # --- queries --------------------------------------------------------------------------------------

@@ -28,6 +28,10 @@ from retgen.tokenizer import length
 from retgen.validators.capretrieval.words import bare
 
 SPLITS = ("train", "dev", "test")
+CORPUS_COLUMNS = {"source": "string", "span": ["int32"], "language": "string", "split": "string"}
+_QUERY_COLUMNS = "kind set evidence score side source span found_in language split".split()
+QUERY_COLUMNS: dict[str, Any] = dict.fromkeys(_QUERY_COLUMNS, "string")
+QUERY_COLUMNS |= {"score": "float64", "span": ["int32"]}
 _OF_LINES = ("title", "heading", "question", "link")  # found queries that are no sentences
 _REST = 8  # words that have to be left of a passage without the sentence a query was made from
 

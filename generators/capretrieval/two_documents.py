@@ -37,6 +37,7 @@ from retgen.generators.capretrieval.passages import (
     PassageQuery,
     shown_text,
 )
+from retgen.generators.family import CallEstimate
 from retgen.generators.tables import read_rows
 from retgen.prompts import bundled
 from retgen.streams import Stream
@@ -282,6 +283,16 @@ def calibration_sheets() -> tuple[CalibrationSheet[AskAnswerable, Answerable], .
                 CalibrationSheet(question, [case], lambda one: [_VERDICTS[one.answerable]])
             )
     return tuple(sheets)
+
+
+def estimated_calls(questions: int, prompt: int, passage: int) -> dict[str, CallEstimate]:
+    """Calls for so many questions. `prompt`: bytes of one without passages; `passage`: of one."""
+    both, cases = prompt + 2 * passage, len(calibration_sheets())
+    return {
+        WRITE_TWO_DOCUMENTS.name: CallEstimate(questions, (1.0, 3.0), both, 120),
+        JUDGE_TWO_DOCUMENTS.name: CallEstimate(questions, (3.0, 6.0), both, 40),
+        CALIBRATE_TWO_DOCUMENTS.name: CallEstimate(cases, (1.0, 1.2), prompt, 40),
+    }
 
 
 def judge_of_questions(judged: Mapping[str, Any]) -> dict[str, Any]:

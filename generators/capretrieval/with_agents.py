@@ -32,7 +32,6 @@ from retgen.generators.capretrieval.language import (
     language_of,
     words_of,
 )
-from retgen.generators.capretrieval.negatives import mine_negatives
 from retgen.generators.capretrieval.params import CapRetrievalParams
 from retgen.generators.capretrieval.passages import (
     SETS,
@@ -48,6 +47,7 @@ from retgen.generators.capretrieval.passages import (
 from retgen.generators.capretrieval.queries import (
     crowded,
     mark_sides,
+    mine_negatives,
     near_duplicates,
     poor_queries,
     select_queries,
@@ -57,23 +57,20 @@ from retgen.generators.capretrieval.reading import (
     PASSAGES,
     QUERIES,
     held_out_sets,
-    nothing_held_out,
     passage_row,
-    queries_of_tests,
     read_documents,
     reject_rows,
     text_of,
-    wholes_of,
 )
 from retgen.generators.capretrieval.two_documents import (
-    TWO_DOCUMENT_AGENTS,
     TWO_DOCUMENTS,
     write_two_document_questions,
 )
 from retgen.generators.params import Job
 from retgen.on_disk import DiskList, MappedList
-from retgen.sources import refusals
+from retgen.sources import RefusedRow, refusals
 from retgen.validators.capretrieval.wording import ALIKE, apart
+from retgen.validators.decontamination import drop_overlapping
 from retgen.work.local import return_freed_memory
 from retgen.write import dump_json, write_file, write_rows
 
@@ -88,9 +85,7 @@ async def write_queries(job: Job[CapRetrievalParams], context: Context) -> None:
     """Read, cut, find, ask, check, split and mine; see the module."""
     params = job.params
     tests = held_out_sets(params)
-    documents, refused, clean = read_documents(
-        job, context.folder, tests, context.engine, context.progress
-    )
+    documents, refused = read_documents(job, context, tests)
     texts = MappedList(text_of, documents)
     languages = language_of(texts, params.language)
     shares = params.splits.test, params.splits.dev
@@ -98,20 +93,25 @@ async def write_queries(job: Job[CapRetrievalParams], context: Context) -> None:
     names = MappedList(lasting_name, documents)
     side = document_splits(job.seed, names, wording.groups, params.splits)
     if "test" not in side:  # before any model is asked
-        context.report.rejected.extend(clean)
-        raise SourceRefused(nothing_held_out(documents, refused, clean), ())
-    passages = DiskList(cut_passages(wholes_of(documents, languages), params.passages))
+        raise SourceRefused(_nothing_held_out(len(documents), refused), ())
+    passages = DiskList(cut_passages(documents, languages, params.passages))
     document_of = numbered_sources(passages)
     splits = [side[i] for i in document_of]
     reject_rows(refused, context)
-    rejected = clean
+    rejected = Rejections()
     drafts, corpus = await draft_in_processes(
         documents, passages, document_of, splits, wording, params, context
     )
     drafts.extend(await _written(corpus, job, context, rejected))
 
     def untested(queries: Sequence[PassageQuery]) -> Sequence[PassageQuery]:
-        return without(queries, queries_of_tests(queries, tests, params, context), corpus, rejected)
+        """The queries that no test set holds."""
+        if not tests:
+            return queries
+        asked = {str(number): one.text for number, one in enumerate(queries)}
+        drops = drop_overlapping(asked, tests, params.decontaminate.rouge_l, context.engine)
+        faults = {int(i): ("decontaminated/query", one.reason) for i, one in drops.items()}
+        return without(queries, faults, corpus, rejected)
 
     every = untested(drafts)
     if params.queries.quality:
@@ -215,6 +215,21 @@ def usable_queries(
             yield PassageQuery(text, one.kind, number, placed(passage, one.rests_on))
 
 
+def _nothing_held_out(documents: int, refused: Sequence[RefusedRow]) -> str:
+    """Why there is no test split."""
+    same = (
+        "is one document"
+        if documents == 1
+        else f"are {documents:,} documents that share their wording (near-duplicates, or filled-in "
+        "templates), which have to stay on one side"
+    )
+    message = (
+        f"params.source: there {same}: none can be held out for a test split. Give 2 documents or "
+        "more that differ, or one file with headings, whose chapters are documents then."
+    )
+    return f"{message} {refusals(refused)}".rstrip()
+
+
 def _nothing_asked(
     kept: Sequence[PassageQuery],
     side: Sequence[str],
@@ -246,13 +261,3 @@ def _nothing_asked(
         )
         + "more documents, or a larger share (params.splits.test)."
     )
-
-
-def agents_of(params: CapRetrievalParams) -> frozenset[str]:
-    """The agents that a recipe needs."""
-    if params.asked is not None:
-        return frozenset()
-    needed = {WRITE_QUERIES.name}
-    if params.queries.two_documents:
-        needed.update(one.name for one in TWO_DOCUMENT_AGENTS)
-    return frozenset(needed)

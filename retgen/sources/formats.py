@@ -295,7 +295,7 @@ def _csv(path: Path, table: _Table) -> Iterator[Record]:
 
     with _lines(path, table) as lines:
         header = lines.readline()
-        delimiter = "\t" if file_format(path) == ".tsv" else _delimiter(header)
+        delimiter = "\t" if file_format(path) == ".tsv" else delimiter_of(header)
         reader = csv.DictReader(chain([header], lines), delimiter=delimiter, strict=True)
         try:
             yield from _documents(rows(reader), table, list(reader.fieldnames or ()))
@@ -303,7 +303,7 @@ def _csv(path: Path, table: _Table) -> Iterator[Record]:
             raise DatasetError(f"{path}, line {reader.line_num}: is not CSV: {error}") from error
 
 
-def _delimiter(header: str) -> str:
+def delimiter_of(header: str) -> str:
     """What separates the cells of a CSV file: most often a comma."""
     return max(",;\t", key=lambda sign: (header.count(sign), sign == ","))
 
