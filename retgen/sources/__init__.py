@@ -24,11 +24,8 @@ from retgen.sources.markdown import shown_words
 from retgen.sources.read import FORMATS, read_sources, refusals
 from retgen.sources.records import (
     Block,
-    BlockKind,
     Columns,
-    Link,
     RefusedRow,
-    ShortForm,
     SourceDocument,
     SourceNotes,
     TableColumns,
@@ -39,11 +36,8 @@ __all__ = [
     "FORMATS",
     "HUB",
     "Block",
-    "BlockKind",
     "Columns",
-    "Link",
     "RefusedRow",
-    "ShortForm",
     "SourceDocument",
     "SourceNotes",
     "TableColumns",
