@@ -12,7 +12,7 @@ from bisect import bisect_left, bisect_right
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cache, reduce
+from functools import cache
 from itertools import chain, groupby
 from pathlib import Path
 from typing import Any, Literal, NamedTuple, cast
@@ -345,28 +345,17 @@ class WordIndex:
 
     def __init__(self, held: Iterable[Codes], wanted: Iterable[Codes]) -> None:
         """`held`: the words of each passage; `wanted`: of the phrases that are asked for."""
-        self._words = np.unique(np.concatenate([np.empty(0, np.uint64), *map(np.ravel, wanted)]))
-        places, owners = [np.empty(0, np.int64)], [np.empty(0, np.int64)]
+        self._passages = {word: array("q") for one in wanted for word in one.ravel().tolist()}
         for number, words in enumerate(held):
-            own = np.unique(words)
-            at = np.searchsorted(self._words, own)
-            known = at[at < len(self._words)]
-            places.append(known[self._words[known] == own[: len(known)]])
-            owners.append(np.full(len(places[-1]), number))
-        place = np.concatenate(places)
-        order = np.argsort(place, kind="stable")
-        self._passages = np.concatenate(owners)[order]
-        self._starts = np.searchsorted(place[order], np.arange(len(self._words) + 1))
+            for word in self._passages.keys() & set(words.tolist()):
+                self._passages[word].append(number)
 
-    def holding(self, words: Codes) -> Numbers:
+    def holding(self, words: Codes) -> list[int]:
         """The passages that hold all of (k, n) words, any of the k forms of each, ascending."""
-        if not words.size:
-            return np.empty(0, np.int64)
-        return reduce(np.intersect1d, (reduce(np.union1d, map(self._of, one)) for one in words.T))
-
-    def _of(self, word: np.uint64) -> Numbers:
-        at = int(np.searchsorted(self._words, word))
-        return self._passages[self._starts[at] : self._starts[at + 1]]
+        holders = (
+            set[int]().union(*map(self._passages.__getitem__, forms)) for forms in words.T.tolist()
+        )
+        return sorted(next(every, set[int]()).intersection(*every))
 
 
 class PassageLabels:
@@ -401,7 +390,7 @@ class PassageLabels:
     def _holding_phrase(self, phrase: Terms) -> list[int]:
         """The passages that hold words side by side."""
         codes = term_codes(phrase)
-        found: list[int] = self._index.holding(codes[None]).tolist()
+        found = self._index.holding(codes[None])
         if len(codes) == 1:
             return found
 

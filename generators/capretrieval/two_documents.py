@@ -15,7 +15,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 from pydantic import Field
 
@@ -125,9 +125,7 @@ _CASES = Path(__file__).parent / "data" / "two_documents.jsonl"
 # --- pairs, questions -----------------------------------------------------------------------------
 
 
-class _Pair(NamedTuple):
-    first: int
-    second: int
+_Pair = tuple[int, int]  # of passages
 
 
 async def write_two_document_questions(
@@ -174,7 +172,7 @@ async def write_two_document_questions(
 
     def admit(made: tuple[_Pair, TwoDocumentQuestion]) -> str | None:
         pair, answer = made
-        key = fold_text(answer.question, passages[pair.first].language)
+        key = fold_text(answer.question, passages[pair[0]].language)
         if key in taken:
             return f"{answer.question!r} is a query already"
         taken.add(key)
@@ -237,9 +235,7 @@ def _related_pairs(wanted: int, run: Corpus, seed: int, engine: Engine) -> list[
             engine=engine,
         )
         nearest |= {i: own[one[0]] for i, one in zip(asked, found, strict=True) if one}
-    pairs = {
-        frozenset((i, nearest[i])): _Pair(i, nearest[i]) for i in reversed(drawn) if i in nearest
-    }
+    pairs = {frozenset((i, nearest[i])): (i, nearest[i]) for i in reversed(drawn) if i in nearest}
     return list(reversed(pairs.values()))[: _TRIED * wanted]
 
 
@@ -250,12 +246,12 @@ def _query(
     for number, quote in zip(pair, (answer.first_quote, answer.second_quote), strict=True):
         one = run.passages[number]
         spans.append((one.source, *placed(one, quote)))
-    text, split = " ".join(answer.question.split()), run.splits[pair.first]
+    text, split = " ".join(answer.question.split()), run.splits[pair[0]]
     relevant = labels.relevant(None, spans)
     return PassageQuery(
         text,
         TWO,
-        pair.first,
+        pair[0],
         spans[0][1:],
         score=round(run.counts.salience(words_of(text)), 4),
         split=split,

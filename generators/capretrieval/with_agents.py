@@ -3,26 +3,22 @@
 Leaves in the run's sources/: `documents.jsonl` (as they were read), `passages.jsonl` (places, and
 the split), `queries.jsonl` (with positives and negatives, by the passages' numbers) and
 `mined.json` (what the negatives were chosen from, in what share of their words documents of two
-splits do not agree, what of the source is not used, and, where test queries are few, by which rules
-others were dropped).
+splits do not agree, and what of the source is not used).
 """
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from retgen.agents.report import Rejection, Rejections
+from retgen.agents.report import Rejections
 from retgen.errors import ChecksFailed, SourceRefused
 from retgen.generators.capretrieval.agents import (
     WRITE_QUERIES,
     AskQueries,
-    Keyword,
     Queries,
-    Summary,
-    fault,
-    placed,
+    usable_queries,
 )
 from retgen.generators.capretrieval.drafts import draft_in_processes
 from retgen.generators.capretrieval.language import (
@@ -34,9 +30,7 @@ from retgen.generators.capretrieval.language import (
 )
 from retgen.generators.capretrieval.params import CapRetrievalParams
 from retgen.generators.capretrieval.passages import (
-    SETS,
     Corpus,
-    Passage,
     PassageLabels,
     PassageQuery,
     cut_passages,
@@ -78,7 +72,6 @@ if TYPE_CHECKING:
     from retgen.agents.context import Context
 
 MINED = "mined.json"
-FEW_TESTED = 100  # test queries, below which a run says where the others went
 
 
 async def write_queries(job: Job[CapRetrievalParams], context: Context) -> None:
@@ -149,10 +142,6 @@ async def write_queries(job: Job[CapRetrievalParams], context: Context) -> None:
     mined |= {"alike": wording.share}
     if refused:
         mined["refused"] = refusals(refused)
-    if sum(one.split == "test" for one in kept) < FEW_TESTED:
-        tested = {one.id for one, split in zip(passages, splits, strict=True) if split == "test"}
-        dropped = Counter(one.rule for one in rejected if one.record.get("passage") in tested)
-        mined["dropped"] = dict(dropped.most_common())
     write_file(context.folder / MINED, dump_json(mined))
 
 
@@ -195,24 +184,6 @@ async def _written(
     except ChecksFailed as error:  # what people wrote is there all the same
         context.notice(f"{error} The run goes on with what people wrote.")
     return every
-
-
-def usable_queries(
-    number: int, passage: Passage, answer: Queries, rejected: Rejections
-) -> Iterator[PassageQuery]:
-    """The queries that a model wrote for a passage and that can be used, without repetitions."""
-    seen: set[str] = set()
-    every: list[Keyword | Summary] = [*answer.keywords, *answer.summaries]
-    for one in every:
-        text = " ".join(one.text.split())
-        key = fold_text(text, passage.language)
-        reason = fault(one.kind, text, one.rests_on, passage.text, passage.language)
-        if reason is not None:
-            record = one.model_dump() | {"passage": passage.id, "set": SETS[one.kind]}
-            rejected.append(Rejection("query/fault", reason, record))
-        elif key not in seen:
-            seen.add(key)
-            yield PassageQuery(text, one.kind, number, placed(passage, one.rests_on))
 
 
 def _nothing_held_out(documents: int, refused: Sequence[RefusedRow]) -> str:
