@@ -352,9 +352,11 @@ class WordIndex:
 
     def holding(self, words: Codes) -> list[int]:
         """The passages that hold all of (k, n) words, any of the k forms of each, ascending."""
-        holders = (
-            set[int]().union(*map(self._passages.__getitem__, forms)) for forms in words.T.tolist()
-        )
+
+        def holders(forms: Sequence[int]) -> set[int]:
+            return set[int]().union(*(self._passages[one] for one in forms))
+
+        every = map(holders, words.T.tolist())
         return sorted(next(every, set[int]()).intersection(*every))
 
 
