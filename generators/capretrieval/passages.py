@@ -26,14 +26,7 @@ from retgen.generators.capretrieval.language import words_of
 from retgen.generators.capretrieval.params import CapRetrievalParams, SplitShares
 from retgen.generators.source import PassageSize
 from retgen.generators.tables import read_rows
-from retgen.sources import (
-    Block,
-    Columns,
-    RefusedRow,
-    SourceDocument,
-    is_row_id,
-    read_sources,
-)
+from retgen.sources import Block, Columns, RefusedRow, SourceDocument, is_row_id, read_sources
 from retgen.tokenizer import FULL_STOPS, is_unspaced
 from retgen.validators.capretrieval.wording import Wording
 

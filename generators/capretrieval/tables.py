@@ -28,9 +28,12 @@ from retgen.validators.capretrieval.words import bare
 
 SPLITS = ("train", "dev", "test")
 CORPUS_COLUMNS = {"source": "string", "span": ["int32"], "language": "string", "split": "string"}
-_QUERY_COLUMNS = "kind set evidence score side source span found_in language split".split()
-QUERY_COLUMNS: dict[str, Any] = dict.fromkeys(_QUERY_COLUMNS, "string")
-QUERY_COLUMNS |= {"score": "float64", "span": ["int32"]}
+_OF_A_QUERY = ("kind", "set", "evidence", "score", "side")
+QUERY_COLUMNS: dict[str, Any] = {
+    **dict.fromkeys((*_OF_A_QUERY, "source", "span", "found_in", "language", "split"), "string"),
+    "score": "float64",
+    "span": ["int32"],
+}
 _OF_LINES = ("title", "heading", "question", "link")  # found queries that are no sentences
 _REST = 8  # words that have to be left of a passage without the sentence a query was made from
 
@@ -115,27 +118,13 @@ class QueryTables:
             number = self._order[i]
             one = self.queries[number]
             passage = self.passages[one.passage]
-            other = {}
+            note = {name: getattr(one, name) for name in _OF_A_QUERY}
+            note |= {"source": passage.source, "span": list(one.span), "found_in": one.found_in}
             if one.kind == TWO:
                 source, *span = one.rests_on[1]
-                other = {"other_source": source, "other_span": span}
-            return {
-                "_id": self._id(number),
-                "text": one.text,
-                "metadata": {
-                    "kind": one.kind,
-                    "set": one.set,
-                    "evidence": one.evidence,
-                    "score": one.score,
-                    "side": one.side,
-                    "source": passage.source,
-                    "span": list(one.span),
-                    "found_in": one.found_in,
-                    **other,
-                    "language": passage.language,
-                    "split": one.split,
-                },
-            }
+                note |= {"other_source": source, "other_span": span}
+            note |= {"language": passage.language, "split": one.split}
+            return {"_id": self._id(number), "text": one.text, "metadata": note}
 
         return rows_of(make, len(self.queries))
 

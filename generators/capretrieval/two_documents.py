@@ -129,12 +129,7 @@ _Pair = tuple[int, int]  # of passages
 
 
 async def write_two_document_questions(
-    wanted: int,
-    run: Corpus,
-    labels: PassageLabels,
-    taken: set[str],
-    seed: int,
-    context: Context,
+    wanted: int, run: Corpus, labels: PassageLabels, taken: set[str], seed: int, context: Context
 ) -> tuple[list[PassageQuery], dict[str, Any]]:
     """At most `wanted` questions, and what `two_documents.json` says. `taken`: folded texts of the
     queries that there are, of which none may be one again."""

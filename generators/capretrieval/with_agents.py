@@ -14,12 +14,7 @@ from typing import TYPE_CHECKING
 
 from retgen.agents.report import Rejections
 from retgen.errors import ChecksFailed, SourceRefused
-from retgen.generators.capretrieval.agents import (
-    WRITE_QUERIES,
-    AskQueries,
-    Queries,
-    usable_queries,
-)
+from retgen.generators.capretrieval.agents import WRITE_QUERIES, AskQueries, Queries, usable_queries
 from retgen.generators.capretrieval.drafts import draft_in_processes
 from retgen.generators.capretrieval.language import (
     fold_text,
@@ -56,10 +51,7 @@ from retgen.generators.capretrieval.reading import (
     reject_rows,
     text_of,
 )
-from retgen.generators.capretrieval.two_documents import (
-    TWO_DOCUMENTS,
-    write_two_document_questions,
-)
+from retgen.generators.capretrieval.two_documents import TWO_DOCUMENTS, write_two_document_questions
 from retgen.generators.params import Job
 from retgen.on_disk import DiskList, MappedList
 from retgen.sources import RefusedRow, refusals

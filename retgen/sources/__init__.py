@@ -14,7 +14,6 @@ error.
 | `chapters` | a source of one document, given as its chapters |
 | `convert` | HTML, PDF, DOCX and others as Markdown |
 | `markdown` `plain` | the structure of a text |
-| `structure` | what they share: places of links, licence texts |
 | `encodings` | bytes as text |
 | `records` | what they give and take |
 """
