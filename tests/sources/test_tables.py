@@ -18,13 +18,13 @@ from retgen.errors import DatasetError
 from retgen.sources import (
     Columns,
     RefusedRow,
-    ShortForm,
     SourceDocument,
     SourceNotes,
     TableColumns,
     read_sources,
 )
 from retgen.sources.formats import columns_of
+from retgen.sources.records import ShortForm
 
 ROWS = [
     {"key": "a", "name": "First", "body": "One  text.\nTwo lines."},

@@ -1,107 +1,10 @@
-"""The labels of cut documents follow from the spans of the queries: counted again by brute force."""
+"""The labels of cut documents follow from the spans of the queries."""
 
 from __future__ import annotations
 
-import json
-from collections.abc import Iterator
-from pathlib import Path
-from typing import Any
-
 import pytest
 
-from retgen import run
-from retgen.generators.capretrieval.language import words_of
-from retgen.generators.capretrieval.passages import CAPTIONS, Passage, PassageLabels
-from tests.conftest import read_jsonl
-
-pytestmark = pytest.mark.filterwarnings("ignore")  # inside jieba, while the run is made
-RECIPE = """name: album
-family: capretrieval
-seed: 3
-params:
-  source: {path: album, licence: CC0-1.0}
-  passages: {tokens: 64, overlap: 16}
-  queries: {keywords: 5, summaries: 3, quality: 0}
-  mine: {negatives: 1}
-"""
-
-
-@pytest.fixture(scope="module")
-def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A run over pages of five captions each, two of which have one title."""
-    folder = tmp_path_factory.mktemp("album")
-    (folder / "album").mkdir()
-    rows = []
-    for path, pages in zip(CAPTIONS, (24, 8), strict=True):
-        texts = [row["text"] for row in read_jsonl(path)]
-        gap = " " if "_en" in path.name else ""
-        for page in range(pages):
-            title = f"Page {page % 23}" if gap else f"第{page}页相册"
-            text = gap.join(texts[5 * page : 5 * page + 5])
-            rows.append({"_id": f"{path.stem}-{page}", "title": title, "text": text})
-    lines = "".join(json.dumps(row) + "\n" for row in rows)
-    (folder / "album" / "pages.jsonl").write_text(lines)
-    (folder / "album.yaml").write_text(RECIPE)
-    return run(folder / "album.yaml", out=folder / "run").path
-
-
-def qrels(folder: Path) -> dict[str, list[tuple[str, str]]]:
-    """(query, document) by split, in their order."""
-    return {
-        path.name.removeprefix("qrels").removesuffix(".jsonl").lstrip(".") or "test": [
-            (row["query-id"], row["corpus-id"]) for row in read_jsonl(path)
-        ]
-        for path in folder.glob("qrels*.jsonl")
-    }
-
-
-def brute_force(made: Path, corpus: list[dict[str, Any]]) -> Iterator[tuple[str, str, set[str]]]:
-    """(query, its split, the relevant passages), character by character, word by word."""
-    stored = {
-        (one["text"], one["split"]): one for one in read_jsonl(made / "sources/queries.jsonl")
-    }
-    characters = [set(range(*one["metadata"]["span"])) for one in corpus]
-    padded = [" ".join(["", *words_of(f"{one['title']} {one['text']}"), ""]) for one in corpus]
-    passages_of: dict[str, list[int]] = {}
-    for i, one in enumerate(corpus):
-        passages_of.setdefault(one["metadata"]["source"], []).append(i)
-    for query in read_jsonl(made / "dataset" / "queries.jsonl"):
-        about = query["metadata"]
-        result = set()
-        spans = stored[query["text"], about["split"]]["rests_on"]
-        assert spans[0] == [about["source"], *about["span"]]
-        for source, start, stop in spans:
-            own = passages_of[source]
-            held = set(range(start, stop))
-            shared = {i: len(held & characters[i]) for i in own}
-            most = max(shared.values())
-            result |= (
-                {i for i in own if held <= characters[i]}
-                or {i for i in own if shared[i] > len(characters[i]) / 2}
-                or {min(i for i in own if shared[i] == most)}
-            )
-        if about["kind"] in ("keyword", "phrase"):
-            words = f" {' '.join(words_of(query['text']))} "
-            result |= {i for i, text in enumerate(padded) if words in text}
-        split = about["split"]
-        yield (
-            query["_id"],
-            split,
-            {corpus[i]["_id"] for i in result if corpus[i]["metadata"]["split"] == split},
-        )
-
-
-def test_labels_are_those_of_a_brute_force(made: Path) -> None:
-    corpus = read_jsonl(made / "dataset" / "corpus.jsonl")
-    assert len(corpus) == 119
-    matched: dict[tuple[str, str], set[str]] = {}
-    for split, pairs in qrels(made / "dataset").items():
-        assert len(set(pairs)) == len(pairs)
-        for query, document in pairs:
-            matched.setdefault((query, split), set()).add(document)
-    right = {(query, split): relevant for query, split, relevant in brute_force(made, corpus)}
-    assert matched == right
-    assert all(right.values())
+from retgen.generators.capretrieval.passages import Passage, PassageLabels
 
 
 def labels(*places: tuple[int, int]) -> PassageLabels:

@@ -13,7 +13,6 @@ from retgen.generators.capretrieval.language import language_of
 from retgen.generators.capretrieval.params import PassageSize, SplitShares
 from retgen.generators.capretrieval.passages import (
     Passage,
-    Whole,
     cut_passages,
     document_splits,
     lasting_name,
@@ -76,17 +75,6 @@ def test_cuts_fall_where_a_section_or_a_paragraph_begins() -> None:
         )
     ]
     assert cut == parts
-    # the marks of a heading are its own
-    parts = ["one two three four five six seven", "## On Linux", SENTENCES[:200]]
-    text = "\n\n".join(parts)
-    cut = [text[start:stop] for start, stop in spans(text, size, [block("heading", text, "On L")])]
-    assert cut[0] == parts[0]
-    assert cut[1].startswith("## On Linux")
-    # a heading that leaves hardly anything before it does not cut
-    parts = ["Intro", " ".join(f"w{n}" for n in range(40))]
-    text = "\n\n".join(["x", *parts])
-    blocks = [block("heading", text, "Intro"), block("paragraph", text, parts[1])]
-    assert text[slice(*spans(text, size, blocks)[0])].startswith("x\n\nIntro\n\nw0")
 
 
 def test_cuts_fall_at_the_end_of_sentences() -> None:
@@ -113,12 +101,11 @@ def test_passages_leave_out_nothing_but_white_space(tokens: int, overlap: int) -
 
 
 def test_a_document_that_is_one_passage_keeps_its_id() -> None:
-    assert list(cut_passages([Whole("d", "t", " a b ", "en")], None)) == [
+    assert list(cut_passages([SourceDocument("d", "t", " a b ")], ["en"], None)) == [
         Passage("d", "d", 0, 5, "t", " a b ", "en")
     ]
-    parts = list(
-        cut_passages([Whole("d", "t", SENTENCES, "en")], PassageSize(tokens=64, overlap=4))
-    )
+    size = PassageSize(tokens=64, overlap=4)
+    parts = list(cut_passages([SourceDocument("d", "t", SENTENCES)], ["en"], size))
     assert [(one.id, one.source, one.start, one.stop) for one in parts] == [
         ("d#1", "d", 0, 349),
         ("d#2", "d", 320, 589),
@@ -126,30 +113,23 @@ def test_a_document_that_is_one_passage_keeps_its_id() -> None:
     assert all(one.text == SENTENCES[one.start : one.stop] for one in parts)
 
 
-def test_a_passage_is_called_as_nobody_else() -> None:
-    size = PassageSize(tokens=64, overlap=4)
-    ids = ["a#1", "a", "b", "b#", "c#2", "c##1", "c"]
-    long = {"a", "b", "b#", "c"}
-    wholes = [Whole(one, "", SENTENCES if one in long else "short", "en") for one in ids]
-    assert [one.id for one in cut_passages(wholes, size)] == [
-        "a#1",
-        "a##1",
-        "a##2",
-        "b#1",
-        "b#2",
-        "b##1",
-        "b##2",
-        "c#2",
-        "c##1",
-        "c###1",
-        "c###2",
+@pytest.mark.parametrize(
+    ("documents", "passages"),
+    [
+        ("a#1 a+", "a#1 a##1 a##2"),
+        ("b+ b#+", "b#1 b#2 b##1 b##2"),
+        ("c#2 c##1 c+", "c#2 c##1 c###1 c###2"),
+        ("b#+ b+ b#1", "b##1 b##2 b###1 b###2 b#1"),
+    ],
+)
+def test_a_passage_is_called_as_nobody_else(documents: str, passages: str) -> None:
+    """Those with a + are so long that they are cut."""
+    every = [
+        SourceDocument(one.rstrip("+"), "", SENTENCES if "+" in one else "short")
+        for one in documents.split()
     ]
-    both = [
-        Whole("b#", "", SENTENCES, "en"),
-        Whole("b", "", SENTENCES, "en"),
-        Whole("b#1", "", "short", "en"),
-    ]
-    assert [one.id for one in cut_passages(both, size)] == ["b##1", "b##2", "b###1", "b###2", "b#1"]
+    cut = cut_passages(every, len(every) * ["en"], PassageSize(tokens=64, overlap=4))
+    assert [one.id for one in cut] == passages.split()
 
 
 def test_languages_are_told_for_each_text() -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from retgen.agents.report import Rejection
-from retgen.generators.capretrieval.agents import Keyword, Queries, Summary
+from retgen.generators.capretrieval.agents import Keyword, Queries, Summary, usable_queries
 from retgen.generators.capretrieval.counts import CorpusCounts
 from retgen.generators.capretrieval.language import stems_of, words_of
 from retgen.generators.capretrieval.params import QueryCounts
@@ -17,13 +17,7 @@ from retgen.generators.capretrieval.passages import (
     PassageQuery,
     term_codes,
 )
-from retgen.generators.capretrieval.queries import (
-    crowded,
-    mark_sides,
-    poor_queries,
-    select_queries,
-)
-from retgen.generators.capretrieval.with_agents import usable_queries
+from retgen.generators.capretrieval.queries import crowded, mark_sides, poor_queries, select_queries
 from retgen.tokenizer import sequence
 from retgen.validators.capretrieval.wording import wording
 

@@ -108,16 +108,6 @@ def test_rules_write_queries_where_function_words_are_known(tmp_path: Path, code
 
 
 @pytest.mark.slow
-def test_decomposed_letters_give_the_same_queries(tmp_path: Path) -> None:
-    rows = []
-    for form in ("NFC", "NFD"):
-        (tmp_path / form).mkdir()
-        made = run(_folder(tmp_path / form, "el", form), out=tmp_path / form / "out")
-        rows.append([*(made.path / "dataset" / "queries.jsonl").read_text("utf-8").splitlines()])
-    assert rows[0] == rows[1]
-
-
-@pytest.mark.slow
 @pytest.mark.parametrize(("code", "name"), [("bn", "Bengali"), ("he", "Hebrew"), ("ko", "Korean")])
 def test_a_run_says_which_language_has_no_rules(tmp_path: Path, code: str, name: str) -> None:
     made = run(_folder(tmp_path, code, "NFD"), out=tmp_path / "out")

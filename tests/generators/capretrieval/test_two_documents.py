@@ -112,10 +112,7 @@ def test_kept_is_what_both_answer_and_neither_alone(
             assert text[slice(*span)] == text.partition(". ")[0] + "."  # the quote
     assert sorted(
         (row["metadata"]["source"], row["metadata"]["other_source"]) for row in queries
-    ) == [
-        ("gt3", "gt7"),
-        ("gt6", "gt1"),
-    ]
+    ) == [("gt3", "gt7"), ("gt6", "gt1")]
     rejected = [
         row for row in read_jsonl(path / "rejected.jsonl") if "two_documents" in row["rule"]
     ]

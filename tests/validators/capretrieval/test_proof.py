@@ -83,11 +83,7 @@ def moved_keyword(rows: list[Row]) -> None:
 
 # file, what is changed there, and what is found: names of records, and a message
 CASES: dict[str, tuple[str, Callable[[list[Row]], Any], list[str]]] = {
-    "a span moved": (
-        QUERIES,
-        keyword(span=[3, 8]),
-        ["Q: its span holds 'per p', not 'KEYWORD'"],
-    ),
+    "a span moved": (QUERIES, keyword(span=[3, 8]), ["Q: its span holds 'per p', not 'KEYWORD'"]),
     "a span of one letter": (
         QUERIES,
         keyword(span=[0, 1]),
@@ -96,10 +92,7 @@ CASES: dict[str, tuple[str, Callable[[list[Row]], Any], list[str]]] = {
     "a qrel across splits": (
         QRELS,
         put(**{"corpus-id": "db2"}),
-        [
-            "Q: a query of test finds db2 of train",
-            "Q: db2 is relevant there, and lacks 'TESTED'",
-        ],
+        ["Q: a query of test finds db2 of train", "Q: db2 is relevant there, and lacks 'TESTED'"],
     ),
     "a query text of two splits": (
         QUERIES,
@@ -219,7 +212,7 @@ def test_a_near_duplicate_as_negative_and_across_splits(tmp_path: Path) -> None:
 
     query = held[0][0]["query-id"]
     assert findings(altered(path, tmp_path, SM, negative)) == [
-        ([query, "db8"], f"sm.parquet: negative db8 is a near-duplicate of a positive of {query}"),
+        ([query, "db8"], f"sm.parquet: negative db8 is a near-duplicate of a positive of {query}")
     ]
 
     def moved(rows: list[Row]) -> None:
