@@ -131,12 +131,13 @@ def test_rows_that_are_no_documents_are_refused_and_reading_goes_on(tmp_path: Pa
 
 def test_csv_rows_that_are_none(tmp_path: Path) -> None:
     path = tmp_path / "a.csv"
-    path.write_bytes(b'\xef\xbb\xbfid,text\n1,"two\nlines"\n2\n3,caf\xe9\n,x\n')
+    path.write_bytes(b'\xef\xbb\xbfid,text\n1,"two\nlines"\n2\n3,caf\xe9\n,x\n4,\xe2\x80\x8b\n')
     assert list(read_sources(path, Columns(id="id"))) == [
         SourceDocument("1", "", "two\nlines"),
         RefusedRow("a.csv:4", "source/cells", "the row has not the 2 cells of the header"),
         RefusedRow("a.csv:5", "source/encoding", "the text is not UTF-8"),
         RefusedRow("a.csv:6", "source/id", "the column 'id' is empty"),
+        RefusedRow("a.csv:7", "source/empty", "the column 'text' is empty", "4"),
     ]
 
 

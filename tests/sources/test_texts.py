@@ -31,6 +31,7 @@ def test_files_that_are_documents_and_files_that_are_none(tmp_path: Path) -> Non
     (tmp_path / "f2.txt").write_bytes(b"\x81\x8d\x01" * 50)
     (tmp_path / "f3.txt").write_bytes("水壶烧水".encode()[:-1])
     (tmp_path / "g.txt").write_text(" \n")
+    (tmp_path / "g2.md").write_text("\ufeff\u200b\u200d \u2060\n", "utf-8")  # of no width
     (tmp_path / "j.txt").write_text("N\bNA\bAME _\bpic\n")  # as formatters overstrike
     (tmp_path / "i.txt").write_bytes(b"\x7fELF\x02\x01\0\0")
     (tmp_path / "h.html").write_text("<div>" * 1_200 + "deep")
@@ -49,6 +50,7 @@ def test_files_that_are_documents_and_files_that_are_none(tmp_path: Path) -> Non
         RefusedRow("f2.txt", "source/encoding", "the file holds bytes that are no text", "f2"),
         SourceDocument("f3", "", "水壶烧"),  # cut off within a sign
         RefusedRow("g.txt", "source/empty", "the file is empty", "g"),
+        RefusedRow("g2.md", "source/empty", "the file is empty", "g2"),
         RefusedRow(
             "h.html", "source/unreadable", "its elements are nested too deeply to be read", "h"
         ),

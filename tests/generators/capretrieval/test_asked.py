@@ -90,6 +90,24 @@ def test_a_line_a_question_and_tables(tmp_path: Path) -> None:
     assert (refused[0].where, refused[0].reason) == ("q.jsonl, line 3", "is not a JSON object")
 
 
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [
+        ("q.csv", "Question,Document\nwho,b\n"),
+        ("q.csv", "ID;QUESTION;Document\n7;who;b\n"),
+        ("q.tsv", " Query \tDocument\nwho\tb\n"),
+        ("q.jsonl", '{"Question": "who", "Document": "b"}\n'),
+    ],
+)
+def test_columns_in_capitals_and_cells_between_semicolons(
+    tmp_path: Path, name: str, text: str
+) -> None:
+    (tmp_path / name).write_text(text)
+    queries, refused = read_questions(tmp_path / name)
+    assert [(q.text, q.answers) for q in queries] == [("who", ("b",))]
+    assert refused == []
+
+
 def test_no_question_is_cut_or_loses_its_id(tmp_path: Path) -> None:
     (tmp_path / "q.csv").write_text("question\nhow do I print, copy, and scan\nwhere\n")
     queries, refused = read_questions(tmp_path / "q.csv")
@@ -258,6 +276,29 @@ def test_people_and_a_model_judge_the_candidates(kb: Path, ask: Gen, server: Ser
     again = len(server.requests)
     assert ask(*judge).returncode == 0
     assert len(server.requests) == again
+
+
+def test_verdicts_stay_when_a_question_is_added(kb: Path) -> None:
+    """Its number moves the ids of the others: a pair is known by question and document."""
+    assert new(kb, "asked.txt").returncode == 0
+    assert in_process("run", "q.yaml", cwd=kb).returncode == 0
+    review = ("review", "outputs/q", "--pool", "bm25")
+    assert in_process(*review, "--export", "csv", "--to", "judge.csv", cwd=kb).returncode == 0
+    filled(kb / "judge.csv", people)
+    imported = ("review", "outputs/q", "--import", "judge.csv")
+    assert "kept 3 verdicts" in in_process(*imported, cwd=kb).stdout
+    (kb / "asked.txt").write_text(f"which owls hunt mice\n{ASKED}", "utf-8")
+    assert in_process("run", "q.yaml", "--fresh", cwd=kb).returncode == 0
+    assert "no verdict in it that is not kept already" in in_process(*imported, cwd=kb).stdout
+    done = in_process("review", "outputs/q", "--report", "--json", cwd=kb)
+    assert json.loads(done.stdout)["questions"] == {"questions": 4, "judged": 2, "answered": 2}
+    assert in_process(*review, "--export", "csv", "--to", "more.csv", cwd=kb).returncode == 0
+    with open(kb / "more.csv", encoding="utf-8-sig", newline="") as file:
+        judged = {row["query"] for row in csv.DictReader(file) if row["verdict"]}
+    assert judged == {"old windmill", "Tram depot brakes"}
+    assert in_process("run", "q.yaml", "--apply-review", cwd=kb).returncode == 0
+    labels = qrels(kb / "outputs/q_v2/dataset/qrels.jsonl")
+    assert {query for query, _ in labels} == {"q2", "q3"}
 
 
 def test_named_documents_are_labels_of_pages(kb: Path) -> None:
