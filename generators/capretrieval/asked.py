@@ -105,18 +105,15 @@ def given_queries(asked: Asked) -> tuple[list[GivenQuery], list[RefusedRow]]:
         bundled = bundled_queries()
         return [GivenQuery(o["id"], o["text"], o["type"], o["language"]) for o in bundled], []
     path = Path(source.path)
-    if path.is_dir():
-        raise RecipeError(
-            f"{_KEY}: {path} is a folder: give a file of questions, {_known(path / 'asked.txt')}"
-        )
+    is_folder = path.is_dir()
     if not path.is_file() or file_format(path) not in (*_LINES, *_TABLES):
-        raise RecipeError(f"{_KEY}: {source.path}: give a file of questions, {_known(path)}")
+        what = f"{path} is a folder" if is_folder else str(source.path)
+        name = "asked.txt" if is_folder else path.with_suffix(".txt").name
+        raise RecipeError(
+            f"{_KEY}: {what}: give a file of questions, as in {name} (a question a line), or "
+            f".csv, .tsv or .jsonl with a column {_QUESTION[0]}"
+        )
     return read_questions(path)
-
-
-def _known(path: Path) -> str:
-    name = path.with_suffix(".txt").name
-    return f"as in {name} (a question a line), or .csv, .tsv or .jsonl with a column question"
 
 
 def read_questions(path: Path) -> tuple[list[GivenQuery], list[RefusedRow]]:
@@ -310,18 +307,12 @@ async def keep_queries(job: Job[CapRetrievalParams], context: Context) -> None:
     write_rows(context.folder / PASSAGES, (passage_row(one, "test") for one in passages))
     write_rows(context.folder / QUERIES, ())
     told = language_of([one.text for one in queries], params.language)
-    rows = zip(queries, told, strict=True)
-    write_rows(
-        context.folder / GIVEN,
-        (
-            {"id": o.id, "text": o.text, "type": o.type, "language": o.language or language}
-            for o, language in rows
-        ),
-    )
-    write_rows(
-        context.folder / JUDGEMENTS,
-        ({"query": q, "passage": p, "relevance": grade} for (q, p), grade in judged.items()),
-    )
+    spoken = [one.language or code for one, code in zip(queries, told, strict=True)]
+    texts = ({"id": one.id, "text": one.text, "type": one.type} for one in queries)
+    rows = [row | {"language": code} for row, code in zip(texts, spoken, strict=True)]
+    write_rows(context.folder / GIVEN, rows)
+    labels = ({"query": q, "passage": p, "relevance": grade} for (q, p), grade in judged.items())
+    write_rows(context.folder / JUDGEMENTS, labels)
 
 
 def given_records(job: Job[CapRetrievalParams], tables: QueryTables) -> Records:

@@ -313,7 +313,6 @@ def mine_negatives(
         return {"by": settings.by, **dict.fromkeys(_COUNTS, 0)}
     trained = chosen(queries, numbers)
     own = array("q", (number for number, split in enumerate(corpus.splits) if split == "train"))
-    groups = corpus.wording.groups
     left_out = np.zeros(len(trained), np.int64)
 
     @lru_cache(1)  # a query's documents come one after the other
@@ -326,11 +325,8 @@ def mine_negatives(
     def is_excluded(query: int, document: int) -> bool:
         content, answering = of_query(query)
         number = document_of[own[document]]
-        wrong = (
-            bool((groups[answering] == groups[number]).any())
-            or holds_all(content, corpus.stems[own[document]])
-            or corpus.wording.directly(number, answering)
-        )
+        is_answer = holds_all(content, corpus.stems[own[document]])
+        wrong = is_answer or corpus.wording.near(number, answering)
         left_out[query] += wrong
         return wrong
 

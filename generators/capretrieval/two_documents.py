@@ -165,6 +165,9 @@ async def write_two_document_questions(
                 raise RepairsFailed(f"{TWO}/judge", reason, (turn,))
         return pair, answer
 
+    def record(pair: _Pair) -> dict[str, list[str]]:
+        return {"passages": [passages[i].id for i in pair]}
+
     def admit(made: tuple[_Pair, TwoDocumentQuestion]) -> str | None:
         pair, answer = made
         key = fold_text(answer.question, passages[pair[0]].language)
@@ -175,14 +178,8 @@ async def write_two_document_questions(
 
     queries = []
     try:
-        async for pair, answer in context.accepted_records(
-            stage,
-            pairs,
-            work,
-            lambda pair: {"passages": [passages[i].id for i in pair]},
-            admit,
-            exact=False,
-        ):
+        accepted = context.accepted_records(stage, pairs, work, record, admit, exact=False)
+        async for pair, answer in accepted:
             queries.append(_query(pair, answer, run, labels))
     except ChecksFailed as error:  # the other queries are there, so the run goes on
         context.notice(str(error))
@@ -216,8 +213,7 @@ def _related_pairs(wanted: int, run: Corpus, seed: int, engine: Engine) -> list[
             query: int, document: int, own: list[int] = own, asked: list[int] = asked
         ) -> bool:
             one, other = run.document_of[asked[query]], run.document_of[own[document]]
-            groups = run.wording.groups
-            return bool(groups[one] == groups[other]) or run.wording.directly(one, [other])
+            return run.wording.near(one, [other])
 
         texts = [shown_text(run.passages[i]) for i in own]
         found = mine(

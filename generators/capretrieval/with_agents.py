@@ -148,28 +148,22 @@ async def _written(
         context.show(stage)
         return []
 
-    wanted = job.params.queries
+    most = job.params.queries.keywords, job.params.queries.summaries
 
     async def work(number: int) -> tuple[int, Queries]:
         one = passages[number]
-        asked = AskQueries(
-            language=one.language,
-            title=one.title,
-            passage=one.text,
-            keywords=wanted.keywords,
-            summaries=wanted.summaries,
-        )
+        about = {"language": one.language, "title": one.title, "passage": one.text}
+        asked = AskQueries(**about, keywords=most[0], summaries=most[1])
         return number, await context.answer(WRITE_QUERIES, asked)
+
+    def record(number: int) -> dict[str, str]:
+        return {"id": passages[number].id}
 
     every: list[PassageQuery] = []
     try:
-        async for number, answer in context.accepted_records(
-            stage,
-            range(len(passages)),
-            work,
-            lambda number: {"id": passages[number].id},
-            exact=False,
-        ):
+        every_passage = range(len(passages))
+        accepted = context.accepted_records(stage, every_passage, work, record, exact=False)
+        async for number, answer in accepted:
             for one in usable_queries(number, passages[number], answer, rejected):
                 one.score = round(corpus.counts.salience(words_of(one.text)), 4)
                 every.append(one)
@@ -207,20 +201,17 @@ def _nothing_asked(
     reasons = Counter(one.rule for one in rejected)
     why = ", ".join(f"{n:,} by {rule}" for rule, n in reasons.most_common())
     silent = sorted(language_name(code) for code in counts if not has_baseline(code))
+    advice = "Give a model that writes (--model), or a stronger one, "
+    if silent:
+        advice = f"{', '.join(silent)} has no rules: name a model that writes (--model), "
+    if share > ALIKE:
+        advice = (
+            "The documents share their wording (near-duplicates, or filled-in templates): give "
+            f"some that differ. {advice}"
+        )
     return (
         f"params.source: none of the {len(tested):,} of {len(side):,} documents that are held "
         f"out for the test split ({named}) has a query that can be used, so nothing could be "
-        f"scored ({len(kept):,} queries of other splits; rejected: {why or 'none'}). "
-        + (
-            "The documents share their wording (near-duplicates, or filled-in templates): give "
-            "some that differ. "
-            if share > ALIKE
-            else ""
-        )
-        + (
-            f"{', '.join(silent)} has no rules: name a model that writes (--model), "
-            if silent
-            else "Give a model that writes (--model), or a stronger one, "
-        )
-        + "more documents, or a larger share (params.splits.test)."
+        f"scored ({len(kept):,} queries of other splits; rejected: {why or 'none'}). {advice}"
+        "more documents, or a larger share (params.splits.test)."
     )

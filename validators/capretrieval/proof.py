@@ -111,10 +111,7 @@ class _Alike:
     def near(self, name: str, others: Iterable[str]) -> bool:
         """Whether a document is a near-duplicate of one of some others."""
         own, known = self._number.get(name), [self._number[o] for o in others if o in self._number]
-        if own is None:
-            return False
-        same = any(self._wording.groups[own] == self._wording.groups[one] for one in known)
-        return same or self._wording.directly(own, known)
+        return own is not None and self._wording.near(own, known)
 
 
 # --- evidence -------------------------------------------------------------------------------------

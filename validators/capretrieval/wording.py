@@ -40,9 +40,10 @@ class Wording(NamedTuple):
     share: float
     words: Sets
 
-    def directly(self, one: int, others: Iterable[int]) -> bool:
-        """Whether a document agrees with one of the others in `ALIKE`, where groups say more."""
-        return self.share > ALIKE and any(self._agree(one, i) for i in others)
+    def near(self, one: int, others: Sequence[int]) -> bool:
+        """Whether a document has the number of one of the others, or agrees with it in `ALIKE`."""
+        same = any(self.groups[one] == self.groups[i] for i in others)
+        return same or (self.share > ALIKE and any(self._agree(one, i) for i in others))
 
     def _agree(self, one: int, other: int) -> bool:
         own, its = self.words[one], self.words[other]

@@ -51,18 +51,12 @@ def test_the_lowest_share_is_taken_that_leaves_enough() -> None:
     for held_out, share, groups in ((1, 0.7, 3), (2, 0.7, 3), (3, 0.9, 12), (12, 1.0, 12)):
         found = apart(texts, held_out)
         assert (found.share, len(set(found.groups.tolist()))) == (share, groups)
-    assert not apart(texts, 2).directly(0, [1, 9])  # groups say it all
-    assert [apart(texts, 3).directly(0, [other]) for other in (0, 1, 9, 10, 11)] == [
-        True,
-        True,
-        True,
-        False,
-        False,
-    ]
-    assert not apart(texts, 3).directly(0, [])
+    near = [apart(texts, 3).near(0, [other]) for other in (1, 9, 10, 11)]
+    assert near == [True, True, False, False]
+    assert not apart(texts, 3).near(0, [])
 
 
 def test_texts_without_words_are_alike_to_nothing() -> None:
-    assert not apart(["!", "?"], 2).directly(0, [1])
+    assert not apart(["!", "?"], 2).near(0, [1])
     assert apart(["!"], 1).share == 1.0
     assert apart([], 0).groups.tolist() == []
