@@ -174,37 +174,27 @@ def test_the_judge_is_measured_and_training_has_both_passages(
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        ("qrel", "rests on {other}, which is not relevant"),
-        ("length", "rests on no characters of {other}"),
-        ("same", "rests on one document, not on two"),
-        ("missing", "rests on no characters of None"),
+        ({"other_source": None}, "rests on no characters of None"),
+        ({"other_span": [0, 10_000]}, "rests on no characters of {other}"),
+        ({"other_source": "{own}"}, "rests on one document, not on two"),
+        ({}, "rests on {other}, which is not relevant"),
     ],
 )
 def test_what_does_not_rest_on_two_documents_is_found(
-    run: Callable[[int], Path], ask: Gen, change: str, message: str
+    run: Callable[[int], Path], ask: Gen, change: dict[str, Any], message: str
 ) -> None:
+    """The note of a question is changed; without a change its qrels are taken away."""
     path = run(3)
     file = path / "dataset" / "queries.jsonl"
     rows = read_jsonl(file)
     query = next(row for row in rows if row["metadata"]["kind"] == "two_documents")
-    note = query["metadata"]
-    other = note["other_source"]
-    if change == "qrel":
-        for file in (path / "dataset").glob("qrels*.jsonl"):
-            kept = [
-                row
-                for row in read_jsonl(file)
-                if (row["query-id"], row["corpus-id"]) != (query["_id"], other)
-            ]
-            file.write_bytes(b"".join(orjson.dumps(row) + b"\n" for row in kept))
-    else:
-        if change == "length":
-            note["other_span"][1] = 10_000
-        elif change == "missing":
-            del note["other_source"]
-        else:
-            note["other_source"] = note["source"]
-        file.write_bytes(b"".join(orjson.dumps(row) + b"\n" for row in rows))
+    own, other = query["metadata"]["source"], query["metadata"]["other_source"]
+    query["metadata"] |= {k: own if v == "{own}" else v for k, v in change.items()}
+    pair = (query["_id"], other)
+    for table in path.glob("dataset/qrels*.jsonl") if not change else ():
+        left = [r for r in read_jsonl(table) if (r["query-id"], r["corpus-id"]) != pair]
+        table.write_bytes(b"".join(orjson.dumps(row) + b"\n" for row in left))
+    file.write_bytes(b"".join(orjson.dumps(row) + b"\n" for row in rows))
     done = ask("validate", str(path), "--json")
     assert done.returncode == 1
     assert f"{query['_id']}: {message.format(other=other)}" in done.stdout

@@ -159,22 +159,11 @@ def test_whatever_is_altered_is_found(finished: Path, tmp_path: Path, case: str)
 
 
 @pytest.mark.slow
-def test_a_query_of_two_splits(finished: Path, tmp_path: Path) -> None:
-    name = read_jsonl(finished / QRELS)[0]["query-id"]
-    row = {"query-id": name, "corpus-id": "db2", "score": 1}
-    path = altered(finished, tmp_path, "dataset/qrels.train.jsonl", lambda rows: rows.append(row))
-    assert ([name], f"{name}: is a query of test and of train") in findings(path)
-
-
-@pytest.mark.slow
 @pytest.mark.parametrize(
     "note",
     [
-        {"span": [5, 5]},
-        {"span": [0, 99_999]},
-        {"span": [-1, 4]},
         {"source": "db99"},
-        *({"span": one} for one in (None, [], [3], ["a", "b"], "3-8")),
+        *({"span": one} for one in ([5, 5], [0, 99_999], [-1, 4], None, ["a", "b"])),
     ],
 )
 def test_a_query_that_rests_on_nothing(finished: Path, tmp_path: Path, note: Row) -> None:
