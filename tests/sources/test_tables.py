@@ -60,7 +60,7 @@ def test_a_table_with_mapped_columns(tmp_path: Path, name: str) -> None:
     ]
 
 
-@pytest.mark.parametrize("name", ["a.jsonl", "a.csv", "a.tsv", "a.parquet"])
+@pytest.mark.parametrize("name", ["a.jsonl", "a.parquet"])
 @pytest.mark.parametrize(
     ("columns", "message"),
     [

@@ -23,6 +23,7 @@ from tests.generators.capretrieval.texts import (
     write_recipe,
     write_rows,
 )
+from tests.pages import Read
 from tests.with_agents.conftest import contents
 
 Row = dict[str, Any]
@@ -67,9 +68,12 @@ def test_a_test_set_by_rules_says_what_it_favours(finished: Path, tmp_path: Path
         "words: scores favour word match, so do not use them to choose between BM25 and embedders"
     )
     assert manifest(finished)["notes"]["caution"] == f"test: {caution}"
-    assert f"\nTest: {caution}.\n" in (finished / "dataset" / "README.md").read_text()
+    card = (finished / "dataset" / "README.md").read_text()
+    assert f"\nTest: {caution}.\n" in card
+    assert "A retrieval data set of a source's own documents, with queries found in them" in card
     page = (finished / "report.html").read_text()
     assert f"<b>Meaning beyond words.</b> Test: {caution}." in page
+    assert "no score here is one on queries that people type" in " ".join(Read(page).text.split())
     scored = evaluate(finished, models=["bm25"], metrics=["nDCG@10"], out=tmp_path / "eval")
     assert scored.datasets[0].all_notes[0] == caution
     assert (tmp_path / "eval" / "eval.html").read_text().count(caution) == 2  # summary and notes

@@ -84,8 +84,8 @@ def run(ask: Gen, tmp_path: Path) -> Callable[[int], Path]:
 
 
 @pytest.mark.slow
-def test_kept_is_what_both_answer_and_neither_alone(
-    run: Callable[[int], Path], ask: Gen, server: Server
+def test_kept_is_what_both_answer_and_neither_alone_by_a_judge_that_is_measured(
+    run: Callable[[int], Path], ask: Gen, server: Server, tmp_path: Path
 ) -> None:
     path = run(20)
     queries = [
@@ -128,27 +128,10 @@ def test_kept_is_what_both_answer_and_neither_alone(
     assert count["TwoDocumentQuestion"] == 5 + 1
     assert count["Answerable"] == 3 + 3 + 2 + 1 + len(calibration_sheets())
     assert ask("validate", str(path)).returncode == 0
-
-
-@pytest.mark.slow
-def test_the_judge_is_measured_and_training_has_both_passages(
-    run: Callable[[int], Path], ask: Gen, tmp_path: Path
-) -> None:
-    path = run(20)
-    judged = json.loads((path / "sources" / "two_documents.json").read_text())
     # it calls two passages enough and one not: 9 of 11 need or have both, 2 are answered by one
-    assert judged["calibration"] == {
-        "model": "openai:gpt-5-mini",
-        "cases": 33,
-        "unanswered": 0,
-        "accuracy": 0.8788,
-        "interval": [0.7267, 0.9518],
-        "verdicts": {
-            "answerable": {"precision": 0.8182, "recall": 0.8182},
-            "not answerable": {"precision": 0.9091, "recall": 0.9091},
-        },
-        "kinds": {"both": 0.8182, "first": 0.9091, "second": 0.9091},
-    }
+    known = judged["calibration"]
+    assert (known["cases"], known["accuracy"], known["interval"]) == (33, 0.8788, [0.7267, 0.9518])
+    assert known["kinds"] == {"both": 0.8182, "first": 0.9091, "second": 0.9091}
     line = (
         "accuracy 87.9% on 33 calibration cases (95% interval 72.7% to 95.2%; precision and "
         "recall: answerable 82% and 82%, not answerable 91% and 91%)"
