@@ -9,7 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from retgen.generators.capretrieval.agents import Kind, fault
+from retgen.generators.capretrieval.agents import fault
+from retgen.generators.capretrieval.passages import Kind
 from tests.agents.server import Server, serving
 from tests.conftest import read_jsonl
 from tests.generators.capretrieval.mind import HYPERNYM, mind

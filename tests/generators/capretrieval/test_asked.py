@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import json
+import re
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -235,18 +236,15 @@ def test_people_and_a_model_judge_the_candidates(kb: Path, ask: Gen, server: Ser
     assert done.stderr.endswith(
         "there are no qrels (test); people judge its questions with `gen review outputs/q`\n"
     )
-    judge = (
-        "review",
-        "outputs/q",
-        "--model",
-        "openai:gpt-5-mini",
-        "--max-usd",
-        "3",
-        "--pool",
-        "bm25",
-    )
+    judge = ("review", "outputs/q", "--model", "openai:gpt-5-mini", "--pool", "bm25")
+    judge = (*judge, "--max-usd", "3")
     done = ask(*judge)
     assert done.returncode == 0, done.stderr
+    assert re.search(
+        r"gen: openai:gpt-5-mini judges \d pairs in 3 requests, which cost \$0\.0\d\d\d at most at the "
+        r"list prices of genai-prices [\d.]+; repairs of answers cost more\n",
+        done.stderr,
+    )
     # the first answer about chess lacks a grade; of each page the best passage is a candidate
     assert len(server.requests) == 4
     assert done.stdout.startswith(
@@ -274,8 +272,11 @@ def test_people_and_a_model_judge_the_candidates(kb: Path, ask: Gen, server: Ser
     assert "**NOT JUDGED**: nobody has judged a pair yet (gen review)" in card
     assert ask("validate", "outputs/q_v2").returncode == 0
     again = len(server.requests)
-    assert ask(*judge).returncode == 0
+    assert "requests" not in ask(*judge).stderr
     assert len(server.requests) == again
+    unlisted = "openai:nobody-lists-this"
+    said = ask("review", "outputs/q", "--model", unlisted).stderr
+    assert f"in 3 requests; its price is not known: add --price {unlisted}=IN,OUT\n" in said
 
 
 def test_verdicts_stay_when_a_question_is_added(kb: Path) -> None:
