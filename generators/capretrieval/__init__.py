@@ -199,6 +199,7 @@ class CapRetrieval(Family[CapRetrievalParams]):
             return asked.given_records(job, tables)
         mined = {"alike": ALIKE} | orjson.loads((sources / MINED).read_bytes())
         judged = _judged_questions(job)
+        lines = card.notes(job, tables, mined, judged)
         more = {"other_source": "string", "other_span": ["int32"]} if judged else {}
         sets = (FOUND, "kw", "sm", *((TWO,) if judged else ()))
         return Records(
@@ -210,8 +211,8 @@ class CapRetrieval(Family[CapRetrievalParams]):
                 "queries": QUERY_COLUMNS | more,
                 **{f"training/{one}": {"negatives-id": ["string"]} for one in sets},
             },
-            card=card.paragraphs(job, tables, mined, judged),
-            notes=card.notes(job, tables, mined, judged),
+            card=card.paragraphs(lines, mined, judged),
+            notes=lines,
             facts=card.facts(tables),
             example=card.example(tables),
             training=tables.training(),

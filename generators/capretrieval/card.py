@@ -29,28 +29,20 @@ CORPUS_CARD = (
     "`rejected.jsonl`."
 )
 _LOOKED_AT = 100  # passages of a language, for their script
-_SCRIPTS = dict(  # ISO 15924, where it is not the first four letters of the name
-    pair.split(":")
-    for pair in (
-        "Latin:Latn Han:Hans Japanese:Jpan Hangul:Kore Cyrillic:Cyrl Greek:Grek Armenian:Armn "
-        "Gujarati:Gujr Gurmukhi:Guru Kannada:Knda Khmer:Khmr Lao:Laoo Malayalam:Mlym Myanmar:Mymr "
-        "Oriya:Orya Tamil:Taml"
-    ).split()
+_ISO_15924 = (  # codes of scripts that are not the first four letters of their names
+    "Latin:Latn Han:Hans Japanese:Jpan Hangul:Kore Cyrillic:Cyrl Greek:Grek Armenian:Armn "
+    "Gujarati:Gujr Gurmukhi:Guru Kannada:Knda Khmer:Khmr Lao:Laoo Malayalam:Mlym Myanmar:Mymr "
+    "Oriya:Orya Tamil:Taml"
 )
+_SCRIPTS = dict(pair.split(":") for pair in _ISO_15924.split())
 _FEW_TESTED = 100  # test queries, below which a run says where the others went
 _ON_THE_CARD = ("caution", "warning", "found")  # lines that both say
 
 
 def paragraphs(
-    job: Job[CapRetrievalParams],
-    tables: QueryTables,
-    mined: Mapping[str, Any],
-    judged: Mapping[str, Any],
+    lines: Mapping[str, str], mined: Mapping[str, Any], judged: Mapping[str, Any]
 ) -> list[str]:
-    """The card's paragraphs. `mined`, `judged`: what is known of negatives, and of questions that
-    need two documents.
-    """
-    lines = notes(job, tables, mined, judged)
+    """The card's paragraphs. `lines`: those of `notes`."""
     result = [
         f"{CORPUS_CARD} Every query names its evidence: a document and characters of it "
         "(`source`, `span`). Set found holds what people wrote: titles, headings, words of links, "
@@ -87,7 +79,9 @@ def notes(
     mined: Mapping[str, Any],
     judged: Mapping[str, Any],
 ) -> dict[str, str]:
-    """The lines that `gen run` prints, by what they begin with."""
+    """The lines that `gen run` prints, by what they begin with. `mined`, `judged`: what is known of
+    negatives, and of questions that need two documents.
+    """
     pairs = zip(tables.facts, tables.passage_of, strict=True)
     tested = [tables.passages[i].source for one, i in pairs if one.split == "test"]
     every = {
@@ -153,14 +147,14 @@ def licences(job: Job[CapRetrievalParams]) -> dict[str, str]:
 
 def languages(tables: QueryTables) -> list[str]:
     """ISO 639-3 and script of the documents' languages, most first."""
-    counts, by_language = Counter[str](), defaultdict[str, list[str]](list)
+    counts, texts = Counter[str](), defaultdict[str, list[str]](list)
     for one in tables.passages:
         counts[one.language] += 1
         if counts[one.language] <= _LOOKED_AT:
-            by_language[one.language].append(one.text)
+            texts[one.language].append(one.text)
     result = []
     for code in sorted(counts, key=lambda code: (-counts[code], code)):
-        script = script_of(" ".join(by_language[code]))[0] or "Zyyy"  # undetermined
+        script = script_of(" ".join(texts[code]))[0] or "Zyyy"  # undetermined
         result.append(f"{three_letters(code)}-{_SCRIPTS.get(script, script[:4])}")
     return result
 

@@ -55,7 +55,7 @@ from retgen.generators.capretrieval.two_documents import TWO_DOCUMENTS, write_tw
 from retgen.generators.params import Job
 from retgen.on_disk import DiskList, MappedList
 from retgen.sources import RefusedRow, refusals
-from retgen.validators.capretrieval.wording import ALIKE, apart
+from retgen.validators.capretrieval.wording import ALIKE, STEPS, wording
 from retgen.validators.decontamination import drop_overlapping
 from retgen.work.local import return_freed_memory
 from retgen.write import dump_json, write_file, write_rows
@@ -74,9 +74,9 @@ async def write_queries(job: Job[CapRetrievalParams], context: Context) -> None:
     texts = MappedList(text_of, documents)
     languages = language_of(texts, params.language)
     shares = params.splits.test, params.splits.dev
-    wording = apart(texts, sum(round(share * len(texts)) for share in shares))
+    shared = wording(texts, STEPS, sum(round(share * len(texts)) for share in shares))
     names = MappedList(lasting_name, documents)
-    side = document_splits(job.seed, names, wording.groups, params.splits)
+    side = document_splits(job.seed, names, shared.groups, params.splits)
     if "test" not in side:  # before any model is asked
         raise SourceRefused(_nothing_held_out(len(documents), refused), ())
     passages = DiskList(cut_passages(documents, languages, params.passages))
@@ -85,7 +85,7 @@ async def write_queries(job: Job[CapRetrievalParams], context: Context) -> None:
     reject_rows(refused, context)
     rejected = Rejections()
     drafts, corpus = await draft_in_processes(
-        documents, passages, document_of, splits, wording, params, context
+        documents, passages, document_of, splits, shared, params, context
     )
     drafts.extend(await _written(corpus, job, context, rejected))
 
@@ -124,14 +124,14 @@ async def write_queries(job: Job[CapRetrievalParams], context: Context) -> None:
     kept = DiskList(without(left, crowded(left, corpus), corpus, rejected))
     if context.pilot is None and all(one.split != "test" for one in kept):
         context.report.rejected.extend(rejected)
-        why = _nothing_asked(kept, side, languages, wording.share, rejected)
+        why = _nothing_asked(kept, side, languages, shared.share, rejected)
         raise SourceRefused(why, ())
     mark_sides(kept, corpus)
     mined = mine_negatives(kept, corpus, job, context)
     context.report.rejected.extend(rejected)
     write_rows(context.folder / PASSAGES, map(passage_row, passages, splits))
     write_rows(context.folder / QUERIES, (one.to_json() for one in kept))
-    mined |= {"alike": wording.share}
+    mined |= {"alike": shared.share}
     if refused:
         mined["refused"] = refusals(refused)
     write_file(context.folder / MINED, dump_json(mined))

@@ -101,7 +101,7 @@ class _Alike:
         self._number = {name: i for i, name in enumerate(documents)}
         rows = MappedList(documents.__getitem__, list(self._number))
         texts = MappedList(lambda one: f"{one['title']} {one['text']}", rows)
-        self._wording: Wording = wording(texts, share)
+        self._wording: Wording = wording(texts, (share,))
 
     def group(self, name: str) -> int | None:
         """The number that a document's near-duplicates share; None for one that is not there."""
