@@ -24,7 +24,6 @@ from tests.generators.capretrieval.texts import (
     write_rows,
 )
 from tests.pages import Read
-from tests.with_agents.conftest import contents
 
 Row = dict[str, Any]
 BROKEN = [  # rows that are no documents
@@ -135,22 +134,6 @@ def test_a_positive_lacks_the_sentence_its_query_was_made_from(finished: Path) -
             assert row["positive"] == source
         else:
             assert row["positive"].endswith(source)
-
-
-def test_the_same_bytes_again_and_after_a_kill(finished: Path, tmp_path: Path) -> None:
-    recipe = finished.parent / "kb.yaml"
-    again = run(recipe, out=tmp_path / "again", workers=2).path
-    same = ("dataset/", "training/", "sources/", "rejected.jsonl", "manifest.json")
-
-    def bytes_of(path: Path) -> dict[str, bytes]:
-        return {name: data for name, data in contents(path).items() if name.startswith(same[:4])}
-
-    assert bytes_of(again) == bytes_of(finished)
-    # as a kill leaves it: no manifest, half of the sources
-    for name in ("manifest.json", "sources/queries.jsonl", "training/sm.parquet"):
-        (again / name).unlink()
-    (again / "dataset" / "queries.jsonl").write_text("{")
-    assert bytes_of(run(recipe, out=again).path) == bytes_of(finished)
 
 
 def test_other_commands_of_a_run(finished: Path, tmp_path: Path, gen: Gen) -> None:
