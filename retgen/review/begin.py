@@ -7,6 +7,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from retgen.agents.session import notice
 from retgen.data import Dataset, open_dataset
 from retgen.errors import UsageError
 from retgen.progress import Progress, no_progress
@@ -103,11 +104,15 @@ def _draw_again(
     path: Path, dataset: Dataset, store: Store, settings: Settings, progress: Progress
 ) -> None:
     """Draw the candidates of questions that were changed or added. Verdicts stay: a pair is known
-    by the question's text and the document's id. Judged pairs that are not drawn again stay too.
+    by the question's text and the document's id. Judged pairs that are not drawn again stay too;
+    those whose texts or label changed count no longer.
     """
     judged = by_item(store.verdicts()).keys()
     kept = with_present_ids(dataset, [one for one in store.items() if one.item_id in judged])
     gone = changed_items(dataset, settings.split, kept)
+    if gone:
+        first = next(iter(gone.values()))
+        notice(f"{len(gone):,} judged pairs count no longer; of the first {first}")
     settings, items = _draw(path, dataset, settings.split, settings, progress)
     known = {item.item_id for item in items} | gone.keys()
     store.plan(settings, [*items, *(one for one in kept if one.item_id not in known)], again=True)
