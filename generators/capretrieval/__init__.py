@@ -18,51 +18,34 @@ from __future__ import annotations
 import json
 from array import array
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 import orjson
 
-from retgen.errors import SourceRefused
-from retgen.generators.capretrieval import card
+from retgen.errors import RecipeError
+from retgen.generators.capretrieval import asked, card
 from retgen.generators.capretrieval.agents import WRITE_QUERIES
-from retgen.generators.capretrieval.asked import SHEET
-from retgen.generators.capretrieval.given import (
-    GIVEN,
-    JUDGEMENTS,
-    NONE,
-    GivenTables,
-    keep_queries,
-)
+from retgen.generators.capretrieval.language import has_baseline, language_name, language_of
 from retgen.generators.capretrieval.params import CapRetrievalParams
 from retgen.generators.capretrieval.passages import FOUND, TWO, documents_of, spans
-from retgen.generators.capretrieval.plan import (
-    LOOKED_AT,
-    call_estimates,
-    check_two_documents,
-    estimated_queries,
-    plan_asked,
-    plan_notes,
-)
-from retgen.generators.capretrieval.reading import (
-    DOCUMENTS,
-    PASSAGES,
-    QUERIES,
-)
-from retgen.generators.capretrieval.tables import QueryTables
+from retgen.generators.capretrieval.reading import no_document
+from retgen.generators.capretrieval.tables import CORPUS_COLUMNS, QUERY_COLUMNS, QueryTables
 from retgen.generators.capretrieval.two_documents import (
     JUDGE_TWO_DOCUMENTS,
     TWO_DOCUMENT_AGENTS,
     TWO_DOCUMENTS,
+    WRITE_TWO_DOCUMENTS,
+    estimated_calls,
     judge_of_questions,
 )
-from retgen.generators.capretrieval.with_agents import MINED, agents_of, write_queries
-from retgen.generators.family import Evidence, Family, Plan
+from retgen.generators.capretrieval.with_agents import MINED, write_queries
+from retgen.generators.family import CallEstimate, Evidence, Family, Plan
 from retgen.generators.params import Job
 from retgen.generators.records import Records
 from retgen.generators.source import SourceDescription
-from retgen.sources import HUB, RefusedRow, refusals
+from retgen.sources import HUB, RefusedRow
 from retgen.validators import capretrieval as proof
 from retgen.validators.capretrieval.wording import ALIKE
 from retgen.validators.rule import CorpusRule, Judgements
@@ -72,13 +55,18 @@ if TYPE_CHECKING:
 
 __all__ = ["CapRetrieval"]
 
-_QUERY, _QREL, _ROW = 250, 60, 120  # bytes, for plans
 _ASKED = """\
 # Questions that people asked over your own documents: a test set. See docs/your_documents.md.
 # After the run people judge candidates: gen review outputs/<name>
 # Their labels make the test set: gen run <path> --apply-review
 """
-_CORPUS = {"source": "string", "span": ["int32"], "language": "string", "split": "string"}
+# for plans
+_QUERY, _QREL, _ROW = 250, 60, 120  # bytes; of a query, a qrel, a passage without its text
+_LOOKED_AT = 500  # documents, for their languages
+_OF_A_MODEL = 12  # queries of a passage: not all that are asked for pass
+# of rules: share of those asked for, most of a passage; and what `quality` leaves of them
+_BY_RULES, _MOST_BY_RULES, _GOOD = 0.78, 8, 0.08
+_WRITING, _WRITTEN = 1800, 30  # bytes of a prompt besides the passage; tokens of a query
 
 
 class CapRetrieval(Family[CapRetrievalParams]):
@@ -93,7 +81,7 @@ class CapRetrieval(Family[CapRetrievalParams]):
     proofs = proof.RULES
     fixed_records = False
     takes_source = True
-    sheet = SHEET
+    sheet = asked.SHEET
     agents = (WRITE_QUERIES, *TWO_DOCUMENT_AGENTS)
     label_source = "grades that came with the captions, or that a model gave in a review"
     proof = "each document is one that the query was written for, or it holds the keyword"
@@ -105,8 +93,13 @@ class CapRetrieval(Family[CapRetrievalParams]):
         params = job.params
         if params.mine.negatives:
             check_by(params.mine.by)
-        if params.queries.two_documents:
-            check_two_documents(job)
+        needed = {WRITE_TWO_DOCUMENTS.name, JUDGE_TWO_DOCUMENTS.name} - job.live
+        if params.queries.two_documents and needed:
+            raise RecipeError(
+                f"params.queries.two_documents: {' and '.join(sorted(needed))} are a model's work, "
+                "which no rule can do: name one, as in --model openai:gpt-5-mini, or leave "
+                "two_documents out"
+            )
         source = params.source
         if source is not None and str(source.path).startswith(HUB):
             limits = [n for n in (job.limit, source.limit) if n is not None]
@@ -114,7 +107,7 @@ class CapRetrieval(Family[CapRetrievalParams]):
                 f"{source.path} is not looked up for a plan: how many documents it has is not known"
             )
             count = min(limits, default=0)
-            queries = estimated_queries(job, count)
+            queries = _estimated_queries(job, count)
             return Plan(count, queries, queries, 0, notes=(note,), unknown=not limits)
         refused, first = list[RefusedRow](), list[str]()
         lengths, passages_of = array("q"), Counter[str]()
@@ -122,39 +115,53 @@ class CapRetrieval(Family[CapRetrievalParams]):
             if isinstance(one, RefusedRow):
                 refused.append(one)
                 continue
-            if len(first) < LOOKED_AT:
+            if len(first) < _LOOKED_AT:
                 first.append(one.text)
             for start, stop in spans(one.text, params.passages):
                 lengths.append(len(one.text[start:stop].encode()))
                 passages_of[one.id] += 1
         if not first:
-            where = "the bundled captions" if source is None else str(source.path)
-            message = f"params.source: {where} holds no document that can be used."
-            rows = [one._asdict() for one in refused]
-            raise SourceRefused(f"{message} {refusals(refused)}".rstrip(), rows)
+            raise no_document(params, refused)
+        passages, size = len(lengths), sum(lengths) + _ROW * len(lengths)
         if params.asked is not None:
-            return plan_asked(job, lengths, list(passages_of), first)
-        passages, size = len(lengths), sum(lengths)
-        queries = estimated_queries(job, len(lengths))
+            given, labels, notes = asked.planned(params.asked, passages_of, first)
+            size += _QUERY * given + _QREL * labels
+            return Plan(passages, given, labels, size, notes=tuple(notes))
+        queries = _estimated_queries(job, passages)
         return Plan(
             documents=passages,
             queries=queries,
             qrels=queries,
-            bytes=size + passages * _ROW + queries * (_QUERY + _QREL),
-            call_estimates=call_estimates(job, passages, size),
-            notes=(*plan_notes(job, first), *card.large_document(passages_of)),
+            bytes=size + queries * (_QUERY + _QREL),
+            call_estimates=_call_estimates(job, passages, sum(lengths)),
+            notes=(*self._notes(job, first), *card.large_document(passages_of)),
             about=True,
             source_documents=card.cut_from(passages_of),
         )
 
+    def _notes(self, job: Job[CapRetrievalParams], texts: Sequence[str]) -> Iterator[str]:
+        """What only a model writes, and languages without rules. `texts`: of some documents."""
+        if self.required_agents(job) <= job.live:
+            return
+        yield "hypernyms and questions are a model's work (--model); rules write the other queries"
+        for code in sorted(set(language_of(texts, job.params.language))):
+            if not has_baseline(code):
+                yield (
+                    f"{language_name(code)} has no rules: without a model its documents get no "
+                    "query but their titles"
+                )
+
     def required_agents(self, job: Job[CapRetrievalParams]) -> frozenset[str]:
-        return agents_of(job.params)
+        if job.params.asked is not None:
+            return frozenset()
+        two = TWO_DOCUMENT_AGENTS if job.params.queries.two_documents else ()
+        return frozenset(one.name for one in (WRITE_QUERIES, *two))
 
     def prepares(self, job: Job[CapRetrievalParams]) -> bool:
         return True
 
     async def generate_with_agents(self, job: Job[CapRetrievalParams], context: Context) -> None:
-        work = write_queries if job.params.asked is None else keep_queries
+        work = write_queries if job.params.asked is None else asked.keep_queries
         await work(job, context)
 
     def evidence(self, job: Job[CapRetrievalParams]) -> Evidence:
@@ -181,18 +188,18 @@ class CapRetrieval(Family[CapRetrievalParams]):
 
     def repeatable(self, job: Job[CapRetrievalParams]) -> bool:
         params = job.params
-        asked = None if params.asked is None else params.asked.queries
+        questions = None if params.asked is None else params.asked.queries
         # no folder, which may change
-        return all(one is None or isinstance(one.path, Path) for one in (params.source, asked))
+        return all(one is None or isinstance(one.path, Path) for one in (params.source, questions))
 
     def generate(self, job: Job[CapRetrievalParams]) -> Records:
         sources = job.source_folder()
         tables = QueryTables(sources, job.seed)
         if job.params.asked is not None:
-            by_people = job.params.asked.queries is not None
-            return _given(job, tables, GivenTables(sources, job.seed, by_people))
+            return asked.given_records(job, tables)
         mined = {"alike": ALIKE} | orjson.loads((sources / MINED).read_bytes())
         judged = _judged_questions(job)
+        lines = card.notes(job, tables, mined, judged)
         more = {"other_source": "string", "other_span": ["int32"]} if judged else {}
         sets = (FOUND, "kw", "sm", *((TWO,) if judged else ()))
         return Records(
@@ -200,24 +207,12 @@ class CapRetrieval(Family[CapRetrievalParams]):
             queries=tables.query_rows(),
             qrels=tables.qrels(),
             features={
-                "corpus": _CORPUS,
-                "queries": {
-                    "kind": "string",
-                    "set": "string",
-                    "evidence": "string",
-                    "score": "float64",
-                    "side": "string",
-                    "source": "string",
-                    "span": ["int32"],
-                    "found_in": "string",
-                    **more,
-                    "language": "string",
-                    "split": "string",
-                },
+                "corpus": CORPUS_COLUMNS,
+                "queries": QUERY_COLUMNS | more,
                 **{f"training/{one}": {"negatives-id": ["string"]} for one in sets},
             },
-            card=card.paragraphs(job, tables, mined, judged),
-            notes=card.notes(job, tables, mined, judged),
+            card=card.paragraphs(lines, mined, judged),
+            notes=lines,
             facts=card.facts(tables),
             example=card.example(tables),
             training=tables.training(),
@@ -227,20 +222,8 @@ class CapRetrieval(Family[CapRetrievalParams]):
         )
 
     def checks(self, job: Job[CapRetrievalParams], judgements: Judgements) -> Sequence[CorpusRule]:
-        sources = job.source_folder()
-        return proof.proof_rules(
-            proof.OwnDocumentsSpec(
-                sources / DOCUMENTS,
-                sources / PASSAGES,
-                sources / QUERIES,
-                sources / MINED,
-                sources.parent / "training",
-                None
-                if job.params.asked is None
-                else proof.GivenFiles(sources / GIVEN, sources / JUDGEMENTS),
-            ),
-            judgements,
-        )
+        are_given = job.params.asked is not None
+        return proof.proof_rules(job.source_folder(), judgements, are_given)
 
     def scaffold(self, source: SourceDescription | None = None) -> str:
         text = super().scaffold()
@@ -267,24 +250,27 @@ def _judged_questions(job: Job[CapRetrievalParams]) -> dict[str, Any]:
     return result
 
 
-def _given(job: Job[CapRetrievalParams], tables: QueryTables, pairs: GivenTables) -> Records:
-    """The records of given queries."""
-    return Records(
-        corpus=tables.corpus(),
-        queries=pairs.queries(),
-        qrels=pairs.qrels(),
-        apart=frozenset({NONE}),
-        features={
-            "corpus": _CORPUS,
-            "queries": {
-                "labels" if pairs.by_people else "type": "string",
-                "language": "string",
-                "split": "string",
-            },
-        },
-        card=[card.CORPUS_CARD, *pairs.sentences()],
-        notes=pairs.notes(),
-        languages=card.languages(tables),
-        licences=card.licences(job),
-        source_documents=card.cut_from(card.passages_of(tables)),
-    )
+def _call_estimates(
+    job: Job[CapRetrievalParams], passages: int, size: int
+) -> dict[str, CallEstimate]:
+    """Calls of each live agent. `size`: bytes of all passages."""
+    counts = job.params.queries
+    length = size // max(1, passages)
+    result = {}
+    if WRITE_QUERIES.name in job.live:
+        wanted = _WRITTEN * (counts.keywords + counts.summaries)
+        result[WRITE_QUERIES.name] = CallEstimate(passages, (1.0, 1.2), _WRITING + length, wanted)
+    if counts.two_documents:
+        result |= estimated_calls(min(counts.two_documents, passages), _WRITING, length)
+    return result
+
+
+def _estimated_queries(job: Job[CapRetrievalParams], passages: int) -> int:
+    """About how many queries will pass at most."""
+    counts = job.params.queries
+    wanted = counts.keywords + counts.summaries
+    if WRITE_QUERIES.name in job.live:
+        return passages * min(_OF_A_MODEL, wanted) + min(counts.two_documents, passages)
+    out = job.params.splits.test + job.params.splits.dev
+    good = out * (_GOOD if counts.quality else 1) + 1 - out
+    return round(passages * min(_BY_RULES * wanted, _MOST_BY_RULES) * good)

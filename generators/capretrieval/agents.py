@@ -8,15 +8,15 @@ which less than half can be used goes back.
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 from typing import Literal
 
 from pydantic import Field
 
 from retgen.agents.agent import Agent, AnswerSchema, Question
-from retgen.generators.capretrieval.counts import CorpusCounts
+from retgen.agents.report import Rejection, Rejections
 from retgen.generators.capretrieval.language import CHINESE, fold_text
-from retgen.generators.capretrieval.offline import rule_queries
-from retgen.generators.capretrieval.passages import SETS, Kind, Passage, Set
+from retgen.generators.capretrieval.passages import SETS, Kind, Passage, PassageQuery, Set
 from retgen.prompts import bundled
 from retgen.tokenizer import length, tokens
 
@@ -134,20 +134,22 @@ def copies_text(text: str, passage: str) -> bool:
     )
 
 
-def _by_rules(asked: AskQueries) -> Queries:
-    """Of a passage alone; a run counts words over its documents (`drafts`)."""
-    text, most = asked.passage, (asked.keywords, asked.summaries)
-    rows = [
-        {"kind": one.kind, "text": one.text, "rests_on": text[slice(*one.span)]}
-        for one in rule_queries(text, asked.language, most, CorpusCounts())
-        if one.kind != "summary" or not copies_text(one.text, text)
-    ]
-    return Queries.model_validate(
-        {
-            "keywords": [row for row in rows if row["kind"] != "summary"],
-            "summaries": [row for row in rows if row["kind"] == "summary"],
-        }
-    )
+def usable_queries(
+    number: int, passage: Passage, answer: Queries, rejected: Rejections
+) -> Iterator[PassageQuery]:
+    """The queries that a model wrote for a passage and that can be used, without repetitions."""
+    seen: set[str] = set()
+    every: list[Keyword | Summary] = [*answer.keywords, *answer.summaries]
+    for one in every:
+        text = " ".join(one.text.split())
+        key = fold_text(text, passage.language)
+        reason = fault(one.kind, text, one.rests_on, passage.text, passage.language)
+        if reason is not None:
+            record = one.model_dump() | {"passage": passage.id, "set": SETS[one.kind]}
+            rejected.append(Rejection("query/fault", reason, record))
+        elif key not in seen:
+            seen.add(key)
+            yield PassageQuery(text, one.kind, number, placed(passage, one.rests_on))
 
 
 def _check(asked: AskQueries, answer: Queries) -> str | None:
@@ -167,7 +169,7 @@ WRITE_QUERIES = Agent(
     prompt=bundled("capretrieval/write_queries"),
     question=AskQueries,
     answer=Queries,
-    offline=_by_rules,
+    # offline, rules write queries from the counts of all documents: see `drafts`
     check=_check,
     # a keyword takes some 25 tokens, a summary with its sentence some 80
     max_tokens=lambda asked: 64 + 50 * asked.keywords + 160 * asked.summaries,

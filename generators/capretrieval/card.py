@@ -29,36 +29,40 @@ CORPUS_CARD = (
     "`rejected.jsonl`."
 )
 _LOOKED_AT = 100  # passages of a language, for their script
-_SCRIPTS = dict(  # ISO 15924, where it is not the first four letters of the name
-    pair.split(":")
-    for pair in (
-        "Latin:Latn Han:Hans Japanese:Jpan Hangul:Kore Cyrillic:Cyrl Greek:Grek Armenian:Armn "
-        "Gujarati:Gujr Gurmukhi:Guru Kannada:Knda Khmer:Khmr Lao:Laoo Malayalam:Mlym Myanmar:Mymr "
-        "Oriya:Orya Tamil:Taml"
-    ).split()
+_ISO_15924 = (  # codes of scripts that are not the first four letters of their names
+    "Latin:Latn Han:Hans Japanese:Jpan Hangul:Kore Cyrillic:Cyrl Greek:Grek Armenian:Armn "
+    "Gujarati:Gujr Gurmukhi:Guru Kannada:Knda Khmer:Khmr Lao:Laoo Malayalam:Mlym Myanmar:Mymr "
+    "Oriya:Orya Tamil:Taml"
 )
-_DROPPED = {
-    "query/ambiguous": "that other documents answer",
-    "query/quality": "of low quality",
-    "query/common": "of too many passages",
-    "query/split": "that another split has",
-    "query/document": "beyond a document's share",
-    "query/fault": "that fail a check",
-}
+_SCRIPTS = dict(pair.split(":") for pair in _ISO_15924.split())
+_FEW_TESTED = 100  # test queries, below which a run says where the others went
 _ON_THE_CARD = ("caution", "warning", "found")  # lines that both say
 
 
 def paragraphs(
-    job: Job[CapRetrievalParams],
-    tables: QueryTables,
-    mined: Mapping[str, Any],
-    judged: Mapping[str, Any],
+    lines: Mapping[str, str], mined: Mapping[str, Any], judged: Mapping[str, Any]
 ) -> list[str]:
-    """The card's paragraphs. `mined`, `judged`: what is known of negatives, and of questions that
-    need two documents.
-    """
-    lines = notes(job, tables, mined, judged)
-    result = _pairs_card(mined)
+    """The card's paragraphs. `lines`: those of `notes`."""
+    result = [
+        f"{CORPUS_CARD} Every query names its evidence: a document and characters of it "
+        "(`source`, `span`). Set found holds what people wrote: titles, headings, words of links, "
+        "descriptions; of links `found_in` is the document that has them. Set KW holds keywords "
+        "and phrases of a passage, and hypernyms; set SM holds summaries, topics and questions "
+        "(CapRetrieval). A passage is relevant that holds the evidence of a query; to keywords, "
+        "so is every passage of the same split that holds them. Other pairs are not judged.",
+        "Splits are by document: queries of a split are written for its documents, a query of two "
+        "splits is dropped, and near-duplicates stay on one side.",
+    ]
+    if "splits" in lines:
+        result.append(f"{lines['splits'].capitalize()}.")
+    if mined.get("negatives"):
+        result.append(
+            f"The training pairs have {mined['negatives']:,} hard negatives mined by "
+            f"{mined['by']} from the training documents; {mined['drawn']:,} of them were drawn at "
+            f"random, where mining gave too few. {mined['left_out']:,} better-ranked ones were "
+            "left out as near-duplicates of a positive or because they hold all content words of "
+            "the query. Nobody judged the others."
+        )
     result += [f"{lines[key][0].upper()}{lines[key][1:]}." for key in _ON_THE_CARD if key in lines]
     if judged:
         result.append(
@@ -75,17 +79,19 @@ def notes(
     mined: Mapping[str, Any],
     judged: Mapping[str, Any],
 ) -> dict[str, str]:
-    """The lines that `gen run` prints, by what they begin with."""
+    """The lines that `gen run` prints, by what they begin with. `mined`, `judged`: what is known of
+    negatives, and of questions that need two documents.
+    """
     pairs = zip(tables.facts, tables.passage_of, strict=True)
     tested = [tables.passages[i].source for one, i in pairs if one.split == "test"]
     every = {
         "caution": _caution(tables),
         "warning": _large(passages_of(tables), tested),
         "found": _found(tables),
-        "few": _few(job, tables, mined, tested),
+        "few": _few(job, tables, tested),
         "lacking": _lacking(job, tables),
         "two docs": _two_documents(judged),
-        "splits": _shared(mined) if mined["alike"] > ALIKE else "",
+        "splits": _shared(mined["alike"]),
         "refused": mined.get("refused", "").removeprefix("Refused are "),
         "negatives": _negatives(mined),
     }
@@ -141,45 +147,23 @@ def licences(job: Job[CapRetrievalParams]) -> dict[str, str]:
 
 def languages(tables: QueryTables) -> list[str]:
     """ISO 639-3 and script of the documents' languages, most first."""
-    counts, by_language = Counter[str](), defaultdict[str, list[str]](list)
+    counts, texts = Counter[str](), defaultdict[str, list[str]](list)
     for one in tables.passages:
         counts[one.language] += 1
         if counts[one.language] <= _LOOKED_AT:
-            by_language[one.language].append(one.text)
+            texts[one.language].append(one.text)
     result = []
     for code in sorted(counts, key=lambda code: (-counts[code], code)):
-        script = script_of(" ".join(by_language[code]))[0] or "Zyyy"  # undetermined
+        script = script_of(" ".join(texts[code]))[0] or "Zyyy"  # undetermined
         result.append(f"{three_letters(code)}-{_SCRIPTS.get(script, script[:4])}")
     return result
 
 
-def _pairs_card(mined: Mapping[str, Any]) -> list[str]:
-    paragraphs = [
-        f"{CORPUS_CARD} Every query names its evidence: a document and characters of it "
-        "(`source`, `span`). Set found holds what people wrote: titles, headings, words of links, "
-        "descriptions; of links `found_in` is the document that has them. Set KW holds keywords "
-        "and phrases of a passage, and hypernyms; set SM holds summaries, topics and questions "
-        "(CapRetrieval). A passage is relevant that holds the evidence of a query; to keywords, "
-        "so is every passage of the same split that holds them. Other pairs are not judged.",
-        "Splits are by document: queries of a split are written for its documents, a query of two "
-        "splits is dropped, and near-duplicates stay on one side.",
-        *([f"{_shared(mined).capitalize()}."] if mined["alike"] > ALIKE else []),
-    ]
-    if mined.get("negatives"):
-        paragraphs.append(
-            f"The training pairs have {mined['negatives']:,} hard negatives mined by "
-            f"{mined['by']} from the training documents; {mined['drawn']:,} of them were drawn at "
-            f"random, where mining gave too few. {mined['left_out']:,} better-ranked ones were "
-            "left out as near-duplicates of a positive or because they hold all content words of "
-            "the query. Nobody judged the others."
-        )
-    return paragraphs
-
-
-def _shared(mined: Mapping[str, Any]) -> str:
+def _shared(alike: float) -> str:
     """What documents of two splits have in common, where templates left too few to hold out."""
-    stated = mined["alike"]
-    more = f"{stated:.0%} of their words or more" if stated < 1 else "all of their words"
+    if alike <= ALIKE:
+        return ""
+    more = f"{alike:.0%} of their words or more" if alike < 1 else "all of their words"
     return (
         f"so many documents share {ALIKE:.0%} of their words (filled-in templates) that only those "
         f"that share {more} stay on one side: held-out documents resemble training documents"
@@ -211,22 +195,16 @@ def _found(tables: QueryTables) -> str:
     )
 
 
-def _few(
-    job: Job[CapRetrievalParams], tables: QueryTables, mined: Mapping[str, Any], tested: list[str]
-) -> str:
-    """Where test queries are few: for how many documents, and why."""
-    if "dropped" not in mined:
+def _few(job: Job[CapRetrievalParams], tables: QueryTables, tested: Sequence[str]) -> str:
+    """Where test queries are few: for how many documents, and what gives more."""
+    if len(tested) >= _FEW_TESTED:
         return ""
     both = zip(tables.passages, tables.split, strict=True)
     held_out = {one.source for one, split in both if split == "test"}
-    ordered = sorted(mined["dropped"].items(), key=lambda one: -one[1])
-    why = ", ".join(f"{count:,} {_DROPPED.get(rule, rule)}" for rule, count in ordered)
     return (
         f"{len(tested):,} test queries, for {len({*tested}):,} of {len(held_out):,} held-out "
-        "documents: intervals of scores will be wide"
-        + (f"; dropped there: {why}" if why else "")
-        + ". More come of more documents, a larger params.splits.test"
-        + ("" if job.live else ", or a model that writes (--model)")
+        "documents: intervals of scores will be wide. More come of more documents, a larger "
+        "params.splits.test" + ("" if job.live else ", or a model that writes (--model)")
     )
 
 

@@ -13,7 +13,7 @@ from collections import Counter, defaultdict
 from collections.abc import AsyncIterator, Generator, Iterable, Iterator, Sequence
 from contextlib import closing
 from pathlib import PurePosixPath
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -53,22 +53,10 @@ _BY_THE_WAY = 0.05  # worth of content words of a sentence, which nobody types, 
 _LINKS = 100  # to a document, that are read
 
 
-class DraftTask(NamedTuple):
-    """A document, cut into passages, and the links that point to it."""
-
-    document: SourceDocument
-    passages: tuple[Passage, ...]
-    incoming: tuple[Incoming, ...]
-
-
-class Drafts(NamedTuple):
-    """What comes of a document: queries, by the number of the passage in it, and of each passage
-    what `Corpus` has of it.
-    """
-
-    queries: list[PassageQuery]
-    words: list[Codes]
-    stems: list[Codes]
+# a document, its passages, and the links that point to it
+DraftTask = tuple[SourceDocument, Sequence[Passage], Sequence[Incoming]]
+# its queries, by the number of the passage in it; the words and the stems of each passage
+Drafts = tuple[list[PassageQuery], list[Codes], list[Codes]]
 
 
 def survey(documents: Sequence[SourceDocument]) -> CorpusCounts:
@@ -86,17 +74,18 @@ def draft(task: DraftTask, counts: CorpusCounts, most: tuple[int, int]) -> Draft
     """The queries of a document. `most`: keywords and summaries that a passage gets by rules, none
     where a model writes.
     """
-    document, language = task.document, task.passages[0].language
+    document, passages, incoming = task
+    language = passages[0].language
     prose = [
         one
         for one in document.blocks or (Block("paragraph", 0, len(document.text)),)
         if one.kind == "item"
         or (one.kind == "paragraph" and _is_told(document.text[one.start : one.stop]))
     ]
-    queries = found_queries(document, language, counts, task.incoming)
+    queries = found_queries(document, language, counts, incoming)
     # Chinese words count by their characters, which more documents have
     even = 2 / 3 * _EVEN if language == CHINESE else _EVEN
-    for number, (_, _, begin, end, _, text, _) in enumerate(task.passages):
+    for number, (_, _, begin, end, _, text, _) in enumerate(passages):
         held = [
             (max(one.start, begin) - begin, min(one.stop, end) - begin)
             for one in prose
@@ -107,12 +96,10 @@ def draft(task: DraftTask, counts: CorpusCounts, most: tuple[int, int]) -> Draft
             query.score = round(worth / (worth + even), 4)
             query.passage, query.span = number, (begin + query.span[0], begin + query.span[1])
             queries.append(query)
-    texts = [shown_text(one) for one in task.passages]
-    return Drafts(
-        queries,
-        [term_codes(words_of(text)) for text in texts],
-        [np.unique(term_codes(stems_of(text, language) + sequence(text))) for text in texts],
-    )
+    texts = [shown_text(one) for one in passages]
+    words = [term_codes(words_of(text)) for text in texts]
+    stems = [np.unique(term_codes(stems_of(text, language) + sequence(text))) for text in texts]
+    return queries, words, stems
 
 
 def _is_told(paragraph: str) -> bool:
@@ -190,7 +177,7 @@ async def draft_in_processes(
 
     def task(part: slice) -> list[DraftTask]:
         return [
-            DraftTask(one, tuple(passages[first[i] : first[i + 1]]), incoming[i])
+            (one, passages[first[i] : first[i + 1]], incoming[i])
             for i, one in enumerate(documents[part], part.start)
         ]
 
@@ -198,12 +185,12 @@ async def draft_in_processes(
     tasks = ((str(one.start), task(one)) for one in batches)
     drafted = context.engine.map(_draft, (counts, both), tasks)
     async for drafts in _steps(drafted, "documents", batches, context):
-        for one in drafts:
-            for query in one.queries:
+        for made, own_words, own_stems in drafts:
+            for query in made:
                 query.passage += len(words)
                 queries.append(query)
-            words.extend(one.words)
-            stems.extend(one.stems)
+            words.extend(own_words)
+            stems.extend(own_stems)
     held = words, mapped_arrays(stems), wording, counts
     return queries, Corpus(passages, document_of, splits, *held)
 

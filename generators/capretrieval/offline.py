@@ -50,15 +50,20 @@ def rule_queries(
     language: str,
     most: tuple[int, int],
     counts: CorpusCounts,
-    prose: Sequence[Place] | None = None,
+    prose: Sequence[Place],
 ) -> list[PassageQuery]:
     """The best phrases of a passage and its first sentences in few words, best first; none where no
-    rules know the language. `most`: how many of both; `prose`: the blocks that are read; all of the
-    text without. `PassageQuery.span` is of the text.
+    rules know the language. `most`: how many of both; `prose`: the blocks that are read.
+    `PassageQuery.span` is of the text.
     """
     if not any(most) or not has_baseline(language):
         return []
-    blocks, masked = list(_blocks(text, prose)), _prose(text)
+    blocks, read = list[Place](), 0
+    for start, stop in prose:
+        if read < _READ:
+            blocks.append((start, min(stop, start + _READ - read)))
+        read += stop - start
+    masked = _prose(text)
     # only a short passage, such as the title of a product, may be without sentences
     in_sentences = len(text.split()) >= _LONG or is_prose(masked, language)
     held, first = Counter(words_of(text)), min(blocks, default=(0, 0))[0]
@@ -81,7 +86,8 @@ def rule_queries(
                 one = query(kind, words, begin + start, begin + stop, place)
                 phrases.setdefault(words.casefold(), one)
     summaries = list[PassageQuery]()
-    for start, stop in _sentences_of(text, blocks):
+    every = ((begin + a, begin + b) for begin, end in blocks for a, b in sentences(text[begin:end]))
+    for start, stop in every:
         if len(summaries) == min(most[1], _SENTENCES):
             break
         short = in_few_words(masked[start:stop], language, counts)
@@ -101,23 +107,11 @@ def _apart(ranked: Sequence[PassageQuery]) -> Iterator[PassageQuery]:
             yield one
 
 
-def without_markup(text: str, mark: str = " ") -> str:
-    """A text of the same length with `mark` in place of every character of markup."""
-    return _MARKUP.sub(lambda match: re.sub(r"\S", mark, match.group()), text)
-
-
 def _prose(text: str) -> str:
-    masked = without_markup(text, MASK)
-    return _ASIDE.sub(lambda match: re.sub(r"\S", MASK, match.group()), masked)
-
-
-def _blocks(text: str, prose: Sequence[Place] | None) -> Iterator[Place]:
-    """The blocks that are read: all of the prose up to a length, or the text as one block."""
-    read = 0
-    for start, stop in [(0, len(text))] if prose is None else prose:
-        if read < _READ:
-            yield start, min(stop, start + _READ - read)
-        read += stop - start
+    """A text of the same length with `MASK` in place of every sign of markup, code and asides."""
+    for pattern in (_MARKUP, _ASIDE):
+        text = pattern.sub(lambda match: re.sub(r"\S", MASK, match.group()), text)
+    return text
 
 
 def _says_enough(words: Sequence[str], counts: CorpusCounts) -> bool:
@@ -128,12 +122,6 @@ def _says_enough(words: Sequence[str], counts: CorpusCounts) -> bool:
         return True
     is_short = words[0].isascii() and len(words[0]) <= _SHORT
     return not is_short and counts.salience(words) >= _WORD_ALONE
-
-
-def _sentences_of(text: str, blocks: Sequence[Place]) -> Iterator[Place]:
-    for begin, end in blocks:
-        for start, stop in sentences(text[begin:end]):
-            yield begin + start, begin + stop
 
 
 def sentences(text: str) -> list[tuple[int, int]]:

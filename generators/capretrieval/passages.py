@@ -12,7 +12,7 @@ from bisect import bisect_left, bisect_right
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cache, reduce
+from functools import cache
 from itertools import chain, groupby
 from pathlib import Path
 from typing import Any, Literal, NamedTuple, cast
@@ -26,14 +26,7 @@ from retgen.generators.capretrieval.language import words_of
 from retgen.generators.capretrieval.params import CapRetrievalParams, SplitShares
 from retgen.generators.source import PassageSize
 from retgen.generators.tables import read_rows
-from retgen.sources import (
-    Block,
-    Columns,
-    RefusedRow,
-    SourceDocument,
-    is_row_id,
-    read_sources,
-)
+from retgen.sources import Block, Columns, RefusedRow, SourceDocument, is_row_id, read_sources
 from retgen.tokenizer import FULL_STOPS, is_unspaced
 from retgen.validators.capretrieval.wording import Wording
 
@@ -81,19 +74,13 @@ def bundled_queries() -> tuple[dict[str, str], ...]:
 
 
 @cache
-def bundled_labels() -> Mapping[str, Mapping[str, int]]:
-    """The grade of every caption of a query's language, by the texts of query and caption."""
-    result: dict[str, dict[str, int]] = {}
-    for language in _LANGUAGES:
-        captions = {
-            row["_id"]: row["text"] for row in read_rows(_DATA / f"captions_{language}.jsonl")
-        }
-        asked = {row["_id"]: row["text"] for row in read_rows(_DATA / f"queries_{language}.jsonl")}
-        for text in asked.values():
-            result[text] = dict.fromkeys(captions.values(), 0)
-        for row in read_rows(_DATA / f"qrels_{language}.jsonl"):
-            result[asked[row["query-id"]]][captions[row["corpus-id"]]] = row["score"]
-    return result
+def bundled_grades() -> Mapping[tuple[str, str], int]:
+    """The grades of (query, caption), by their ids; a pair that is not listed has grade 0."""
+    return {
+        (row["query-id"], row["corpus-id"]): row["score"]
+        for language in _LANGUAGES
+        for row in read_rows(_DATA / f"qrels_{language}.jsonl")
+    }
 
 
 # --- passages -------------------------------------------------------------------------------------
@@ -109,16 +96,6 @@ class Passage(NamedTuple):
     title: str
     text: str
     language: str
-
-
-class Whole(NamedTuple):
-    """A document before it is cut."""
-
-    id: str
-    title: str
-    text: str
-    language: str
-    blocks: tuple[Block, ...] = ()
 
 
 def word_begins(text: str) -> list[int]:
@@ -180,12 +157,14 @@ def _last(openings: Sequence[int], low: int, high: int) -> int | None:
     return openings[at] if at >= 0 and openings[at] >= low else None
 
 
-def cut_passages(documents: Sequence[Whole], size: PassageSize | None) -> Iterator[Passage]:
+def cut_passages(
+    documents: Sequence[SourceDocument], languages: Iterable[str], size: PassageSize | None
+) -> Iterator[Passage]:
     """The passages of documents in their order: a document that is one by its own id, others as
     DOCUMENT#1, DOCUMENT#2, with as many # as it takes where somebody has such an id.
     """
     taken = {one.id for one in documents}
-    for one in documents:
+    for one, language in zip(documents, languages, strict=True):
         places = spans(one.text, size, one.blocks)
         names, mark = [one.id], "#"
         while len(places) > 1 and not taken.isdisjoint(names):
@@ -194,7 +173,7 @@ def cut_passages(documents: Sequence[Whole], size: PassageSize | None) -> Iterat
         taken.update(names)
         for name, (start, stop) in zip(names, places, strict=True):
             text = one.text[start:stop]
-            yield Passage(name, one.id, start, stop, one.title, text, one.language)
+            yield Passage(name, one.id, start, stop, one.title, text, language)
 
 
 # --- queries --------------------------------------------------------------------------------------
@@ -359,28 +338,19 @@ class WordIndex:
 
     def __init__(self, held: Iterable[Codes], wanted: Iterable[Codes]) -> None:
         """`held`: the words of each passage; `wanted`: of the phrases that are asked for."""
-        self._words = np.unique(np.concatenate([np.empty(0, np.uint64), *map(np.ravel, wanted)]))
-        places, owners = [np.empty(0, np.int64)], [np.empty(0, np.int64)]
+        self._passages = {word: array("q") for one in wanted for word in one.ravel().tolist()}
         for number, words in enumerate(held):
-            own = np.unique(words)
-            at = np.searchsorted(self._words, own)
-            known = at[at < len(self._words)]
-            places.append(known[self._words[known] == own[: len(known)]])
-            owners.append(np.full(len(places[-1]), number))
-        place = np.concatenate(places)
-        order = np.argsort(place, kind="stable")
-        self._passages = np.concatenate(owners)[order]
-        self._starts = np.searchsorted(place[order], np.arange(len(self._words) + 1))
+            for word in self._passages.keys() & set(words.tolist()):
+                self._passages[word].append(number)
 
-    def holding(self, words: Codes) -> Numbers:
+    def holding(self, words: Codes) -> list[int]:
         """The passages that hold all of (k, n) words, any of the k forms of each, ascending."""
-        if not words.size:
-            return np.empty(0, np.int64)
-        return reduce(np.intersect1d, (reduce(np.union1d, map(self._of, one)) for one in words.T))
 
-    def _of(self, word: np.uint64) -> Numbers:
-        at = int(np.searchsorted(self._words, word))
-        return self._passages[self._starts[at] : self._starts[at + 1]]
+        def holders(forms: Sequence[int]) -> set[int]:
+            return set[int]().union(*(self._passages[one] for one in forms))
+
+        every = map(holders, words.T.tolist())
+        return sorted(next(every, set[int]()).intersection(*every))
 
 
 class PassageLabels:
@@ -415,7 +385,7 @@ class PassageLabels:
     def _holding_phrase(self, phrase: Terms) -> list[int]:
         """The passages that hold words side by side."""
         codes = term_codes(phrase)
-        found: list[int] = self._index.holding(codes[None]).tolist()
+        found = self._index.holding(codes[None])
         if len(codes) == 1:
             return found
 

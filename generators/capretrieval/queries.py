@@ -1,4 +1,6 @@
-"""Queries are filtered, merged, labelled and split. A filter says what goes, by which rule and why.
+"""Queries are filtered, merged, labelled, split and given negatives of the same corpus.
+
+A filter says what goes, by which rule and why.
 
 What is scored (test, dev) has to be found by its words alone, as far as words can tell: no
 retriever that may be scored decides which queries stay.
@@ -9,6 +11,8 @@ from __future__ import annotations
 import unicodedata
 from array import array
 from collections.abc import Iterable, Iterator, Sequence
+from functools import lru_cache
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,7 +20,7 @@ from numpy.typing import NDArray
 from retgen import data
 from retgen.agents.report import Rejection, Rejections
 from retgen.generators.capretrieval.language import fold_text, stems_of, stopwords
-from retgen.generators.capretrieval.params import QueryCounts
+from retgen.generators.capretrieval.params import CapRetrievalParams, QueryCounts
 from retgen.generators.capretrieval.passages import (
     FOUND,
     Codes,
@@ -24,16 +28,24 @@ from retgen.generators.capretrieval.passages import (
     PassageLabels,
     PassageQuery,
     WordIndex,
+    shown_text,
     term_codes,
 )
+from retgen.generators.params import Job
 from retgen.on_disk import DiskList, MappedList
+from retgen.streams import Stream
 from retgen.tokenizer import STOPWORDS, sequence
 from retgen.validators.similar import matches
 from retgen.validators.wordsets import query_sets
 
+if TYPE_CHECKING:
+    from retgen.agents.context import Context
+
 FEW = 10  # documents that have one query at least, if a poor one
 FROM_ONE = 20  # queries that a document may give, however few others there are
 COMMON = 0.05  # of the passages; a query of more finds a list and no passage
+_COUNTS = ("queries", "negatives", "drawn", "left_out")
+_QUERIES = 1024  # that negatives are drawn for at a time
 PER_DOCUMENT = 0.1  # of a split's queries that one document may give
 
 Faults = dict[int, tuple[str, str]]  # by a query's place: the rule that drops it, and why
@@ -273,9 +285,95 @@ def content_codes(text: str, language: str) -> NDArray[np.uint64]:
     return np.stack([term_codes([stems[one] for one in content]), term_codes(content)])
 
 
-def missing_words(asked: Codes, held: Codes) -> int:
-    """How many content words of a query a passage lacks, by their stems or as they are."""
+def holds_all(asked: Codes, held: Codes) -> bool:
+    """Whether a passage has all content words of a query, by their stems or as they are."""
     if not len(held):
-        return int(asked.shape[1])
+        return not asked.size
     place = np.minimum(np.searchsorted(held, asked), len(held) - 1)
-    return int(np.count_nonzero((held[place] != asked).all(axis=0)))
+    return bool((held[place] == asked).any(axis=0).all())
+
+
+# --- hard negatives -------------------------------------------------------------------------------
+
+
+def mine_negatives(
+    queries: Changeable, corpus: Corpus, job: Job[CapRetrievalParams], context: Context
+) -> dict[str, Any]:
+    """Give the training queries their negatives, drawn at random where mining gives too few.
+
+    Left out are near-duplicates of a positive and passages that hold all content words of the
+    query. Each query gets the same number, such that hardly one has fewer: these get none, and are
+    not trained on. The figures are those of the queries that are trained on; `left_out`: negatives
+    that a miner without looking would take.
+    """
+    settings = job.params.mine
+    wanted, passages, document_of = settings.negatives, corpus.passages, corpus.document_of
+    numbers = array("q", (i for i, one in enumerate(queries) if one.split == "train"))
+    if not wanted or not numbers:
+        return {"by": settings.by, **dict.fromkeys(_COUNTS, 0)}
+    trained = chosen(queries, numbers)
+    own = array("q", (number for number, split in enumerate(corpus.splits) if split == "train"))
+    left_out = np.zeros(len(trained), np.int64)
+
+    @lru_cache(1)  # a query's documents come one after the other
+    def of_query(query: int) -> tuple[Codes, list[int]]:
+        """Its content words, and the documents that answer it."""
+        one = trained[query]
+        content = content_codes(one.text, passages[one.passage].language)
+        return content, [document_of[j] for j in one.positives]
+
+    def is_excluded(query: int, document: int) -> bool:
+        content, answering = of_query(query)
+        number = document_of[own[document]]
+        is_answer = holds_all(content, corpus.stems[own[document]])
+        wrong = is_answer or corpus.wording.near(number, answering)
+        left_out[query] += wrong
+        return wrong
+
+    from retgen.search.mining import mine
+
+    positives = MappedList(lambda one: np.searchsorted(own, one.positives).tolist(), trained)
+    mined = mine(
+        MappedList(lambda i: shown_text(passages[i]), own),
+        MappedList(lambda one: one.text, trained),
+        positives,
+        by=settings.by,
+        count=wanted,
+        depth=max(wanted, settings.depth),
+        margin=settings.margin,
+        excluded=is_excluded,
+        engine=context.engine,
+        progress=context.progress,
+    )
+    found = np.full((len(trained), wanted), -1)  # negatives, those that are mined first
+    by_rank = np.zeros(len(trained), np.int64)
+    drawn = _drawn(len(own), 4 * wanted, job.seed)
+    for query, (best, more) in enumerate(zip(mined, drawn, strict=False)):
+        by_rank[query] = len(best)
+        known = {*best, *positives[query]}
+        for document in more:
+            if len(best) < wanted and document not in known and not is_excluded(query, document):
+                best.append(document)
+                known.add(document)
+        found[query, : len(best)] = best
+    counts = (found >= 0).sum(axis=1)
+    each = int(np.sort(counts)[len(counts) // 10])
+    used = np.flatnonzero(counts >= each)
+    for i in used.tolist():
+        one = trained[i]
+        one.negatives = [own[j] for j in found[i, :each].tolist()]
+        queries[numbers[i]] = one
+    return {
+        "by": settings.by,
+        "queries": len(used),
+        "negatives": each * len(used),
+        "drawn": int(np.maximum(0, each - by_rank[used]).sum()),
+        "left_out": int(left_out[used].sum()),
+    }
+
+
+def _drawn(documents: int, count: int, seed: int) -> Iterator[list[int]]:
+    """So many documents at random for each query; `count` is a multiple of 4."""
+    stream = Stream(seed, "capretrieval/negatives")
+    while True:
+        yield from stream.integers(documents, _QUERIES * count).reshape(_QUERIES, count).tolist()

@@ -6,24 +6,16 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from retgen.agents.report import Rejection, Rejections
+from retgen.agents.report import Rejection
 from retgen.data import open_dataset
+from retgen.errors import SourceRefused
 from retgen.generators.capretrieval.params import CapRetrievalParams
-from retgen.generators.capretrieval.passages import (
-    Passage,
-    PassageQuery,
-    Whole,
-    documents_of,
-    spans,
-)
-from retgen.generators.capretrieval.queries import Faults
+from retgen.generators.capretrieval.passages import Passage, documents_of, spans
 from retgen.generators.params import Job
-from retgen.on_disk import DiskList, MappedList
-from retgen.progress import Progress, no_progress
+from retgen.on_disk import DiskList
 from retgen.sources import RefusedRow, SourceDocument, refusals
 from retgen.sources.read import kinds
-from retgen.validators.decontamination import Drop, HeldOut, drop_overlapping, read_test_set
-from retgen.work import Engine
+from retgen.validators.decontamination import HeldOut, drop_overlapping, read_test_set
 from retgen.write import write_rows
 
 if TYPE_CHECKING:
@@ -31,16 +23,7 @@ if TYPE_CHECKING:
 
 DOCUMENTS, PASSAGES, QUERIES = "documents.jsonl", "passages.jsonl", "queries.jsonl"
 _STRUCTURE = ("blocks", "links", "short_forms")
-
-
-def wholes_of(documents: Sequence[SourceDocument], languages: Sequence[str]) -> Sequence[Whole]:
-    """Documents with their languages, to be cut."""
-
-    def whole(number: int) -> Whole:
-        one = documents[number]
-        return Whole(one.id, one.title, one.text, languages[number], one.blocks)
-
-    return MappedList(whole, range(len(documents)))
+_PLACE = ("id", "source", "start", "stop", "language")  # of a passage
 
 
 def text_of(document: SourceDocument) -> str:
@@ -48,29 +31,11 @@ def text_of(document: SourceDocument) -> str:
     return f"{document.title} {document.text}"
 
 
-def nothing_held_out(
-    documents: Sequence[SourceDocument], refused: Sequence[RefusedRow], clean: Rejections
-) -> str:
-    """Why there is no test split."""
-    if not documents:
-        return (
-            f"params.decontaminate: of {len(clean):,} documents none is left, since the test sets "
-            f"hold all of them; the first: {next(iter(clean)).reason}. They are listed in "
-            "rejected.jsonl."
-        )
-    same = (
-        "is one document"
-        if len(documents) == 1
-        else (
-            f"are {len(documents):,} documents that share their wording (near-duplicates, or "
-            "filled-in templates), which have to stay on one side"
-        )
-    )
-    message = (
-        f"params.source: there {same}: none can be held out for a test split. Give 2 documents or "
-        "more that differ, or one file with headings, whose chapters are documents then."
-    )
-    return f"{message} {refusals(refused)}".rstrip()
+def no_document(params: CapRetrievalParams, refused: Sequence[RefusedRow]) -> SourceRefused:
+    """The error of a source without any document."""
+    where = "the bundled captions" if params.source is None else str(params.source.path)
+    message = f"params.source: {where} holds no document that can be used. {refusals(refused)}"
+    return SourceRefused(message.rstrip(), [one._asdict() for one in refused])
 
 
 def held_out_sets(params: CapRetrievalParams) -> list[HeldOut]:
@@ -83,51 +48,57 @@ def held_out_sets(params: CapRetrievalParams) -> list[HeldOut]:
 
 
 def read_documents(
-    job: Job[CapRetrievalParams],
-    folder: Path,
-    tests: Sequence[HeldOut],
-    engine: Engine,
-    progress: Progress = no_progress,
-) -> tuple[Sequence[SourceDocument], list[RefusedRow], Rejections]:
-    """Copy the source's documents into the run, without those that a test set holds."""
-    read = DiskList[SourceDocument]()
-    refused: list[RefusedRow] = []
-    source = job.params.source
-    within = Path(source.path) if source is not None else Path()
-    files = sum(kinds(within).values()) if source is not None and within.is_dir() else 0
-    for number, one in enumerate(documents_of(job.params, job.limit, structure=True), start=1):
-        progress("documents read", number, max(number, files))
+    job: Job[CapRetrievalParams], context: Context, tests: Sequence[HeldOut] = ()
+) -> tuple[Sequence[SourceDocument], list[RefusedRow]]:
+    """Copy the source's documents into the run, without those that a test set holds, and say what
+    is not used of it. Raises `SourceRefused` where no document is left.
+    """
+    read, refused, params = DiskList[SourceDocument](), list[RefusedRow](), job.params
+    folder = Path(params.source.path) if params.source is not None else None
+    files = sum(kinds(folder).values()) if folder is not None and folder.is_dir() else 0
+    for number, one in enumerate(documents_of(params, job.limit, structure=True), start=1):
+        context.progress("documents read", number, max(number, files))
         if isinstance(one, RefusedRow):
             refused.append(one)
         else:
             read.append(one)
-    dropped: dict[str, Drop] = {}
+    if not read:
+        raise no_document(params, refused)
+    dropped: dict[str, str] = {}  # a document that a test set holds -> which text there
     if tests:
         texts = {
             f"{one.id}\0{start}": one.text[start:stop]
             for one in read
-            for start, stop in spans(one.text, job.params.passages, one.blocks)
+            for start, stop in spans(one.text, params.passages, one.blocks)
         }
-        found = drop_overlapping(texts, tests, job.params.decontaminate.rouge_l, engine)
-        dropped = {name.rpartition("\0")[0]: drop for name, drop in reversed(found.items())}
-    kept = DiskList(one for one in read if one.id not in dropped) if dropped else read
-    write_rows(folder / DOCUMENTS, map(document_row, kept))
-    rejected = (
-        Rejections(
-            Rejection("decontaminated/document", dropped[one.id].reason, one.row())
+        drops = drop_overlapping(texts, tests, params.decontaminate.rouge_l, context.engine)
+        dropped = {name.rpartition("\0")[0]: drop.reason for name, drop in reversed(drops.items())}
+        context.report.rejected.extend(
+            Rejection("decontaminated/document", dropped[one.id], one.row())
             for one in read
             if one.id in dropped
         )
-        if dropped
-        else Rejections()
-    )
-    return kept, refused, rejected
+        read = DiskList(one for one in read if one.id not in dropped)
+    write_rows(context.folder / DOCUMENTS, map(_document_row, read))
+    if not read:
+        raise SourceRefused(
+            f"params.decontaminate: of {len(dropped):,} documents none is left, since the test "
+            f"sets hold all of them; the first: {context.report.rejected[0].reason}. They are "
+            "listed in rejected.jsonl.",
+            (),
+        )
+    return read, refused
 
 
-def document_row(one: SourceDocument) -> dict[str, Any]:
+def _document_row(one: SourceDocument) -> dict[str, Any]:
     """A row of sources/documents.jsonl: the document with its structure."""
     lists = {name: [list(part) for part in getattr(one, name)] for name in _STRUCTURE}
     return one.row() | lists | {"place": one.place}
+
+
+def passage_row(one: Passage, split: str) -> dict[str, Any]:
+    """A row of sources/passages.jsonl: a passage without its text."""
+    return {name: getattr(one, name) for name in _PLACE} | {"split": split}
 
 
 def reject_rows(refused: Sequence[RefusedRow], context: Context) -> None:
@@ -136,29 +107,3 @@ def reject_rows(refused: Sequence[RefusedRow], context: Context) -> None:
         where = {"where": lost.where} | ({"id": lost.id} if lost.id else {})
         record = {"record": where, "history": []}
         context.report.rejected.append(Rejection(lost.rule, f"{lost.where}: {lost.reason}", record))
-
-
-def queries_of_tests(
-    queries: Sequence[PassageQuery],
-    tests: Sequence[HeldOut],
-    params: CapRetrievalParams,
-    context: Context,
-) -> Faults:
-    """The queries that a test set holds."""
-    if not tests:
-        return {}
-    texts = {str(number): one.text for number, one in enumerate(queries)}
-    found = drop_overlapping(texts, tests, params.decontaminate.rouge_l, context.engine)
-    return {int(number): ("decontaminated/query", drop.reason) for number, drop in found.items()}
-
-
-def passage_row(one: Passage, split: str) -> dict[str, Any]:
-    """A row of sources/passages.jsonl."""
-    return {
-        "id": one.id,
-        "source": one.source,
-        "start": one.start,
-        "stop": one.stop,
-        "language": one.language,
-        "split": split,
-    }

@@ -5,7 +5,6 @@ from __future__ import annotations
 import sys
 from array import array
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from functools import cached_property
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -28,6 +27,13 @@ from retgen.tokenizer import length
 from retgen.validators.capretrieval.words import bare
 
 SPLITS = ("train", "dev", "test")
+CORPUS_COLUMNS = {"source": "string", "span": ["int32"], "language": "string", "split": "string"}
+_OF_A_QUERY = ("kind", "set", "evidence", "score", "side")
+QUERY_COLUMNS: dict[str, Any] = {
+    **dict.fromkeys((*_OF_A_QUERY, "source", "span", "found_in", "language", "split"), "string"),
+    "score": "float64",
+    "span": ["int32"],
+}
 _OF_LINES = ("title", "heading", "question", "link")  # found queries that are no sentences
 _REST = 8  # words that have to be left of a passage without the sentence a query was made from
 
@@ -55,7 +61,16 @@ class QueryTables:
         self.document_of = numbered_sources(self.passages)
         rows = JSONLines(folder / QUERIES)
         self.queries: Sequence[PassageQuery] = MappedList(PassageQuery.from_json, rows)
-        self._count_queries()
+        known = dict[QueryFacts, QueryFacts]()  # one object for queries that are alike
+        self.facts: list[QueryFacts] = []
+        self.passage_of, self._negatives = array("q"), array("q")
+        for one in self.queries:
+            facts = QueryFacts(one.split, one.set, one.kind, one.evidence, one.side)
+            self.facts.append(known.setdefault(facts, facts))
+            self.passage_of.append(one.passage)
+            self._negatives.append(len(one.negatives))
+        # of every training pair; queries with fewer are not trained on
+        self.negatives = max(self._negatives, default=0)
         count = len(self.queries)
         self._ids = Ids(seed, "capretrieval/queries", "q", max(1, count)).fields(np.arange(count))
         # another order than that of the documents: a place in one tells nothing of the other
@@ -70,26 +85,9 @@ class QueryTables:
             if document.get("id") != row["source"]:  # several passages of one follow each other
                 document = self.documents[number_of[row["source"]]]
             self.split.append(sys.intern(row["split"]))
-            start, stop = row["start"], row["stop"]
-            yield Passage(
-                row["id"],
-                row["source"],
-                start,
-                stop,
-                document["title"],
-                document["text"][start:stop],
-                row["language"],
-            )
-
-    def _count_queries(self) -> None:
-        kinds = dict[QueryFacts, QueryFacts]()
-        self.facts: list[QueryFacts] = []
-        self.passage_of, self._negatives = array("q"), array("q")
-        for one in self.queries:
-            facts = QueryFacts(one.split, one.set, one.kind, one.evidence, one.side)
-            self.facts.append(kinds.setdefault(facts, facts))
-            self.passage_of.append(one.passage)
-            self._negatives.append(len(one.negatives))
+            text = document["text"][row["start"] : row["stop"]]
+            place = (row["id"], row["source"], row["start"], row["stop"])
+            yield Passage(*place, document["title"], text, row["language"])
 
     def _id(self, query: int) -> str:
         return bytes(self._ids[query]).decode()
@@ -120,53 +118,32 @@ class QueryTables:
             number = self._order[i]
             one = self.queries[number]
             passage = self.passages[one.passage]
-            other = {}
+            note = {name: getattr(one, name) for name in _OF_A_QUERY}
+            note |= {"source": passage.source, "span": list(one.span), "found_in": one.found_in}
             if one.kind == TWO:
                 source, *span = one.rests_on[1]
-                other = {"other_source": source, "other_span": span}
-            return {
-                "_id": self._id(number),
-                "text": one.text,
-                "metadata": {
-                    "kind": one.kind,
-                    "set": one.set,
-                    "evidence": one.evidence,
-                    "score": one.score,
-                    "side": one.side,
-                    "source": passage.source,
-                    "span": list(one.span),
-                    "found_in": one.found_in,
-                    **other,
-                    "language": passage.language,
-                    "split": one.split,
-                },
-            }
+                note |= {"other_source": source, "other_span": span}
+            note |= {"language": passage.language, "split": one.split}
+            return {"_id": self._id(number), "text": one.text, "metadata": note}
 
         return rows_of(make, len(self.queries))
 
     def qrels(self) -> dict[str, Rows]:
         """The positives, by split; a split without any is left out, but for test."""
-        result = {}
-        for split in ("test", "dev", "train"):
-            pairs = array("q")  # queries and passages in turn
-            for number in self._order:
-                if self.facts[number].split == split:
-                    for passage in self.queries[number].positives:
-                        pairs.extend((number, passage))
-            if pairs or split == "test":
-                result[split] = rows_of(self._qrel(pairs), len(pairs) // 2)
-        return result
+        pairs = {split: array("q") for split in ("test", "dev", "train")}
+        for number in self._order:  # queries and passages in turn
+            for passage in self.queries[number].positives:
+                pairs[self.facts[number].split].extend((number, passage))
 
-    def _qrel(self, pairs: array[int]) -> Callable[[int], Mapping[str, Any]]:
-        def make(i: int) -> dict[str, Any]:
-            query, passage = pairs[2 * i : 2 * i + 2]
-            return {
-                "query-id": self._id(query),
-                "corpus-id": self.passages[passage].id,
-                "score": 1,
-            }
+        def rows(split: str) -> Rows:
+            def make(i: int) -> dict[str, Any]:
+                query, passage = pairs[split][2 * i : 2 * i + 2]
+                ids = {"query-id": self._id(query), "corpus-id": self.passages[passage].id}
+                return ids | {"score": 1}
 
-        return make
+            return rows_of(make, len(pairs[split]) // 2)
+
+        return {split: rows(split) for split in pairs if pairs[split] or split == "test"}
 
     def training(self) -> dict[str, Rows]:
         """The training queries with the passage they were written for, and mined negatives; a
@@ -180,11 +157,8 @@ class QueryTables:
             pairs = array("q")
             for number in self._order:
                 facts, passage = self.facts[number], self.passage_of[number]
-                if (
-                    facts.split != "train"
-                    or facts.set != name
-                    or self._negatives[number] != self.negatives
-                ):
+                is_of_set = (facts.split, facts.set) == ("train", name)
+                if not is_of_set or self._negatives[number] != self.negatives:
                     continue
                 one = self.queries[number]
                 if name != FOUND or length(self.positive(one, passage)) >= _REST:
@@ -193,11 +167,6 @@ class QueryTables:
             if pairs:
                 result[name.lower()] = rows_of(self._triplet(pairs), len(pairs) // 2)
         return result
-
-    @cached_property
-    def negatives(self) -> int:
-        """Of every training pair; queries with fewer are not trained on."""
-        return max(self._negatives, default=0)
 
     def _triplet(self, pairs: array[int]) -> Callable[[int], Mapping[str, Any]]:
         def make(i: int) -> dict[str, Any]:

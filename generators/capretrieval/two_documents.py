@@ -15,7 +15,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 from pydantic import Field
 
@@ -37,6 +37,7 @@ from retgen.generators.capretrieval.passages import (
     PassageQuery,
     shown_text,
 )
+from retgen.generators.family import CallEstimate
 from retgen.generators.tables import read_rows
 from retgen.prompts import bundled
 from retgen.streams import Stream
@@ -124,18 +125,11 @@ _CASES = Path(__file__).parent / "data" / "two_documents.jsonl"
 # --- pairs, questions -----------------------------------------------------------------------------
 
 
-class _Pair(NamedTuple):
-    first: int
-    second: int
+_Pair = tuple[int, int]  # of passages
 
 
 async def write_two_document_questions(
-    wanted: int,
-    run: Corpus,
-    labels: PassageLabels,
-    taken: set[str],
-    seed: int,
-    context: Context,
+    wanted: int, run: Corpus, labels: PassageLabels, taken: set[str], seed: int, context: Context
 ) -> tuple[list[PassageQuery], dict[str, Any]]:
     """At most `wanted` questions, and what `two_documents.json` says. `taken`: folded texts of the
     queries that there are, of which none may be one again."""
@@ -171,9 +165,12 @@ async def write_two_document_questions(
                 raise RepairsFailed(f"{TWO}/judge", reason, (turn,))
         return pair, answer
 
+    def record(pair: _Pair) -> dict[str, list[str]]:
+        return {"passages": [passages[i].id for i in pair]}
+
     def admit(made: tuple[_Pair, TwoDocumentQuestion]) -> str | None:
         pair, answer = made
-        key = fold_text(answer.question, passages[pair.first].language)
+        key = fold_text(answer.question, passages[pair[0]].language)
         if key in taken:
             return f"{answer.question!r} is a query already"
         taken.add(key)
@@ -181,14 +178,8 @@ async def write_two_document_questions(
 
     queries = []
     try:
-        async for pair, answer in context.accepted_records(
-            stage,
-            pairs,
-            work,
-            lambda pair: {"passages": [passages[i].id for i in pair]},
-            admit,
-            exact=False,
-        ):
+        accepted = context.accepted_records(stage, pairs, work, record, admit, exact=False)
+        async for pair, answer in accepted:
             queries.append(_query(pair, answer, run, labels))
     except ChecksFailed as error:  # the other queries are there, so the run goes on
         context.notice(str(error))
@@ -222,8 +213,7 @@ def _related_pairs(wanted: int, run: Corpus, seed: int, engine: Engine) -> list[
             query: int, document: int, own: list[int] = own, asked: list[int] = asked
         ) -> bool:
             one, other = run.document_of[asked[query]], run.document_of[own[document]]
-            groups = run.wording.groups
-            return bool(groups[one] == groups[other]) or run.wording.directly(one, [other])
+            return run.wording.near(one, [other])
 
         texts = [shown_text(run.passages[i]) for i in own]
         found = mine(
@@ -236,9 +226,7 @@ def _related_pairs(wanted: int, run: Corpus, seed: int, engine: Engine) -> list[
             engine=engine,
         )
         nearest |= {i: own[one[0]] for i, one in zip(asked, found, strict=True) if one}
-    pairs = {
-        frozenset((i, nearest[i])): _Pair(i, nearest[i]) for i in reversed(drawn) if i in nearest
-    }
+    pairs = {frozenset((i, nearest[i])): (i, nearest[i]) for i in reversed(drawn) if i in nearest}
     return list(reversed(pairs.values()))[: _TRIED * wanted]
 
 
@@ -249,12 +237,12 @@ def _query(
     for number, quote in zip(pair, (answer.first_quote, answer.second_quote), strict=True):
         one = run.passages[number]
         spans.append((one.source, *placed(one, quote)))
-    text, split = " ".join(answer.question.split()), run.splits[pair.first]
+    text, split = " ".join(answer.question.split()), run.splits[pair[0]]
     relevant = labels.relevant(None, spans)
     return PassageQuery(
         text,
         TWO,
-        pair.first,
+        pair[0],
         spans[0][1:],
         score=round(run.counts.salience(words_of(text)), 4),
         split=split,
@@ -282,6 +270,16 @@ def calibration_sheets() -> tuple[CalibrationSheet[AskAnswerable, Answerable], .
                 CalibrationSheet(question, [case], lambda one: [_VERDICTS[one.answerable]])
             )
     return tuple(sheets)
+
+
+def estimated_calls(questions: int, prompt: int, passage: int) -> dict[str, CallEstimate]:
+    """Calls for so many questions. `prompt`: bytes of one without passages; `passage`: of one."""
+    both, cases = prompt + 2 * passage, len(calibration_sheets())
+    return {
+        WRITE_TWO_DOCUMENTS.name: CallEstimate(questions, (1.0, 3.0), both, 120),
+        JUDGE_TWO_DOCUMENTS.name: CallEstimate(questions, (3.0, 6.0), both, 40),
+        CALIBRATE_TWO_DOCUMENTS.name: CallEstimate(cases, (1.0, 1.2), prompt, 40),
+    }
 
 
 def judge_of_questions(judged: Mapping[str, Any]) -> dict[str, Any]:

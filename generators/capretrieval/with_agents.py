@@ -3,27 +3,18 @@
 Leaves in the run's sources/: `documents.jsonl` (as they were read), `passages.jsonl` (places, and
 the split), `queries.jsonl` (with positives and negatives, by the passages' numbers) and
 `mined.json` (what the negatives were chosen from, in what share of their words documents of two
-splits do not agree, what of the source is not used, and, where test queries are few, by which rules
-others were dropped).
+splits do not agree, and what of the source is not used).
 """
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from retgen.agents.report import Rejection, Rejections
+from retgen.agents.report import Rejections
 from retgen.errors import ChecksFailed, SourceRefused
-from retgen.generators.capretrieval.agents import (
-    WRITE_QUERIES,
-    AskQueries,
-    Keyword,
-    Queries,
-    Summary,
-    fault,
-    placed,
-)
+from retgen.generators.capretrieval.agents import WRITE_QUERIES, AskQueries, Queries, usable_queries
 from retgen.generators.capretrieval.drafts import draft_in_processes
 from retgen.generators.capretrieval.language import (
     fold_text,
@@ -32,12 +23,9 @@ from retgen.generators.capretrieval.language import (
     language_of,
     words_of,
 )
-from retgen.generators.capretrieval.negatives import mine_negatives
 from retgen.generators.capretrieval.params import CapRetrievalParams
 from retgen.generators.capretrieval.passages import (
-    SETS,
     Corpus,
-    Passage,
     PassageLabels,
     PassageQuery,
     cut_passages,
@@ -48,6 +36,7 @@ from retgen.generators.capretrieval.passages import (
 from retgen.generators.capretrieval.queries import (
     crowded,
     mark_sides,
+    mine_negatives,
     near_duplicates,
     poor_queries,
     select_queries,
@@ -57,23 +46,17 @@ from retgen.generators.capretrieval.reading import (
     PASSAGES,
     QUERIES,
     held_out_sets,
-    nothing_held_out,
     passage_row,
-    queries_of_tests,
     read_documents,
     reject_rows,
     text_of,
-    wholes_of,
 )
-from retgen.generators.capretrieval.two_documents import (
-    TWO_DOCUMENT_AGENTS,
-    TWO_DOCUMENTS,
-    write_two_document_questions,
-)
+from retgen.generators.capretrieval.two_documents import TWO_DOCUMENTS, write_two_document_questions
 from retgen.generators.params import Job
 from retgen.on_disk import DiskList, MappedList
-from retgen.sources import refusals
-from retgen.validators.capretrieval.wording import ALIKE, apart
+from retgen.sources import RefusedRow, refusals
+from retgen.validators.capretrieval.wording import ALIKE, STEPS, wording
+from retgen.validators.decontamination import drop_overlapping
 from retgen.work.local import return_freed_memory
 from retgen.write import dump_json, write_file, write_rows
 
@@ -81,37 +64,39 @@ if TYPE_CHECKING:
     from retgen.agents.context import Context
 
 MINED = "mined.json"
-FEW_TESTED = 100  # test queries, below which a run says where the others went
 
 
 async def write_queries(job: Job[CapRetrievalParams], context: Context) -> None:
     """Read, cut, find, ask, check, split and mine; see the module."""
     params = job.params
     tests = held_out_sets(params)
-    documents, refused, clean = read_documents(
-        job, context.folder, tests, context.engine, context.progress
-    )
+    documents, refused = read_documents(job, context, tests)
     texts = MappedList(text_of, documents)
     languages = language_of(texts, params.language)
     shares = params.splits.test, params.splits.dev
-    wording = apart(texts, sum(round(share * len(texts)) for share in shares))
+    shared = wording(texts, STEPS, sum(round(share * len(texts)) for share in shares))
     names = MappedList(lasting_name, documents)
-    side = document_splits(job.seed, names, wording.groups, params.splits)
+    side = document_splits(job.seed, names, shared.groups, params.splits)
     if "test" not in side:  # before any model is asked
-        context.report.rejected.extend(clean)
-        raise SourceRefused(nothing_held_out(documents, refused, clean), ())
-    passages = DiskList(cut_passages(wholes_of(documents, languages), params.passages))
+        raise SourceRefused(_nothing_held_out(len(documents), refused), ())
+    passages = DiskList(cut_passages(documents, languages, params.passages))
     document_of = numbered_sources(passages)
     splits = [side[i] for i in document_of]
     reject_rows(refused, context)
-    rejected = clean
+    rejected = Rejections()
     drafts, corpus = await draft_in_processes(
-        documents, passages, document_of, splits, wording, params, context
+        documents, passages, document_of, splits, shared, params, context
     )
     drafts.extend(await _written(corpus, job, context, rejected))
 
     def untested(queries: Sequence[PassageQuery]) -> Sequence[PassageQuery]:
-        return without(queries, queries_of_tests(queries, tests, params, context), corpus, rejected)
+        """The queries that no test set holds."""
+        if not tests:
+            return queries
+        asked = {str(number): one.text for number, one in enumerate(queries)}
+        drops = drop_overlapping(asked, tests, params.decontaminate.rouge_l, context.engine)
+        faults = {int(i): ("decontaminated/query", one.reason) for i, one in drops.items()}
+        return without(queries, faults, corpus, rejected)
 
     every = untested(drafts)
     if params.queries.quality:
@@ -139,20 +124,16 @@ async def write_queries(job: Job[CapRetrievalParams], context: Context) -> None:
     kept = DiskList(without(left, crowded(left, corpus), corpus, rejected))
     if context.pilot is None and all(one.split != "test" for one in kept):
         context.report.rejected.extend(rejected)
-        why = _nothing_asked(kept, side, languages, wording.share, rejected)
+        why = _nothing_asked(kept, side, languages, shared.share, rejected)
         raise SourceRefused(why, ())
     mark_sides(kept, corpus)
     mined = mine_negatives(kept, corpus, job, context)
     context.report.rejected.extend(rejected)
     write_rows(context.folder / PASSAGES, map(passage_row, passages, splits))
     write_rows(context.folder / QUERIES, (one.to_json() for one in kept))
-    mined |= {"alike": wording.share}
+    mined |= {"alike": shared.share}
     if refused:
         mined["refused"] = refusals(refused)
-    if sum(one.split == "test" for one in kept) < FEW_TESTED:
-        tested = {one.id for one, split in zip(passages, splits, strict=True) if split == "test"}
-        dropped = Counter(one.rule for one in rejected if one.record.get("passage") in tested)
-        mined["dropped"] = dict(dropped.most_common())
     write_file(context.folder / MINED, dump_json(mined))
 
 
@@ -167,28 +148,22 @@ async def _written(
         context.show(stage)
         return []
 
-    wanted = job.params.queries
+    most = job.params.queries.keywords, job.params.queries.summaries
 
     async def work(number: int) -> tuple[int, Queries]:
         one = passages[number]
-        asked = AskQueries(
-            language=one.language,
-            title=one.title,
-            passage=one.text,
-            keywords=wanted.keywords,
-            summaries=wanted.summaries,
-        )
+        about = {"language": one.language, "title": one.title, "passage": one.text}
+        asked = AskQueries(**about, keywords=most[0], summaries=most[1])
         return number, await context.answer(WRITE_QUERIES, asked)
+
+    def record(number: int) -> dict[str, str]:
+        return {"id": passages[number].id}
 
     every: list[PassageQuery] = []
     try:
-        async for number, answer in context.accepted_records(
-            stage,
-            range(len(passages)),
-            work,
-            lambda number: {"id": passages[number].id},
-            exact=False,
-        ):
+        every_passage = range(len(passages))
+        accepted = context.accepted_records(stage, every_passage, work, record, exact=False)
+        async for number, answer in accepted:
             for one in usable_queries(number, passages[number], answer, rejected):
                 one.score = round(corpus.counts.salience(words_of(one.text)), 4)
                 every.append(one)
@@ -197,22 +172,19 @@ async def _written(
     return every
 
 
-def usable_queries(
-    number: int, passage: Passage, answer: Queries, rejected: Rejections
-) -> Iterator[PassageQuery]:
-    """The queries that a model wrote for a passage and that can be used, without repetitions."""
-    seen: set[str] = set()
-    every: list[Keyword | Summary] = [*answer.keywords, *answer.summaries]
-    for one in every:
-        text = " ".join(one.text.split())
-        key = fold_text(text, passage.language)
-        reason = fault(one.kind, text, one.rests_on, passage.text, passage.language)
-        if reason is not None:
-            record = one.model_dump() | {"passage": passage.id, "set": SETS[one.kind]}
-            rejected.append(Rejection("query/fault", reason, record))
-        elif key not in seen:
-            seen.add(key)
-            yield PassageQuery(text, one.kind, number, placed(passage, one.rests_on))
+def _nothing_held_out(documents: int, refused: Sequence[RefusedRow]) -> str:
+    """Why there is no test split."""
+    same = (
+        "is one document"
+        if documents == 1
+        else f"are {documents:,} documents that share their wording (near-duplicates, or filled-in "
+        "templates), which have to stay on one side"
+    )
+    message = (
+        f"params.source: there {same}: none can be held out for a test split. Give 2 documents or "
+        "more that differ, or one file with headings, whose chapters are documents then."
+    )
+    return f"{message} {refusals(refused)}".rstrip()
 
 
 def _nothing_asked(
@@ -229,30 +201,17 @@ def _nothing_asked(
     reasons = Counter(one.rule for one in rejected)
     why = ", ".join(f"{n:,} by {rule}" for rule, n in reasons.most_common())
     silent = sorted(language_name(code) for code in counts if not has_baseline(code))
+    advice = "Give a model that writes (--model), or a stronger one, "
+    if silent:
+        advice = f"{', '.join(silent)} has no rules: name a model that writes (--model), "
+    if share > ALIKE:
+        advice = (
+            "The documents share their wording (near-duplicates, or filled-in templates): give "
+            f"some that differ. {advice}"
+        )
     return (
         f"params.source: none of the {len(tested):,} of {len(side):,} documents that are held "
         f"out for the test split ({named}) has a query that can be used, so nothing could be "
-        f"scored ({len(kept):,} queries of other splits; rejected: {why or 'none'}). "
-        + (
-            "The documents share their wording (near-duplicates, or filled-in templates): give "
-            "some that differ. "
-            if share > ALIKE
-            else ""
-        )
-        + (
-            f"{', '.join(silent)} has no rules: name a model that writes (--model), "
-            if silent
-            else "Give a model that writes (--model), or a stronger one, "
-        )
-        + "more documents, or a larger share (params.splits.test)."
+        f"scored ({len(kept):,} queries of other splits; rejected: {why or 'none'}). {advice}"
+        "more documents, or a larger share (params.splits.test)."
     )
-
-
-def agents_of(params: CapRetrievalParams) -> frozenset[str]:
-    """The agents that a recipe needs."""
-    if params.asked is not None:
-        return frozenset()
-    needed = {WRITE_QUERIES.name}
-    if params.queries.two_documents:
-        needed.update(one.name for one in TWO_DOCUMENT_AGENTS)
-    return frozenset(needed)

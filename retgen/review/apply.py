@@ -21,7 +21,7 @@ from retgen.progress import Progress, no_progress
 from retgen.recipe import Recipe, load_recipe, resolve
 from retgen.review.records import MODEL, Consensus, Item, by_item, consensus
 from retgen.review.report import model_words, models
-from retgen.review.review import changed_items
+from retgen.review.review import changed_items, with_present_ids
 from retgen.review.store import Store
 from retgen.reviewed.decisions import decisions_bytes
 from retgen.run import RunResult, run_upon
@@ -117,13 +117,16 @@ def decisions_of(run: Path, about: Mapping[str, Any], path: Path) -> bytes:
     given = by_item(store.verdicts())
     left = Counter(open=0, waiting=0, undecided=0, stale=0)  # items that change nothing, by cause
     settled: list[tuple[Item, Consensus]] = []
-    for item in sorted(store.items(), key=lambda item: item.item_id):
+    dataset, items = open_dataset(run), store.items()
+    if settings.by_question:
+        items = with_present_ids(dataset, items)
+    for item in sorted(items, key=lambda item: item.item_id):
         state = consensus(given.get(item.item_id, ()), settings.annotators)
         if state.state == "settled" and state.relevance is not None:
             settled.append((item, state))
         elif state.state != "new":
             left["undecided" if state.state == "settled" else state.state] += 1
-    stale = changed_items(open_dataset(run), settings.split, [item for item, _ in settled])
+    stale = changed_items(dataset, settings.split, [item for item, _ in settled])
     left["stale"] = len(stale)
     rows = [
         _row(settings.split, item, state) for item, state in settled if item.item_id not in stale

@@ -7,11 +7,19 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from retgen.data import open_dataset
+from retgen.agents.session import notice
+from retgen.data import Dataset, open_dataset
 from retgen.errors import UsageError
 from retgen.progress import Progress, no_progress
-from retgen.review.records import Settings
-from retgen.review.review import FILE, Review, digest, files_of
+from retgen.review.records import Item, Settings, by_item
+from retgen.review.review import (
+    FILE,
+    Review,
+    changed_items,
+    digest,
+    files_of,
+    with_present_ids,
+)
 from retgen.review.sample import check_pool, draw
 from retgen.review.store import Store
 from retgen.search.collection import manifest_of
@@ -62,6 +70,10 @@ def open_review(
         fixed = [k for k in wanted if k != "annotators" and wanted[k] != getattr(stands, k)]
         if not fixed:
             settings = replace(stands, **wanted)
+            changed = digest(files_of(dataset, stands.split)) != stands.dataset
+            if stands.by_question and changed and not begun:
+                _draw_again(path, dataset, store, settings, progress)
+                return Review(path, folder, store, store.settings() or settings)
             if settings != stands:
                 store.keep_settings(settings)
             return Review(path, folder, store, settings)
@@ -72,14 +84,38 @@ def open_review(
                 f"--{', --'.join(fixed)} away, or begin another review with --out"
             )
         split = split or stands.split
-    settings, items = draw(path, split, replace(stands or Settings(), **wanted), progress)
-    settings = replace(
-        settings,
-        family=str(manifest_of(dataset).get("family", "")),
-        dataset=digest(files_of(dataset, settings.split)),
-    )
+    first = replace(stands or Settings(), **wanted)
+    settings, items = _draw(path, dataset, split, first, progress)
     store.plan(settings, items)
     return Review(path, folder, store, settings)
+
+
+def _draw(
+    path: Path, dataset: Dataset, split: str | None, settings: Settings, progress: Progress
+) -> tuple[Settings, list[Item]]:
+    """The items of a review, and its settings with what they were drawn from."""
+    settings, items = draw(path, split, settings, progress)
+    family = str(manifest_of(dataset).get("family", ""))
+    seen = digest(files_of(dataset, settings.split))
+    return replace(settings, family=family, dataset=seen), items
+
+
+def _draw_again(
+    path: Path, dataset: Dataset, store: Store, settings: Settings, progress: Progress
+) -> None:
+    """Draw the candidates of questions that were changed or added. Verdicts stay: a pair is known
+    by the question's text and the document's id. Judged pairs that are not drawn again stay too;
+    those whose texts or label changed count no longer.
+    """
+    judged = by_item(store.verdicts()).keys()
+    kept = with_present_ids(dataset, [one for one in store.items() if one.item_id in judged])
+    gone = changed_items(dataset, settings.split, kept)
+    if gone:
+        first = next(iter(gone.values()))
+        notice(f"{len(gone):,} judged pairs count no longer; of the first {first}")
+    settings, items = _draw(path, dataset, settings.split, settings, progress)
+    known = {item.item_id for item in items} | gone.keys()
+    store.plan(settings, [*items, *(one for one in kept if one.item_id not in known)], again=True)
 
 
 def _check(wanted: dict[str, Any]) -> None:

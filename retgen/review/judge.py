@@ -20,8 +20,9 @@ from retgen.agents.agent import Agent, AnswerSchema, Question
 from retgen.agents.context import Context
 from retgen.agents.judge import numbered_passages
 from retgen.agents.models import ModelOptions, ModelSettings
+from retgen.agents.prices import Prices, price_list
 from retgen.agents.report import CallReport, write_rejected
-from retgen.agents.session import call_models, check_model
+from retgen.agents.session import call_models, check_model, notice
 from retgen.progress import Progress
 from retgen.prompts import bundled
 from retgen.review.records import MODEL, Item, Verdict
@@ -106,6 +107,21 @@ def pages_of(items: Sequence[Item]) -> list[list[Item]]:
     return pages
 
 
+def _cost(
+    questions: Sequence[AskRelevance], pairs: int, model: ModelSettings, options: ModelOptions
+) -> str:
+    """How many requests will be sent, and what they cost at most."""
+    table, name = Prices(options.prices, batch=bool(options.batch)), model.full_name
+    said = f"{name} judges {pairs:,} pairs in {len(questions):,} requests"
+    price = table.of(model)
+    if price is None:
+        return f"{said}; its price is not known: add --price {name}=IN,OUT"
+    requests = (JUDGE.begin(one, model) for one in questions)
+    usd = sum(price.worst(one, one.max_tokens) for one in requests) / 1e9
+    source = "" if table.given else f" at the list prices of {price_list()}"
+    return f"{said}, which cost ${usd:.4f} at most{source}; repairs of answers cost more"
+
+
 def judge(
     review: Review, model: ModelSettings, options: ModelOptions, progress: Progress
 ) -> CallReport:
@@ -119,12 +135,12 @@ def judge(
     done = {one.item_id for one in review.standing() if one.annotator == name}
     pages = pages_of([item for item in review.items if item.item_id not in done])
 
-    async def answer(context: Context, page: list[Item]) -> tuple[list[Item], list[int]]:
+    def question(page: list[Item]) -> AskRelevance:
         texts = tuple(f"{item.pair.title}\n{item.pair.text}".strip() for item in page)
-        asked = AskRelevance(
-            query=page[0].pair.query, passages=texts, grades=review.settings.grades
-        )
-        return page, (await context.answer(JUDGE, asked)).in_order()
+        return AskRelevance(query=page[0].pair.query, passages=texts, grades=review.settings.grades)
+
+    async def answer(context: Context, page: list[Item]) -> tuple[list[Item], list[int]]:
+        return page, (await context.answer(JUDGE, question(page))).in_order()
 
     async def work(context: Context) -> None:
         stage = context.stage("pages of candidates", len(pages), JUDGE, candidates=len(pages))
@@ -142,6 +158,7 @@ def judge(
             )
 
     if pages:
+        notice(_cost(list(map(question, pages)), sum(map(len, pages)), model, options))
         try:
             call_models(
                 work, review.folder, {JUDGE.name: model}, options, report, progress=progress

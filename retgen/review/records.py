@@ -29,9 +29,11 @@ class ShownPair(NamedTuple):
         return digest(self.query, self.title, self.text)
 
 
-def item_id(query_id: str, doc_id: str) -> str:
-    """Name of a pair, the same in every review."""
-    return hashlib.sha256(f"{query_id}\x00{doc_id}".encode()).hexdigest()[:16]
+def item_id(query: str, doc_id: str) -> str:
+    """Name of a pair, the same in every review. `query`: its id, or the text of a question that
+    people asked, whose id is its number and changes when a question is added.
+    """
+    return hashlib.sha256(f"{query}\x00{doc_id}".encode()).hexdigest()[:16]
 
 
 @dataclass(frozen=True)

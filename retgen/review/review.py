@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import hashlib
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
 from functools import cache, cached_property
 from pathlib import Path
 from typing import Any
@@ -218,6 +219,12 @@ class Review:
 
 
 # --- the data set under review --------------------------------------------------------------------
+
+
+def with_present_ids(dataset: Dataset, items: Sequence[Item]) -> list[Item]:
+    """Items on questions that people asked, with the ids that these questions have now."""
+    ids = {one.text: one.query_id for one in dataset.queries.read()[0]}
+    return [replace(item, query_id=ids.get(item.pair.query, item.query_id)) for item in items]
 
 
 def changed_items(dataset: Dataset, split: str, items: Sequence[Item]) -> dict[str, str]:

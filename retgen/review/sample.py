@@ -103,10 +103,10 @@ def draw(
     )
     queries = {query.query_id: query for query in collection.queries}
     texts = documents(collection.dataset, {one.doc_id for _, one in chosen})
-    items = [
-        Item(item_id(q, d), part, q, d, label, shown_of(queries[q], texts[d]))
-        for part, (q, d, label) in chosen
-    ]
+    items = []
+    for part, (q, d, label) in chosen:
+        name = item_id(queries[q].text if by_question else q, d)
+        items.append(Item(name, part, q, d, label, shown_of(queries[q], texts[d])))
     return settings, items
 
 

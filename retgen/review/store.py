@@ -103,11 +103,13 @@ class Store:
         with self._connection() as connection:
             _keep_value(connection, "review", _SETTINGS.dump_json(settings).decode())
 
-    def plan(self, settings: Settings, items: Iterable[Item]) -> None:
-        """Begin a review: all of it or nothing. Refuses to where verdicts stand."""
+    def plan(self, settings: Settings, items: Iterable[Item], again: bool = False) -> None:
+        """Begin a review: all of it or nothing. Refuses to where verdicts stand, unless it is
+        planned `again` for the same data set, which was changed.
+        """
         with self._connection() as connection:
             connection.execute("DELETE FROM items")
-            if connection.execute("SELECT 1 FROM verdicts").fetchone():  # and nothing is deleted
+            if not again and connection.execute("SELECT 1 FROM verdicts").fetchone():
                 raise RunDirectoryError(
                     f"{self.path}: somebody else began this review in the meantime, and verdicts "
                     "stand in it. Call `gen review` again to take part"

@@ -14,7 +14,6 @@ error.
 | `chapters` | a source of one document, given as its chapters |
 | `convert` | HTML, PDF, DOCX and others as Markdown |
 | `markdown` `plain` | the structure of a text |
-| `structure` | what they share: places of links, licence texts |
 | `encodings` | bytes as text |
 | `records` | what they give and take |
 """
@@ -24,11 +23,8 @@ from retgen.sources.markdown import shown_words
 from retgen.sources.read import FORMATS, read_sources, refusals
 from retgen.sources.records import (
     Block,
-    BlockKind,
     Columns,
-    Link,
     RefusedRow,
-    ShortForm,
     SourceDocument,
     SourceNotes,
     TableColumns,
@@ -39,11 +35,8 @@ __all__ = [
     "FORMATS",
     "HUB",
     "Block",
-    "BlockKind",
     "Columns",
-    "Link",
     "RefusedRow",
-    "ShortForm",
     "SourceDocument",
     "SourceNotes",
     "TableColumns",

@@ -10,7 +10,6 @@ import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import pairwise
-from typing import NamedTuple
 
 from retgen.sources.markdown import shown_words
 from retgen.sources.records import Block, ReadOptions, Record, SourceDocument
@@ -24,12 +23,7 @@ _NUMBER = re.compile(r"(?:\d+\.)+\d*\s+")
 _SIGNS = re.compile(rf"[^\w{MARKS}]+")
 
 
-class Chapter(NamedTuple):
-    """Characters [start, stop) of a text. `title`: of the heading that its text stands under."""
-
-    start: int
-    stop: int
-    title: str
+Chapter = tuple[int, int, str]  # characters [start, stop) of a text, and its heading, "" without
 
 
 def by_chapter(records: Iterable[Record], reading: ReadOptions) -> Iterator[Record]:
@@ -49,11 +43,11 @@ def by_chapter(records: Iterable[Record], reading: ReadOptions) -> Iterator[Reco
         if len(found) < 2:
             yield record._replace(it=structured(one, reading))
             continue
-        for chapter in found:
+        for start, stop, title in found:
             document = one._replace(
-                id=_called(one.id, chapter.title, ids),
-                title=chapter.title or one.title,
-                text=one.text[chapter.start : chapter.stop],
+                id=_called(one.id, title, ids),
+                title=title or one.title,
+                text=one.text[start:stop],
                 short_forms=(),  # they are of the whole
             )
             if document.text.strip():
@@ -87,7 +81,7 @@ def _cut(text: str, blocks: Sequence[Block], level: int) -> list[Chapter]:
         elif one.kind not in _NO_TEXT:
             has_text = True
     ends = pairwise([*starts, len(text)])
-    return [Chapter(*both, title) for both, title in zip(ends, titles, strict=True)]
+    return [(*both, title) for both, title in zip(ends, titles, strict=True)]
 
 
 def _called(document: str, title: str, ids: Counter[str]) -> str:

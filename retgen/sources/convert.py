@@ -18,8 +18,8 @@ from unicodedata import normalize
 
 from retgen.errors import DatasetError
 from retgen.sources.markdown import front_matter, front_title
+from retgen.sources.plain import has_words
 from retgen.sources.records import ShortForm
-from retgen.sources.structure import has_words
 
 HTML, MALLARD = (".html", ".htm"), ".page"
 _OFFICE = {

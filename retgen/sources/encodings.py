@@ -36,7 +36,7 @@ _LABELS = {  # that mean more than they say (encoding.spec.whatwg.org)
     "euc-kr": "cp949",
 }
 _CUT = 3  # bytes of a sign that is cut off, at most
-_AS_WESTERN = "retgen-as-western"
+_CUT_OFF = re.compile("[\udc80-\udcff]{2,3}\\Z")  # such a sign at the end, as surrogates
 
 
 class NotText(DatasetError):
@@ -67,7 +67,8 @@ def decoded(content: bytes, is_page: bool) -> tuple[str, str]:
         return content.decode(encoding), "" if encoding == UTF_8 else encoding
     except UnicodeDecodeError as error:
         if encoding == UTF_8:
-            return content.decode(UTF_8, _AS_WESTERN), f"UTF-8 and {_WESTERN}"
+            text = _CUT_OFF.sub("", content.decode(UTF_8, "surrogateescape"))
+            return BROKEN.sub(_as_western, text), f"UTF-8 and {_WESTERN}"
         message = f"is not {encoding}, as it begins: byte {error.start:,}"
         raise NotText(message) from error
 
@@ -121,11 +122,6 @@ def _told(content: bytes) -> str:
     return max(names, key=odds)
 
 
-def _as_western(error: UnicodeError) -> tuple[str, int]:
-    assert isinstance(error, UnicodeDecodeError)
-    if error.reason == "unexpected end of data" and error.end - error.start > 1:
-        return "", error.end  # of a file that was cut off
-    return error.object[error.start : error.end].decode(_WESTERN, "replace"), error.end
-
-
-codecs.register_error(_AS_WESTERN, _as_western)
+def _as_western(surrogate: re.Match[str]) -> str:
+    """A byte that is not UTF-8, which was decoded as a surrogate."""
+    return surrogate[0].encode("utf-8", "surrogateescape").decode(_WESTERN, "replace")

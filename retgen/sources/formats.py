@@ -10,7 +10,7 @@ from contextlib import contextmanager
 from itertools import chain
 from pathlib import Path
 from statistics import median
-from typing import Any, NamedTuple
+from typing import Any
 
 import orjson
 
@@ -32,7 +32,7 @@ from retgen.sources.records import (
     TableColumns,
     row_id,
 )
-from retgen.sources.texts import LARGEST, composed, row_document
+from retgen.sources.texts import LARGEST, composed, is_blank, row_document
 
 HUB = "hf:"
 TABLE_KINDS = (".jsonl", ".json", ".csv", ".tsv", ".parquet")
@@ -45,26 +45,20 @@ class ColumnsNotFound(DatasetError):
     """A table without a column that was named, or without any that holds texts."""
 
 
-class _Table(NamedTuple):
-    """A table that is read. `what`: the file as errors name it; `name`: in messages about rows;
-    `within`: as `Record.file`.
-    """
-
-    what: Path | str
-    name: str
-    reading: ReadOptions
-    within: str
-
-
 def table(path: Path, name: str, reading: ReadOptions, *, within: str = "") -> Iterator[Record]:
     """The rows of a file, `name` in messages, in order. `within`: as `Record.file`; rows without an
     id are called after it.
 
     Raises `DatasetError` where the file cannot be read as what its name says.
     """
-    readers = {".jsonl": _jsonl, ".json": _json, ".csv": _csv, ".tsv": _csv, ".parquet": _parquet}
+    readers = {".jsonl": _jsonl, ".json": _json, ".csv": _csv, ".tsv": _csv}
     try:
-        yield from readers[file_format(path)](path, _Table(path, name, reading, within))
+        if file_format(path) == ".parquet":
+            yield from _documents(_parquet(path, name), path, name, reading, within)
+            return
+        with _lines(path, name, reading) as lines:
+            rows = readers[file_format(path)](path, name, lines)
+            yield from _documents(rows, path, name, reading, within)
     except OSError as error:
         raise DatasetError(f"{path}: cannot be read: {error.strerror or error}") from error
 
@@ -124,22 +118,25 @@ def _text(
     names: Sequence[str], ids: Sequence[str], sample: Sequence[Mapping[str, Any]]
 ) -> str | None:
     """The usual name, else the column with the longest texts of a sample by their median."""
-    lengths = {
-        name: median(map(len, texts))
-        for name in names
-        if (texts := [one.strip() for row in sample if isinstance(one := _value(row, name), str)])
-    }
+    lengths = dict[str, float]()
+    for name in names:
+        values = (_value(row, name) for row in sample)
+        if texts := [len(one.strip()) for one in values if isinstance(one, str)]:
+            lengths[name] = median(texts)
     usual = _called(names, TEXTS)
     usual += [one for known in TEXTS for one in names if one.casefold().endswith(f".{known}")]
-    others = {name: length for name, length in lengths.items() if length and name not in ids}
-    longest = max(others, key=others.__getitem__, default=None)
-    with_texts = [name for name in usual if lengths.get(name)]
-    of_no_row = [] if sample else names
-    return next(iter([*with_texts, *filter(None, [longest]), *usual, *of_no_row]), None)
+    for name in usual:
+        if lengths.get(name):
+            return name
+    others = [name for name, length in lengths.items() if length and name not in ids]
+    longest = max(others, key=lengths.__getitem__, default=None)
+    return longest or next(iter(usual), None)
 
 
-def _documents(rows: Iterator[_Row], table: _Table, names: Sequence[str] = ()) -> Iterator[Record]:
-    """Rows as documents. `names`: of columns, beside those of the rows."""
+def _documents(
+    rows: Iterator[_Row], what: Path | str, name: str, reading: ReadOptions, within: str
+) -> Iterator[Record]:
+    """Rows as documents. `what`: the table as errors name it; `name`: in messages about rows."""
     first: list[_Row] = []
     sample: list[Mapping[str, Any]] = []
     for where, row in rows:
@@ -148,55 +145,48 @@ def _documents(rows: Iterator[_Row], table: _Table, names: Sequence[str] = ()) -
             sample.append(row)
         if len(sample) == _SAMPLE:
             break
-    reading, within, held = table.reading, table.within, None
-    names = list(dict.fromkeys(chain(names, *map(_fields, sample))))
-    if names:  # else there is no row that has any
-        held = columns_of(table.what, reading.columns, names, sample)
-        reading.notes.columns[table.name] = held
+    if names := list(dict.fromkeys(chain.from_iterable(map(_fields, sample)))):
+        reading.notes.columns[name] = columns_of(what, reading.columns, names, sample)
     for number, (where, row) in enumerate(chain(first, rows), 1):
-        one: SourceDocument | RefusedRow | None = row if isinstance(row, RefusedRow) else None
-        if held is not None and not isinstance(row, RefusedRow):
-            one = _document(where, row_id(number, within), row, held, reading)
-        if isinstance(one, SourceDocument) and held is not None:
-            one = _shown(where, one, held, reading)
-        if one is not None:
-            yield Record(where, one, within)
-
-
-def _shown(
-    where: str, one: SourceDocument, held: TableColumns, reading: ReadOptions
-) -> SourceDocument | RefusedRow:
-    """A row's document, which may hold HTML, or why it shows nothing."""
-    rule, reason = "source/empty", "shows no text"
-    try:
-        document = row_document(one, reading)
-        if document.text.strip():
-            return document
-    except DatasetError as error:
-        rule, reason = "source/unreadable", str(error)
-    return RefusedRow(where, rule, f"the column {held.text!r} holds HTML: {reason}", one.id)
+        if isinstance(row, RefusedRow):
+            yield Record(where, row, within)
+        else:
+            held = reading.notes.columns[name]
+            yield Record(
+                where, _document(where, row_id(number, within), row, held, reading), within
+            )
 
 
 def _document(
     where: str, called: str, row: Mapping[str, Any], held: TableColumns, reading: ReadOptions
 ) -> SourceDocument | RefusedRow:
+    """A row as a document, or why it is none. `called`: its id where no column has one."""
     names = (_value(row, key) for key in held.ids)
     name = next((one for one in names if one not in (None, "")), None)
     if name is None and not reading.columns.id:
         name = called
-    if name is None or not str(name).strip():
+    if name is None or is_blank(str(name)):
         return RefusedRow(where, "source/id", f"the column {held.ids[0]!r} is empty")
     name = composed(str(name).strip())
     title, text = str(_value(row, held.title or "") or ""), _value(row, held.text)
-    if text is None or (isinstance(text, str) and not text.strip()):
-        return RefusedRow(where, "source/empty", f"the column {held.text!r} is empty", name)
+    column = f"the column {held.text!r}"
+    if text is None or (isinstance(text, str) and is_blank(text)):
+        return RefusedRow(where, "source/empty", f"{column} is empty", name)
     if not isinstance(text, str):
-        reason = f"the column {held.text!r} holds no text but {type(text).__name__}"
+        reason = f"{column} holds no text but {type(text).__name__}"
         return RefusedRow(where, "source/text", reason, name)
     if BROKEN.search(f"{text}{name}{title}"):
         return RefusedRow(where, "source/encoding", "the text is not UTF-8", None)
     document = SourceDocument(name, composed(title.strip()), composed(text))
-    return document._replace(short_forms=_short_forms(row, held)) if reading.structure else document
+    if reading.structure:
+        document = document._replace(short_forms=_short_forms(row, held))
+    try:
+        document = row_document(document, reading)
+    except DatasetError as error:
+        return RefusedRow(where, "source/unreadable", f"{column} holds HTML: {error}", name)
+    if is_blank(document.text):
+        return RefusedRow(where, "source/empty", f"{column} holds HTML: shows no text", name)
+    return document
 
 
 def _short_forms(row: Mapping[str, Any], held: TableColumns) -> tuple[ShortForm, ...]:
@@ -212,7 +202,7 @@ def _short_forms(row: Mapping[str, Any], held: TableColumns) -> tuple[ShortForm,
 
 
 @contextmanager
-def _lines(path: Path, table: _Table) -> Iterator[io.TextIOWrapper]:
+def _lines(path: Path, name: str, reading: ReadOptions) -> Iterator[io.TextIOWrapper]:
     """A file as text, in the encoding that it is told to be in, which is noted where it is not
     UTF-8. Bytes that are not UTF-8 become lone surrogates, which are found row by row.
     """
@@ -222,7 +212,7 @@ def _lines(path: Path, table: _Table) -> Iterator[io.TextIOWrapper]:
         except DatasetError as error:
             raise DatasetError(f"{path}: {error}") from error
     if encoding != UTF_8:
-        table.reading.notes.encodings[table.name] = encoding
+        reading.notes.encodings[name] = encoding
     errors = "surrogateescape" if encoding == UTF_8 else "strict"
     try:
         with open_file(path) as raw, io.TextIOWrapper(raw, encoding, errors, newline="\n") as lines:
@@ -231,22 +221,18 @@ def _lines(path: Path, table: _Table) -> Iterator[io.TextIOWrapper]:
         raise DatasetError(f"{path}: is not {encoding}, as it begins") from error
 
 
-def _jsonl(path: Path, table: _Table) -> Iterator[Record]:
-    def rows(lines: io.TextIOWrapper) -> Iterator[_Row]:
-        for number, line in enumerate(lines, 1):
-            where = f"{table.name}:{number}"
-            if not line.strip():
-                continue
-            try:
-                row = orjson.loads(line)
-            except ValueError:
-                rule, what = ("encoding", "UTF-8") if BROKEN.search(line) else ("json", "JSON")
-                yield where, RefusedRow(where, f"source/{rule}", f"the line is not {what}")
-                continue
+def _jsonl(path: Path, name: str, lines: io.TextIOWrapper) -> Iterator[_Row]:
+    for number, line in enumerate(lines, 1):
+        where = f"{name}:{number}"
+        if not line.strip():
+            continue
+        try:
+            row = orjson.loads(line)
+        except ValueError:
+            rule, what = ("encoding", "UTF-8") if BROKEN.search(line) else ("json", "JSON")
+            yield where, RefusedRow(where, f"source/{rule}", f"the line is not {what}")
+        else:
             yield where, _object(row, where, "the line is")
-
-    with _lines(path, table) as lines:
-        yield from _documents(rows(lines), table)
 
 
 def _object(row: Any, where: str, what: str) -> Mapping[str, Any] | RefusedRow:
@@ -255,12 +241,11 @@ def _object(row: Any, where: str, what: str) -> Mapping[str, Any] | RefusedRow:
     return RefusedRow(where, "source/json", f"{what} no JSON object")
 
 
-def _json(path: Path, table: _Table) -> Iterator[Record]:
+def _json(path: Path, name: str, lines: io.TextIOWrapper) -> Iterator[_Row]:
     """A list of objects, or an object that holds one."""
-    with _lines(path, table) as lines:
-        content = lines.read(LARGEST)
-        if lines.read(1):
-            raise DatasetError(f"{path}: has more than {LARGEST:,} characters; write it as .jsonl")
+    content = lines.read(LARGEST)
+    if lines.read(1):
+        raise DatasetError(f"{path}: has more than {LARGEST:,} characters; write it as .jsonl")
     try:
         data = orjson.loads(content)
     except ValueError as error:
@@ -273,42 +258,37 @@ def _json(path: Path, table: _Table) -> Iterator[Record]:
         (data,) = lists.values()
     if not _is_table(data):
         raise DatasetError(f"{path}: holds no list of objects")
-    places = ((f"{table.name}:{number}", row) for number, row in enumerate(data, 1))
-    yield from _documents(((where, _object(row, where, "is")) for where, row in places), table)
+    for number, row in enumerate(data, 1):
+        yield (where := f"{name}:{number}"), _object(row, where, "is")
 
 
 def _is_table(value: Any) -> bool:
     return isinstance(value, list) and any(isinstance(one, dict) for one in value)
 
 
-def _csv(path: Path, table: _Table) -> Iterator[Record]:
+def _csv(path: Path, name: str, lines: io.TextIOWrapper) -> Iterator[_Row]:
     csv.field_size_limit(min(sys.maxsize, 2**31 - 1))
-
-    def rows(reader: csv.DictReader[str]) -> Iterator[_Row]:
+    header = lines.readline()
+    delimiter = "\t" if file_format(path) == ".tsv" else delimiter_of(header)
+    reader = csv.DictReader(chain([header], lines), delimiter=delimiter, strict=True)
+    try:
         for row in reader:
-            where = f"{table.name}:{reader.line_num}"
+            where = f"{name}:{reader.line_num}"
             if None in row or None in row.values():
                 reason = f"the row has not the {len(reader.fieldnames or ())} cells of the header"
                 yield where, RefusedRow(where, "source/cells", reason)
             else:
                 yield where, row
-
-    with _lines(path, table) as lines:
-        header = lines.readline()
-        delimiter = "\t" if file_format(path) == ".tsv" else _delimiter(header)
-        reader = csv.DictReader(chain([header], lines), delimiter=delimiter, strict=True)
-        try:
-            yield from _documents(rows(reader), table, list(reader.fieldnames or ()))
-        except csv.Error as error:
-            raise DatasetError(f"{path}, line {reader.line_num}: is not CSV: {error}") from error
+    except csv.Error as error:
+        raise DatasetError(f"{path}, line {reader.line_num}: is not CSV: {error}") from error
 
 
-def _delimiter(header: str) -> str:
+def delimiter_of(header: str) -> str:
     """What separates the cells of a CSV file: most often a comma."""
     return max(",;\t", key=lambda sign: (header.count(sign), sign == ","))
 
 
-def _parquet(path: Path, table: _Table) -> Iterator[Record]:
+def _parquet(path: Path, name: str) -> Iterator[_Row]:
     import pyarrow as pa
     import pyarrow.parquet as pq
 
@@ -325,8 +305,7 @@ def _parquet(path: Path, table: _Table) -> Iterator[Record]:
         ]
         batches = file.iter_batches(1024, columns=names)
         every = chain.from_iterable(batch.to_pylist() for batch in batches)
-        rows = ((f"{table.name}:{number}", row) for number, row in enumerate(every, 1))
-        yield from _documents(rows, table, names)
+        yield from ((f"{name}:{number}", row) for number, row in enumerate(every, 1))
     except (pa.ArrowException, UnicodeDecodeError) as error:
         raise DatasetError(f"{path}: is not a Parquet file of texts: {error}") from error
 
@@ -339,9 +318,8 @@ def hub(name: str, reading: ReadOptions) -> Iterator[Record]:
     called = f"hf:{name}"
     try:
         data = load_dataset(owner, config or None, split=reading.split, streaming=True)
-        names = list(data.column_names or ())
         rows = ((f"{called}:{number}", row) for number, row in enumerate(data, 1))
-        yield from _documents(rows, _Table(called, called, reading, ""), names)
+        yield from _documents(rows, called, called, reading, "")
     except DatasetError:
         raise
     except Exception as error:  # of many kinds: network, no such data set, split or file

@@ -6,6 +6,7 @@ that it holds markup, since that takes most of the time.
 
 from __future__ import annotations
 
+import posixpath
 import re
 import tomllib
 from collections import Counter
@@ -13,16 +14,11 @@ from collections.abc import Iterator, Mapping, Sequence
 from functools import cache
 from itertools import pairwise, takewhile
 from typing import TYPE_CHECKING, Any
+from urllib.parse import unquote, urlsplit
 
 from retgen.errors import DatasetError
+from retgen.sources.plain import has_words, is_boilerplate, is_question
 from retgen.sources.records import Block, BlockKind, Link, ShortForm
-from retgen.sources.structure import (
-    has_words,
-    is_boilerplate,
-    is_question,
-    link_target,
-    trimmed,
-)
 from retgen.tokenizer import MARKS
 from retgen.yaml_text import parse_yaml
 
@@ -135,8 +131,34 @@ def markdown_blocks(
     reading = _Reading(text, begin, place, anchors or {})
     blocks = reading.blocks()
     if begin:
-        blocks.insert(0, Block("boilerplate", *trimmed(text, 0, begin)))
+        blocks.insert(0, Block("boilerplate", *_trimmed(text, 0, begin)))
     return blocks, reading.links
+
+
+def _link_target(href: str, place: str) -> str:
+    """The place in the source that a document at `place` links to; "" if that lies elsewhere, or
+    is the document itself. A folder stays a folder, "index" of the source's own.
+    """
+    try:
+        parts = urlsplit(href.strip())
+    except ValueError:  # brackets that are no IPv6 address
+        return ""
+    if not place or parts.scheme or parts.netloc or not parts.path:
+        return ""
+    path = unquote(parts.path)
+    base = "" if path.startswith("/") else posixpath.dirname(place)
+    target = posixpath.normpath(posixpath.join(base, path.lstrip("/")))
+    if target == place or target.split("/")[0] == "..":
+        return ""
+    target = "index" if target == "." else target
+    return f"{target}#{unquote(parts.fragment)}" if parts.fragment else target
+
+
+def _trimmed(text: str, start: int, stop: int) -> tuple[int, int]:
+    """The place without white space at its ends."""
+    piece = text[start:stop]
+    stop -= len(piece) - len(piece.rstrip())
+    return min(stop, start + len(piece) - len(piece.lstrip())), stop
 
 
 @cache
@@ -218,7 +240,7 @@ class _Reading:
 
     def _lines(self, token: Token, kind: BlockKind) -> Block:
         first, last = token.map or (0, 0)
-        return Block(kind, *trimmed(self.text, self.starts[first], self.starts[last]))
+        return Block(kind, *_trimmed(self.text, self.starts[first], self.starts[last]))
 
     def _inline(self, token: Token, opening: Token, kind: BlockKind) -> Iterator[Block]:
         content = token.content
@@ -245,7 +267,7 @@ class _Reading:
         """Where what a line holds stands in the text."""
         begin, end = self.starts[line], self.starts[line + 1]
         at = self.text.rfind(content, begin, end)
-        return trimmed(self.text, *((at, at + len(content)) if at >= 0 else (begin, end)))
+        return _trimmed(self.text, *((at, at + len(content)) if at >= 0 else (begin, end)))
 
     def _heading(self, start: int, stop: int, level: int, words: str) -> Block:
         level = min(level, 6)
@@ -268,7 +290,7 @@ class _Reading:
         for number, one in enumerate(tokens):
             if one.type != "link_open":
                 continue
-            target = link_target(str(one.attrs.get("href", "")), self.place)
+            target = _link_target(str(one.attrs.get("href", "")), self.place)
             words = takewhile(lambda other: other.type != "link_close", tokens[number + 1 :])
             shown = _words([other for other in words if other.type != "image"])
             if target and has_words(shown):
@@ -283,9 +305,9 @@ class _Reading:
             tag = match[1].lower()
             if not has_words(words) or not (tag.startswith("h") or is_question(words)):
                 continue
-            begin, end = trimmed(self.text, *match.span("words"))
-            yield Block("boilerplate", *trimmed(self.text, at, begin))
+            begin, end = _trimmed(self.text, *match.span("words"))
+            yield Block("boilerplate", *_trimmed(self.text, at, begin))
             level = int(tag[1]) if tag.startswith("h") else self.level + 1
             yield self._heading(begin, end, level, words)
             at = end
-        yield Block("boilerplate", *trimmed(self.text, at, whole.stop))
+        yield Block("boilerplate", *_trimmed(self.text, at, whole.stop))

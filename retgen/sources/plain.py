@@ -1,7 +1,8 @@
 """Plain text as blocks: paragraphs at blank lines, items, headings where they are plain.
 
 Headings are underlined lines, capitals over indented text and what is indented a little below them
-(manual pages as they are shown), numbered lines (RFCs), and lines that ask.
+(manual pages as they are shown), numbered lines (RFCs), and lines that ask. Also what readers of
+other texts share: what asks, and what is no prose.
 """
 
 from __future__ import annotations
@@ -11,7 +12,6 @@ from collections.abc import Iterator
 from itertools import pairwise
 
 from retgen.sources.records import Block
-from retgen.sources.structure import is_boilerplate, is_question
 from retgen.tokenizer import LETTER
 
 _CHUNK = re.compile(r"(?:^[^\S\n]*\S.*(?:\n|\Z))+", re.M)  # lines that no blank line parts
@@ -21,6 +21,32 @@ _NUMBERED = re.compile(r"\d{1,2}((?:\.\d{1,2})*)\.?\s+[^\W\d_]")
 _PAGE_EDGE = re.compile(r".*\(\d\w*\)\s*\Z")  # of a manual page: LS(1) ... LS(1)
 _PROSE = 0.75  # letters and blanks of a text, at least; of code there are fewer
 _LONGEST_HEADING = 80
+# sentences of licences as files carry them, in any white space
+_LICENCE = re.compile(
+    r"SPDX-License-Identifier|Permission is (?:hereby )?granted|"
+    r"Redistributions? (?:and use )?(?:in|of) (?:source|binary)|\blicen[cs]ed under (?:the|an?) |"
+    r"\bis free software|received a copy of the GNU|WITHOUT (?:ANY )?WARRANT|['\"“]as is[,'\"”]|"
+    r"\A\W*(?:copyright|©|\(c\)) .*(?:\d{4}|all rights reserved)",
+    re.I,
+)
+_ADDRESS = re.compile(r"<?(?:https?|ftp)://\S+|<?[\w.+-]+@[\w-]+\.[\w.-]+>?")
+_LICENCE_LENGTH = 600  # characters in which such a sentence stands
+
+
+def is_boilerplate(text: str) -> bool:
+    """Whether a block is a licence's or copyright's header, or addresses and signs alone."""
+    begin = " ".join(text[:_LICENCE_LENGTH].split())
+    return bool(_LICENCE.search(begin)) or not has_words(_ADDRESS.sub("", begin))
+
+
+def is_question(text: str) -> bool:
+    """Whether a line asks something: "How do I start?"."""
+    return text.rstrip().endswith(("?", "？")) and len(text) <= 200
+
+
+def has_words(text: str) -> bool:
+    """Whether there is a letter or digit."""
+    return any(map(str.isalnum, text))
 
 
 def plain_blocks(text: str) -> list[Block]:

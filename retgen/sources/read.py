@@ -10,7 +10,6 @@ import os
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
-from typing import NamedTuple
 
 import xxhash
 
@@ -34,9 +33,7 @@ _WRITTEN_BY_US = "the folder of a run or of scores, whose data are no documents"
 _LEAVES = "a link out of the source's folder (`follow_links: true` of the source reads it)"
 
 
-class _File(NamedTuple):
-    path: Path
-    name: str  # from the source's folder on
+_File = tuple[Path, str]  # and its name from the source's folder on
 
 
 def folder(path: Path, reading: ReadOptions) -> Iterator[Record]:
@@ -50,12 +47,9 @@ def folder(path: Path, reading: ReadOptions) -> Iterator[Record]:
                 raise DatasetError(f"{file}: is {_LEAVES}")
             yield from formats.table(file, name, reading)
         return
-    files: list[_File] = []
-    for one in _walk(path, reading.follow_links):
-        if isinstance(one, RefusedRow):
-            yield Record(one.where, one)
-        else:
-            files.append(one)
+    entries = list(_walk(path, reading.follow_links))
+    yield from (Record(one.where, one) for one in entries if isinstance(one, RefusedRow))
+    files = [one for one in entries if not isinstance(one, RefusedRow)]
     if not files:
         raise DatasetError(f"{path}: holds no {', '.join(KINDS[:-1])} or {KINDS[-1]} file")
     convert.import_readers(file_format(file) for file, _ in files)
@@ -67,17 +61,20 @@ def folder(path: Path, reading: ReadOptions) -> Iterator[Record]:
             continue
         try:
             yield from formats.table(file, name, reading, within=called)
-        except formats.ColumnsNotFound as error:
-            if any(reading.columns):
-                raise
-            yield Record(name, RefusedRow(name, "source/columns", _reason(error, file)))
         except DatasetError as error:
-            yield Record(name, RefusedRow(name, "source/unreadable", _reason(error, file)))
+            rule = "source/unreadable"
+            if isinstance(error, formats.ColumnsNotFound):
+                rule = "source/columns"
+                if any(reading.columns):  # the recipe names a column that is not there
+                    raise
+            reason = str(error).removeprefix(f"{file}").lstrip(":, ")
+            yield Record(name, RefusedRow(name, rule, reason))
 
 
 def kinds(path: Path) -> dict[str, int]:
     """How many files of a folder are read, by their kind, most first; of a data set its corpus."""
-    files = corpus_files(path) or [one.path for one in _walk(path) if isinstance(one, _File)]
+    entries = _walk(path)
+    files = corpus_files(path) or [one[0] for one in entries if not isinstance(one, RefusedRow)]
     return dict(Counter(map(file_format, files)).most_common())
 
 
@@ -92,10 +89,6 @@ def stem(name: str) -> str:
 def shown(name: str) -> str:
     """The name of a file as text."""
     return os.fsencode(name).decode("utf-8", "replace")
-
-
-def _reason(error: DatasetError, file: Path) -> str:
-    return str(error).removeprefix(f"{file}").removeprefix(":").removeprefix(",").strip()
 
 
 def _inside(root: Path) -> list[Path]:
@@ -116,9 +109,7 @@ def _is_output(folder: Path) -> bool:
 
 
 def _walk(root: Path, follow_links: bool = False) -> Iterator[_File | RefusedRow]:
-    """Files that are read, and what is not, each in the order of paths."""
-    files: list[_File] = []
-    unread: list[RefusedRow] = []
+    """Files that are read, and what is not, in the order of paths."""
     inside = _inside(root)
 
     def unread_because(entry: Path, above: frozenset[Path]) -> str:
@@ -137,26 +128,24 @@ def _walk(root: Path, follow_links: bool = False) -> Iterator[_File | RefusedRow
         is_read = file_format(entry) in KINDS
         return "" if is_read else f"a file of this kind is not read, only {', '.join(KINDS)}"
 
-    def enter(folder: Path, name: str, above: frozenset[Path]) -> None:
+    def enter(folder: Path, name: str, above: frozenset[Path]) -> Iterator[_File | RefusedRow]:
         try:
             entries = sorted(one for one in folder.iterdir() if not one.name.startswith("."))
         except OSError as error:
             if not name:
                 raise DatasetError(f"{root}: cannot be read: {error.strerror}") from error
-            unread.append(RefusedRow(name, UNREAD, f"cannot be read: {error.strerror}"))
+            yield RefusedRow(name, UNREAD, f"cannot be read: {error.strerror}")
             return
         for entry in entries:
             here = f"{name}{shown(entry.name)}{'/' * entry.is_dir()}"
             if reason := unread_because(entry, above):
-                unread.append(RefusedRow(here, UNREAD, reason))
+                yield RefusedRow(here, UNREAD, reason)
             elif entry.is_dir():
-                enter(entry, here, above | {entry.resolve()})
+                yield from enter(entry, here, above | {entry.resolve()})
             else:
-                files.append(_File(entry, here))
+                yield entry, here
 
-    enter(root, "", frozenset({inside[0]}))
-    yield from unread
-    yield from files
+    return enter(root, "", frozenset({inside[0]}))
 
 
 FORMATS = (
@@ -204,7 +193,8 @@ def read_sources(
                 message = f"the id {one.id!r} stands there twice"
                 yield RefusedRow(where, "source/duplicate-id", message, one.id)
                 continue
-            same = first.setdefault(_hash(one.text), one.id)
+            text = " ".join(one.text.split())  # white space makes no difference
+            same = first.setdefault(xxhash.xxh3_64_intdigest(text.encode()), one.id)
             if same != one.id:
                 message = f"its text is that of {same!r}"
                 yield RefusedRow(where, "source/duplicate-text", message, one.id)
@@ -225,11 +215,6 @@ def refusals(refused: Sequence[RefusedRow]) -> str:
     if "source/encoding" in first:
         parts.append("convert the file to UTF-8")
     return f"Refused are {'; '.join(parts)}." if parts else ""
-
-
-def _hash(text: str) -> int:
-    """Texts that differ in white space only are the same."""
-    return xxhash.xxh3_64_intdigest(" ".join(text.split()).encode())
 
 
 def _by_chapter(path: Path | str, reading: ReadOptions) -> Iterator[Record]:

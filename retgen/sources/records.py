@@ -6,21 +6,17 @@ from typing import Any, Literal, NamedTuple
 
 UNREAD = "source/format"  # the rule of what a folder holds and is not read
 IDS = ("_id", "id", "ticket", "slug", "url")
-TEXTS = tuple(
-    (
-        "text body content contents description passage document abstract caption answer article "
-        "story summary beschreibung inhalt nachricht contenu texte corps contenido texto "
-        "descripción contenuto testo descrizione inhoud tekst treść 本文 内容 正文"
-    ).split()
-)
+TEXTS = (
+    "text body content contents description passage document abstract caption answer article "
+    "story summary beschreibung inhalt nachricht contenu texte corps contenido texto "
+    "descripción contenuto testo descrizione inhoud tekst treść 本文 内容 正文"
+).split()
 SHORT_FORMS = ("question", "subject", "summary", "headline", "description")
 _ROW = "row-"  # before the number of a row that has no id
-TITLES = tuple(
-    (
-        "title name heading headline subject question titel überschrift betreff bezeichnung titre "
-        "objet sujet título asunto titolo oggetto onderwerp tytuł temat 件名 标题 標題"
-    ).split()
-)
+TITLES = (
+    "title name heading headline subject question titel überschrift betreff bezeichnung titre "
+    "objet sujet título asunto titolo oggetto onderwerp tytuł temat 件名 标题 標題"
+).split()
 BlockKind = Literal[
     "title", "heading", "paragraph", "item", "code", "table", "caption", "boilerplate"
 ]

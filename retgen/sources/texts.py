@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from pathlib import Path
-from unicodedata import normalize
+from unicodedata import category, normalize
 
 from retgen.dataset_files import file_format, open_file
 from retgen.errors import DatasetError
@@ -26,6 +26,7 @@ MARKDOWN = (".md", ".markdown")
 TEXT_KINDS = (".txt", *MARKDOWN, *CONVERTED)
 LARGEST = 200_000_000  # bytes of a file that is read as a whole
 
+_UNSEEN = ("Cc", "Cf")  # classes of signs: control, and format such as U+200B and U+FEFF
 _OVERSTRUCK = re.compile(".\x08")  # as formatters set bold and underlined letters: x, back, x
 # a row that is a page begins and ends with a tag, has an element of HTML, and no Markdown
 _TAGGED = re.compile(r"\s*\ufeff?<(?:!--|!doctype\b|[a-z]).*>\s*\Z", re.IGNORECASE | re.DOTALL)
@@ -69,7 +70,7 @@ def file_document(
         if reading.structure:
             short_forms = (*front_short_forms(header), *read.short_forms)
             document = document._replace(short_forms=short_forms, place=composed(where))
-        if read.text.strip():
+        if not is_blank(read.text):
             return structured(document, reading, read.anchors)
         if kind in HTML and content.strip():
             return refused("empty", "the page shows no text, or sends its readers to another page")
@@ -81,6 +82,11 @@ def composed(text: str) -> str:
     are in another one.
     """
     return normalize("NFC", text)
+
+
+def is_blank(text: str) -> bool:
+    """Whether a text shows nothing: white space, and signs without width or form, alone."""
+    return all(sign.isspace() or category(sign) in _UNSEEN for sign in text)
 
 
 def row_document(document: SourceDocument, reading: ReadOptions) -> SourceDocument:

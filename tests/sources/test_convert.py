@@ -10,9 +10,10 @@ import pypdf
 import pytest
 
 from retgen.errors import DatasetError
-from retgen.sources import Columns, RefusedRow, ShortForm, SourceDocument, read_sources
+from retgen.sources import Columns, RefusedRow, SourceDocument, read_sources
 from retgen.sources.convert import converted, html_page
 from retgen.sources.plain import plain_blocks
+from retgen.sources.records import ShortForm
 
 SENT = '<title>A</title><meta http-equiv="Refresh" content="{}">'
 PAGE = """<html><head><title>Sails — The harbour</title><style>p {color: red}</style>

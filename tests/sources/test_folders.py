@@ -139,12 +139,6 @@ def test_tables_among_texts(tmp_path: Path) -> None:
         list(read_sources(tmp_path, Columns(text="body")))
 
 
-def test_columns_of_a_table_do_not_matter_for_texts(tmp_path: Path) -> None:
-    (tmp_path / "a.txt").write_text("A text.")
-    columns = Columns(text="body", id="key", title="name")
-    assert list(read_sources(tmp_path, columns)) == [SourceDocument("a", "", "A text.")]
-
-
 def test_links(tmp_path: Path) -> None:
     kb, other = tmp_path / "kb", tmp_path / "other"
     (kb / "b").mkdir(parents=True)

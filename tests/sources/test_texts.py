@@ -31,6 +31,7 @@ def test_files_that_are_documents_and_files_that_are_none(tmp_path: Path) -> Non
     (tmp_path / "f2.txt").write_bytes(b"\x81\x8d\x01" * 50)
     (tmp_path / "f3.txt").write_bytes("水壶烧水".encode()[:-1])
     (tmp_path / "g.txt").write_text(" \n")
+    (tmp_path / "g2.md").write_text("\ufeff\u200b\u200d \u2060\n", "utf-8")  # of no width
     (tmp_path / "j.txt").write_text("N\bNA\bAME _\bpic\n")  # as formatters overstrike
     (tmp_path / "i.txt").write_bytes(b"\x7fELF\x02\x01\0\0")
     (tmp_path / "h.html").write_text("<div>" * 1_200 + "deep")
@@ -49,6 +50,7 @@ def test_files_that_are_documents_and_files_that_are_none(tmp_path: Path) -> Non
         RefusedRow("f2.txt", "source/encoding", "the file holds bytes that are no text", "f2"),
         SourceDocument("f3", "", "水壶烧"),  # cut off within a sign
         RefusedRow("g.txt", "source/empty", "the file is empty", "g"),
+        RefusedRow("g2.md", "source/empty", "the file is empty", "g2"),
         RefusedRow(
             "h.html", "source/unreadable", "its elements are nested too deeply to be read", "h"
         ),
@@ -88,38 +90,32 @@ def test_front_matter_is_parsed_off(tmp_path: Path) -> None:
     }
 
 
+ENCODED = {
+    "latin": ("latin-1", "cp1252", "Der Hafen wurde früh für größere Schiffe geöffnet."),
+    "quotes": ("cp1252", "cp1252", "It’s the company’s “harbour” – opened in spring."),
+    "polish": ("cp1250", "cp1250", "Port został otwarty dla statków. Żółć, źdźbło, łódź."),
+    "russian": ("koi8-r", "koi8_r", "Гавань была открыта для кораблей весной того же года."),
+    "chinese": ("gbk", "gb18030", "港口于同年春天向公司的船只开放，许多居民前来观看。"),
+    "greek": ("cp1253", "cp1253", "Το λιμάνι άνοιξε για τα πλοία της εταιρείας την άνοιξη."),
+    # letters beyond ASCII that come late, and some within code that looks like no text
+    "late": ("cp1252", "cp1252", "plain words. " * 9_000 + "Größe und Übermut, schöne Straße."),
+    "code": (
+        "cp1252",
+        "cp1252",
+        "``$ git add `foo`; [['a', {x: 1}]] #|~^`` \\ José Müller ``:: //",
+    ),
+}
+
+
 def test_encodings_are_told_and_noted(tmp_path: Path) -> None:
-    texts = {
-        "latin.txt": ("latin-1", "Der Hafen wurde früh für größere Schiffe geöffnet."),
-        "quotes.txt": ("cp1252", "It’s the company’s “harbour” – opened in spring."),
-        "polish.txt": ("cp1250", "Port został otwarty dla statków. Żółć, źdźbło, łódź."),
-        "russian.txt": ("koi8-r", "Гавань была открыта для кораблей весной того же года."),
-        "chinese.txt": ("gbk", "港口于同年春天向公司的船只开放，许多居民前来观看。"),
-        "greek.txt": ("cp1253", "Το λιμάνι άνοιξε για τα πλοία της εταιρείας την άνοιξη."),
-        # letters beyond ASCII that come late, and some within code that looks like no text
-        "late.txt": ("cp1252", "plain words. " * 9_000 + "Größe und Übermut, schöne Straße."),
-        "code.txt": (
-            "cp1252",
-            "``$ git add `foo`; [['a', {x: 1}]] #|~^`` `` `` \\\\ José Müller ``:: // **",
-        ),
-    }
-    for name, (encoding, text) in texts.items():
-        (tmp_path / name).write_bytes(text.encode(encoding))
+    for name, (encoding, _, text) in ENCODED.items():
+        (tmp_path / f"{name}.txt").write_bytes(text.encode(encoding))
     notes = SourceNotes({}, {})
     read = list(read_sources(tmp_path, Columns(), notes=notes))
     assert {one.id: one.text for one in read if isinstance(one, SourceDocument)} == {
-        name.removesuffix(".txt"): text for name, (_, text) in texts.items()
+        name: text for name, (_, _, text) in ENCODED.items()
     }
-    assert notes.encodings == {
-        "latin.txt": "cp1252",
-        "quotes.txt": "cp1252",
-        "polish.txt": "cp1250",
-        "russian.txt": "koi8_r",
-        "chinese.txt": "gb18030",
-        "greek.txt": "cp1253",
-        "late.txt": "cp1252",
-        "code.txt": "cp1252",
-    }
+    assert notes.encodings == {f"{name}.txt": told for name, (_, told, _) in ENCODED.items()}
 
 
 @pytest.mark.parametrize(

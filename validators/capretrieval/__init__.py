@@ -8,13 +8,14 @@ passage is *relevant* is not proven: see the card.
 
 from __future__ import annotations
 
+from pathlib import Path
+
 from retgen.data import Query
-from retgen.validators.capretrieval.given import GivenFiles
-from retgen.validators.capretrieval.proof import OwnDocuments, OwnDocumentsSpec
+from retgen.validators.capretrieval.proof import OwnDocuments
 from retgen.validators.rule import CorpusRule, Judgements
 from retgen.validators.rules.order import OrderLeak
 
-__all__ = ["COVERS", "RULES", "GivenFiles", "OwnDocuments", "OwnDocumentsSpec", "proof_rules"]
+__all__ = ["COVERS", "RULES", "OwnDocuments", "proof_rules"]
 
 # documents of others are what they are, in the languages that they have; passages cut from alike
 # ones may be equal; keywords stand in theirs by intent, and several queries of a document share
@@ -34,12 +35,12 @@ COVERS = frozenset(
 RULES = frozenset({"own-documents"})
 
 
-def proof_rules(spec: OwnDocumentsSpec, judgements: Judgements) -> list[CorpusRule]:
+def proof_rules(sources: Path, judgements: Judgements, are_given: bool) -> list[CorpusRule]:
     """The rules of the proof, and the order of queries, which is ours; that of documents is their
-    owner's. Passages of one stand together.
+    owner's. Passages of one stand together. See `OwnDocuments`.
     """
-    own = OwnDocuments(spec, judgements)
-    if spec.given is not None:
+    own = OwnDocuments(sources, judgements, are_given)
+    if are_given:
         return [own, OrderLeak(judgements)]
     return [own, OrderLeak(judgements, "error", unit=_source_of, given=True)]
 

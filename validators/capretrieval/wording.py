@@ -40,9 +40,10 @@ class Wording(NamedTuple):
     share: float
     words: Sets
 
-    def directly(self, one: int, others: Iterable[int]) -> bool:
-        """Whether a document agrees with one of the others in `ALIKE`, where groups say more."""
-        return self.share > ALIKE and any(self._agree(one, i) for i in others)
+    def near(self, one: int, others: Sequence[int]) -> bool:
+        """Whether a document has the number of one of the others, or agrees with it in `ALIKE`."""
+        same = any(self.groups[one] == self.groups[i] for i in others)
+        return same or (self.share > ALIKE and any(self._agree(one, i) for i in others))
 
     def _agree(self, one: int, other: int) -> bool:
         own, its = self.words[one], self.words[other]
@@ -50,15 +51,18 @@ class Wording(NamedTuple):
         return len(own) > 0 and shared >= ALIKE * (len(own) + len(its) - shared) - 1e-9
 
 
-def wording(texts: Iterable[str], share: float = ALIKE) -> Wording:
-    """The wording of texts by a stated share of words. `texts` is gone through twice."""
-    words = word_sets(map(tokens, texts))
-    return _by_share(words, share, copies(texts) if share < STEPS[-1] else None)
-
-
-def _by_share(words: Sets, share: float, copied: NDArray[np.int64] | None) -> Wording:
-    known = copied if share < STEPS[-1] else None
-    return Wording(groups(words, share, known)[0], share, words)
+def wording(texts: Iterable[str], shares: Sequence[float] = (ALIKE,), held_out: int = 0) -> Wording:
+    """The wording of texts by the first of some shares of words that leaves so many texts outside
+    the largest group, or the last. `texts` is gone through twice.
+    """
+    words, copied = word_sets(map(tokens, texts)), copies(texts)
+    for share in shares:
+        known = copied if share < STEPS[-1] else None
+        result = Wording(groups(words, share, known)[0], share, words)
+        largest = int(np.bincount(result.groups).max()) if len(words) else 0
+        if len(words) - largest >= max(1, held_out):
+            break
+    return result
 
 
 def copies(texts: Iterable[str]) -> NDArray[np.int64]:
@@ -81,14 +85,3 @@ def copies(texts: Iterable[str]) -> NDArray[np.int64]:
         copied = (one < other) & (both.data >= _COPIED * np.minimum(sizes[one], sizes[other]))
         found.append(np.stack([one[copied], other[copied]], 1).astype(np.int64))
     return np.concatenate(found)
-
-
-def apart(texts: Sequence[str], held_out: int) -> Wording:
-    """By the lowest share of `STEPS` that leaves so many outside the largest group, or the last."""
-    words, copied = word_sets(map(tokens, texts)), copies(texts)
-    for share in STEPS:
-        result = _by_share(words, share, copied)
-        largest = int(np.bincount(result.groups).max()) if len(texts) else 0
-        if len(texts) - largest >= max(1, held_out):
-            break
-    return result

@@ -12,7 +12,6 @@ from pathlib import Path
 
 from retgen.errors import DatasetError, UsageError
 from retgen.review.exchange.row import ImportedRow
-from retgen.review.records import item_id
 from retgen.review.review import Review
 from retgen.write import make_folder, write_file
 
@@ -57,7 +56,7 @@ def is_trec(data: bytes) -> bool:
 
 def read(review: Review, data: bytes) -> list[ImportedRow]:
     """The judgements of a file, on pairs of the review."""
-    known = {item.item_id for item in review.items}
+    known = {(item.query_id, item.doc_id): item.item_id for item in review.items}
     result = []
     for number, line in enumerate(data.decode("utf-8-sig", "replace").splitlines(), start=1):
         if not line.strip():
@@ -65,8 +64,8 @@ def read(review: Review, data: bytes) -> list[ImportedRow]:
         found = _LINE.fullmatch(line.strip())
         if found is None:
             result.append(ImportedRow(number, problem="is no line of TREC qrels"))
-        elif (pair := item_id(found[1], found[2])) in known:
-            result.append(ImportedRow(number, pair, verdict=found[3]))
+        elif name := known.get((found[1], found[2])):
+            result.append(ImportedRow(number, name, verdict=found[3]))
         else:
             why = f"({found[1]}, {found[2]}) is no pair of this review"
             result.append(ImportedRow(number, problem=why))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import json
+import re
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -88,6 +89,24 @@ def test_a_line_a_question_and_tables(tmp_path: Path) -> None:
     queries, refused = read_questions(tmp_path / "q.jsonl")
     assert queries == [GivenQuery("a", "who", where="q.jsonl, line 1")]
     assert (refused[0].where, refused[0].reason) == ("q.jsonl, line 3", "is not a JSON object")
+
+
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [
+        ("q.csv", "Question,Document\nwho,b\n"),
+        ("q.csv", "ID;QUESTION;Document\n7;who;b\n"),
+        ("q.tsv", " Query \tDocument\nwho\tb\n"),
+        ("q.jsonl", '{"Question": "who", "Document": "b"}\n'),
+    ],
+)
+def test_columns_in_capitals_and_cells_between_semicolons(
+    tmp_path: Path, name: str, text: str
+) -> None:
+    (tmp_path / name).write_text(text)
+    queries, refused = read_questions(tmp_path / name)
+    assert [(q.text, q.answers) for q in queries] == [("who", ("b",))]
+    assert refused == []
 
 
 def test_no_question_is_cut_or_loses_its_id(tmp_path: Path) -> None:
@@ -217,18 +236,15 @@ def test_people_and_a_model_judge_the_candidates(kb: Path, ask: Gen, server: Ser
     assert done.stderr.endswith(
         "there are no qrels (test); people judge its questions with `gen review outputs/q`\n"
     )
-    judge = (
-        "review",
-        "outputs/q",
-        "--model",
-        "openai:gpt-5-mini",
-        "--max-usd",
-        "3",
-        "--pool",
-        "bm25",
-    )
+    judge = ("review", "outputs/q", "--model", "openai:gpt-5-mini", "--pool", "bm25")
+    judge = (*judge, "--max-usd", "3")
     done = ask(*judge)
     assert done.returncode == 0, done.stderr
+    assert re.search(
+        r"gen: openai:gpt-5-mini judges \d pairs in 3 requests, which cost \$0\.0\d\d\d at most at the "
+        r"list prices of genai-prices [\d.]+; repairs of answers cost more\n",
+        done.stderr,
+    )
     # the first answer about chess lacks a grade; of each page the best passage is a candidate
     assert len(server.requests) == 4
     assert done.stdout.startswith(
@@ -256,8 +272,39 @@ def test_people_and_a_model_judge_the_candidates(kb: Path, ask: Gen, server: Ser
     assert "**NOT JUDGED**: nobody has judged a pair yet (gen review)" in card
     assert ask("validate", "outputs/q_v2").returncode == 0
     again = len(server.requests)
-    assert ask(*judge).returncode == 0
+    assert "requests" not in ask(*judge).stderr
     assert len(server.requests) == again
+    unlisted = "openai:nobody-lists-this"
+    said = ask("review", "outputs/q", "--model", unlisted).stderr
+    assert f"in 3 requests; its price is not known: add --price {unlisted}=IN,OUT\n" in said
+
+
+def test_verdicts_stay_when_a_question_is_added(kb: Path) -> None:
+    """Its number moves the ids of the others: a pair is known by question and document."""
+    assert new(kb, "asked.txt").returncode == 0
+    assert in_process("run", "q.yaml", cwd=kb).returncode == 0
+    review = ("review", "outputs/q", "--pool", "bm25")
+    assert in_process(*review, "--export", "csv", "--to", "judge.csv", cwd=kb).returncode == 0
+    filled(kb / "judge.csv", people)
+    imported = ("review", "outputs/q", "--import", "judge.csv")
+    assert "kept 3 verdicts" in in_process(*imported, cwd=kb).stdout
+    (kb / "asked.txt").write_text(f"which owls hunt mice\n{ASKED}", "utf-8")
+    assert in_process("run", "q.yaml", "--fresh", cwd=kb).returncode == 0
+    assert "no verdict in it that is not kept already" in in_process(*imported, cwd=kb).stdout
+    done = in_process("review", "outputs/q", "--report", "--json", cwd=kb)
+    assert json.loads(done.stdout)["questions"] == {"questions": 4, "judged": 2, "answered": 2}
+    assert in_process(*review, "--export", "csv", "--to", "more.csv", cwd=kb).returncode == 0
+    with open(kb / "more.csv", encoding="utf-8-sig", newline="") as file:
+        judged = {row["query"] for row in csv.DictReader(file) if row["verdict"]}
+    assert judged == {"old windmill", "Tram depot brakes"}
+    page = kb / "kb" / "mill.md"
+    page.write_text(page.read_text("utf-8").replace("old", "ancient"), "utf-8")
+    assert in_process("run", "q.yaml", "--fresh", cwd=kb).returncode == 0
+    done = in_process(*review, "--export", "csv", "--to", "changed.csv", cwd=kb)
+    assert "1 judged pairs count no longer; of the first the text was changed" in done.stderr
+    assert in_process("run", "q.yaml", "--apply-review", cwd=kb).returncode == 0
+    labels = qrels(kb / "outputs/q_v2/dataset/qrels.jsonl")
+    assert "q3" in {query for query, _ in labels} <= {"q2", "q3"}
 
 
 def test_what_a_model_refused_is_asked_again_when_told_to(

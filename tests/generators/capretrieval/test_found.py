@@ -6,8 +6,9 @@ import pytest
 
 from retgen.generators.capretrieval.drafts import incoming_links, survey
 from retgen.generators.capretrieval.found import found_queries, words_shown
-from retgen.sources import ShortForm, SourceDocument
+from retgen.sources import SourceDocument
 from retgen.sources.markdown import markdown_blocks
+from retgen.sources.records import ShortForm
 
 BODY = "Mirrors are synchronised four times a day by a push from the archive, or by a timer."
 OTHER = "Retries are spaced out: the delay doubles after each failure until an hour has passed."

@@ -13,7 +13,7 @@ from retgen.generators.capretrieval.language import language_of
 from retgen.generators.capretrieval.params import PassageSize, SplitShares
 from retgen.generators.capretrieval.passages import (
     Passage,
-    Whole,
+    PassageLabels,
     cut_passages,
     document_splits,
     lasting_name,
@@ -76,17 +76,6 @@ def test_cuts_fall_where_a_section_or_a_paragraph_begins() -> None:
         )
     ]
     assert cut == parts
-    # the marks of a heading are its own
-    parts = ["one two three four five six seven", "## On Linux", SENTENCES[:200]]
-    text = "\n\n".join(parts)
-    cut = [text[start:stop] for start, stop in spans(text, size, [block("heading", text, "On L")])]
-    assert cut[0] == parts[0]
-    assert cut[1].startswith("## On Linux")
-    # a heading that leaves hardly anything before it does not cut
-    parts = ["Intro", " ".join(f"w{n}" for n in range(40))]
-    text = "\n\n".join(["x", *parts])
-    blocks = [block("heading", text, "Intro"), block("paragraph", text, parts[1])]
-    assert text[slice(*spans(text, size, blocks)[0])].startswith("x\n\nIntro\n\nw0")
 
 
 def test_cuts_fall_at_the_end_of_sentences() -> None:
@@ -113,12 +102,11 @@ def test_passages_leave_out_nothing_but_white_space(tokens: int, overlap: int) -
 
 
 def test_a_document_that_is_one_passage_keeps_its_id() -> None:
-    assert list(cut_passages([Whole("d", "t", " a b ", "en")], None)) == [
+    assert list(cut_passages([SourceDocument("d", "t", " a b ")], ["en"], None)) == [
         Passage("d", "d", 0, 5, "t", " a b ", "en")
     ]
-    parts = list(
-        cut_passages([Whole("d", "t", SENTENCES, "en")], PassageSize(tokens=64, overlap=4))
-    )
+    size = PassageSize(tokens=64, overlap=4)
+    parts = list(cut_passages([SourceDocument("d", "t", SENTENCES)], ["en"], size))
     assert [(one.id, one.source, one.start, one.stop) for one in parts] == [
         ("d#1", "d", 0, 349),
         ("d#2", "d", 320, 589),
@@ -126,60 +114,43 @@ def test_a_document_that_is_one_passage_keeps_its_id() -> None:
     assert all(one.text == SENTENCES[one.start : one.stop] for one in parts)
 
 
-def test_a_passage_is_called_as_nobody_else() -> None:
-    size = PassageSize(tokens=64, overlap=4)
-    ids = ["a#1", "a", "b", "b#", "c#2", "c##1", "c"]
-    long = {"a", "b", "b#", "c"}
-    wholes = [Whole(one, "", SENTENCES if one in long else "short", "en") for one in ids]
-    assert [one.id for one in cut_passages(wholes, size)] == [
-        "a#1",
-        "a##1",
-        "a##2",
-        "b#1",
-        "b#2",
-        "b##1",
-        "b##2",
-        "c#2",
-        "c##1",
-        "c###1",
-        "c###2",
+@pytest.mark.parametrize(
+    ("documents", "passages"),
+    [
+        ("a#1 a+", "a#1 a##1 a##2"),
+        ("b+ b#+", "b#1 b#2 b##1 b##2"),
+        ("c#2 c##1 c+", "c#2 c##1 c###1 c###2"),
+        ("b#+ b+ b#1", "b##1 b##2 b###1 b###2 b#1"),
+    ],
+)
+def test_a_passage_is_called_as_nobody_else(documents: str, passages: str) -> None:
+    """Those with a + are so long that they are cut."""
+    every = [
+        SourceDocument(one.rstrip("+"), "", SENTENCES if "+" in one else "short")
+        for one in documents.split()
     ]
-    both = [
-        Whole("b#", "", SENTENCES, "en"),
-        Whole("b", "", SENTENCES, "en"),
-        Whole("b#1", "", "short", "en"),
-    ]
-    assert [one.id for one in cut_passages(both, size)] == ["b##1", "b##2", "b###1", "b###2", "b#1"]
-
-
-def test_languages_are_told_for_each_text() -> None:
-    every = [ENGLISH, GERMAN, FRENCH, CHINESE, HEBREW, JAPANESE]
-    assert language_of(every, None) == ["en", "de", "fr", "zh", "he", "ja"]
-    assert language_of(every, "pt") == 6 * ["pt"]
-    # too short to tell: that of the others in its script
-    assert language_of([GERMAN, "Rad", GERMAN + " Amen", CHINESE, "猫"], None) == [
-        "de",
-        "de",
-        "de",
-        "zh",
-        "zh",
-    ]
+    cut = cut_passages(every, len(every) * ["en"], PassageSize(tokens=64, overlap=4))
+    assert [one.id for one in cut] == passages.split()
 
 
 @pytest.mark.parametrize(
-    ("texts", "languages"),
+    ("texts", "stated", "languages"),
     [
-        (["12.5 1000 99", GERMAN, "😀🎉", "№ 1", GERMAN + " Amen"], 5 * ["de"]),
-        (["4711 " * 40, CHINESE], ["zh", "zh"]),
-        (["4711", "😀🎉", "7 x 8"], 3 * ["und"]),
-        (["猫", "石桥上"], ["zh", "zh"]),  # none is sure, all together are
-        ([GERMAN, "猫狗在桥"], ["de", "zh"]),
+        ([ENGLISH, GERMAN, FRENCH, CHINESE, HEBREW, JAPANESE], None, "en de fr zh he ja"),
+        ([ENGLISH, GERMAN], "pt", "pt pt"),
+        # too short to tell: that of the others in its script
+        ([GERMAN, "Rad", f"{GERMAN} Amen", CHINESE, "猫"], None, "de de de zh zh"),
+        (["12.5 1000 99", GERMAN, "😀🎉", "№ 1", f"{GERMAN} Amen"], None, "de de de de de"),
+        (["4711 " * 40, CHINESE], None, "zh zh"),
+        (["4711", "😀🎉", "7 x 8"], None, "und und und"),
+        (["猫", "石桥上"], None, "zh zh"),  # none is sure, all together are
+        ([GERMAN, "猫狗在桥"], None, "de zh"),
     ],
 )
-def test_texts_of_hardly_any_letter_have_the_language_of_the_others(
-    texts: list[str], languages: list[str]
+def test_languages_are_told_for_each_text(
+    texts: list[str], stated: str | None, languages: str
 ) -> None:
-    assert language_of(texts, None) == languages
+    assert language_of(texts, stated) == languages.split()
 
 
 def splits_of(seed: int, repeats: NDArray[np.int64], shares: SplitShares) -> list[str]:
@@ -238,3 +209,44 @@ def test_where_no_group_fits_the_smallest_is_held_out(
 ) -> None:
     repeats = np.repeat(np.arange(len(sizes)), sizes)
     assert Counter(splits_of(3, repeats, SplitShares())) == counts
+
+
+# --- labels ---------------------------------------------------------------------------------------
+
+
+def labels(*places: tuple[int, int]) -> PassageLabels:
+    passages = [
+        Passage(f"d#{n}", "d", start, stop, "", "x" * (stop - start), "en")
+        for n, (start, stop) in enumerate(places, 1)
+    ]
+    return PassageLabels([Passage("c", "c", 0, 300, "", "other", "en"), *passages], [], [])
+
+
+@pytest.mark.parametrize(
+    ("start", "stop", "relevant"),
+    [
+        (10, 20, [1]),  # one holds it
+        (85, 95, [1, 2]),  # two that overlap hold it
+        (90, 170, [2]),  # longer than what either neighbour has of it
+        (80, 180, [2]),  # a passage, exactly
+        (0, 260, [1, 2, 3]),  # all lie in it
+        (50, 200, [2]),  # of the first lies half in it, which is not more
+        (49, 200, [1, 2]),  # 51 of 100
+        (0, 120, [1]),
+        (240, 260, [3]),
+    ],
+)
+def test_what_a_span_makes_relevant(start: int, stop: int, relevant: list[int]) -> None:
+    assert labels((0, 100), (80, 180), (160, 260)).holding(("d", start, stop)) == relevant
+
+
+@pytest.mark.parametrize(
+    ("start", "stop", "relevant"),
+    [
+        (60, 145, [2]),  # across a cut: 39 and 45 characters
+        (59, 140, [1]),  # 40 and 40: the first
+        (99, 100, [2]),  # the white space between them
+    ],
+)
+def test_a_span_that_none_holds(start: int, stop: int, relevant: list[int]) -> None:
+    assert labels((0, 99), (100, 200)).holding(("d", start, stop)) == relevant

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from retgen.agents.report import Rejection
-from retgen.generators.capretrieval.agents import Keyword, Queries, Summary
+from retgen.generators.capretrieval.agents import Keyword, Queries, Summary, usable_queries
 from retgen.generators.capretrieval.counts import CorpusCounts
 from retgen.generators.capretrieval.language import stems_of, words_of
 from retgen.generators.capretrieval.params import QueryCounts
@@ -17,13 +17,7 @@ from retgen.generators.capretrieval.passages import (
     PassageQuery,
     term_codes,
 )
-from retgen.generators.capretrieval.queries import (
-    crowded,
-    mark_sides,
-    poor_queries,
-    select_queries,
-)
-from retgen.generators.capretrieval.with_agents import usable_queries
+from retgen.generators.capretrieval.queries import crowded, mark_sides, poor_queries, select_queries
 from retgen.tokenizer import sequence
 from retgen.validators.capretrieval.wording import wording
 
@@ -39,10 +33,10 @@ def test_a_query_rests_on_characters_of_the_document() -> None:
     rejected: list[Rejection] = []
     answer = Queries(
         keywords=[
-            keyword("kite"),
             keyword("stone bridge", kind="phrase"),
             keyword("toy", "kite", "hypernym"),
             keyword("KITE", "kite"),
+            keyword("kite"),  # the same
             keyword("tower"),
         ],
         summaries=[
@@ -52,37 +46,17 @@ def test_a_query_rests_on_characters_of_the_document() -> None:
         ],
     )
     queries = list(usable_queries(4, PASSAGE, answer, rejected))
-    assert [(one.kind, one.text) for one in queries] == [
-        ("keyword", "kite"),
-        ("phrase", "stone bridge"),
-        ("hypernym", "toy"),
-        ("summary", "toy in the air"),
-        ("topics", "kite bridge"),
-        ("question", "What is light?"),
+    assert [(one.kind, one.text, one.span) for one in queries] == [
+        ("phrase", "stone bridge", (129, 141)),
+        ("hypernym", "toy", (108, 112)),
+        ("keyword", "KITE", (108, 112)),
+        ("summary", "toy in the air", (102, 127)),
+        ("topics", "kite bridge", (100, 100 + len(TEXT))),
+        ("question", "What is light?", (143, 158)),
     ]
-    whole = (100, 100 + len(TEXT))
-    assert [one.span for one in queries] == [
-        (108, 112),
-        (129, 141),
-        (108, 112),
-        (102, 127),
-        whole,
-        (143, 158),
-    ]
-    assert {one.passage for one in queries} == {4}
-    assert rejected == [
-        Rejection(
-            "query/fault",
-            "the passage does not hold 'tower'",
-            {
-                "passage": "d#2",
-                "set": "KW",
-                "kind": "keyword",
-                "text": "tower",
-                "rests_on": "tower",
-            },
-        )
-    ]
+    record = {"kind": "keyword", "text": "tower", "rests_on": "tower"}
+    reason = "the passage does not hold 'tower'"
+    assert rejected == [Rejection("query/fault", reason, record | {"passage": "d#2", "set": "KW"})]
 
 
 def corpus_of(texts: list[str], split: list[str], sources: list[str] | None = None) -> Corpus:

@@ -62,30 +62,24 @@ DOCUMENTS = 20
 PARTS = {
     "hi": ("कि खीं गु घू चे जै टो डौ तं दाँ", "नि पा फ़े बृ म्य र्ण लि वी शु क्ष", "और का से पर"),
     "ar": ("كِتَ سَلَ مَدِ رَسُ جَمِ لُغَ حَفِ شَرِ", "بُ نِ رَةُ لٌ مِيَ دِ عُ فَ", "في من مع لم"),
-    "fa": ("خانه کتاب سَر باد شهر گُل دَر نان", "‌ها بان ‌رو دار ستان ‌تر زار یار", "و در به از"),
-    "el": ("ἀν λό ψυ ταΐ ᾠδ μέλ ἔρ πρᾶ", "θρος γῆς χή ζαι δῶν ιτος γῳ ξις", "και του για με"),
     "bn": ("কি খী গু ঘূ চে জৈ টো ডৌ", "নি পা ফে বৃ ম্য র্ণ লি শু", "এবং এর জন্য এই"),
-    "he": ("שָׁ לוֹ מִ דַ בֵּ רֶ כְּ תֻ", "בִ יַ גָּ חֹ נָ סוּ פֵ צִ", "של את זה עם"),
     "ko": ("가나 다라 마바 사아 자차 카타", "파하 거너 더러 머버 서어 저처", "그리고 또는"),
-    "th": ("กิ ขี คุ งู เจ ไช โต ดำ", "ที่ นั้น ปา ผึ้ง มือ ร้าน สู่ ยา", "และ ของ ใน นี้"),
-    "km": ("កិ ខី គុ ឃូ ចេ ជៃ តោ ដៅ", "ទុំ នាំ ប្រ ម្ល ស្ត រៀ លឿ សូ", "និង របស់ នេះ ជា"),
 }
 
 
 def _folder(path: Path, code: str, form: str = "NFC") -> Path:
     """Documents of a title and three sentences, and a recipe over them."""
     first, last, function_words = map(str.split, PARTS[code])
-    between, stop = ("", " ") if code in ("th", "km") else (" ", "। ")
     words = ["".join(parts) for parts in itertools.product(first, last, last)]
     step = 7 * len(last) + 1  # neighbours differ in all parts
     (path / "kb").mkdir()
     for number in range(DOCUMENTS):
         own = [words[step * (9 * number + i) % len(words)] for i in range(9)]
         said = [
-            between.join(itertools.chain(*zip(own[i : i + 4], function_words, strict=False)))
+            " ".join(itertools.chain(*zip(own[i : i + 4], function_words, strict=False)))
             for i in (0, 3, 5)
         ]
-        text = f"# {between.join(own[:2])}\n\n{stop.join(said)}{stop}\n"
+        text = f"# {' '.join(own[:2])}\n\n{'। '.join(said)}। \n"
         (path / "kb" / f"n{number:02}.md").write_text(unicodedata.normalize(form, text), "utf-8")
     recipe = path / "kb.yaml"
     recipe.write_text(
@@ -96,7 +90,7 @@ def _folder(path: Path, code: str, form: str = "NFC") -> Path:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("code", ["hi", "ar", "fa", "el"])
+@pytest.mark.parametrize("code", ["hi", "ar"])
 def test_rules_write_queries_where_function_words_are_known(tmp_path: Path, code: str) -> None:
     assert stopwords(code) >= {*PARTS[code][2].split()}
     made = run(_folder(tmp_path, code), out=tmp_path / "out")
@@ -108,17 +102,7 @@ def test_rules_write_queries_where_function_words_are_known(tmp_path: Path, code
 
 
 @pytest.mark.slow
-def test_decomposed_letters_give_the_same_queries(tmp_path: Path) -> None:
-    rows = []
-    for form in ("NFC", "NFD"):
-        (tmp_path / form).mkdir()
-        made = run(_folder(tmp_path / form, "el", form), out=tmp_path / form / "out")
-        rows.append([*(made.path / "dataset" / "queries.jsonl").read_text("utf-8").splitlines()])
-    assert rows[0] == rows[1]
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize(("code", "name"), [("bn", "Bengali"), ("he", "Hebrew"), ("ko", "Korean")])
+@pytest.mark.parametrize(("code", "name"), [("bn", "Bengali"), ("ko", "Korean")])
 def test_a_run_says_which_language_has_no_rules(tmp_path: Path, code: str, name: str) -> None:
     made = run(_folder(tmp_path, code, "NFD"), out=tmp_path / "out")
     assert made.manifest["notes"]["lacking"] == (

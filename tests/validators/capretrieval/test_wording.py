@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from retgen.validators.capretrieval.wording import apart, copies, wording
+from retgen.validators.capretrieval.wording import STEPS, copies, wording
 from tests.generators.capretrieval.texts import ENGLISH, FRENCH, GERMAN, TEXTS
 
 
@@ -36,7 +36,7 @@ def test_a_chapter_and_the_manual_that_holds_it_share_a_number() -> None:
     texts = [*chapters[:2], manual, *pages, words("z", 400)]
     assert copies(texts).tolist() == [[0, 2], [1, 2]]
     assert wording(texts).groups.tolist() == [0, 0, 0, *range(3, len(texts))]
-    assert wording(texts, 1.0).groups.tolist() == list(range(len(texts)))
+    assert wording(texts, (1.0,)).groups.tolist() == list(range(len(texts)))
     # of short texts too few runs are looked at
     assert copies([words("a", 60), words("a", 120)]).tolist() == [[0, 1]]
     assert copies([words("a", 20), words("a", 120)]).tolist() == []
@@ -49,20 +49,14 @@ def test_the_lowest_share_is_taken_that_leaves_enough() -> None:
     many = " one two three four five six seven eight nine"
     texts = [f"{letter}{many}" for letter in "abcdefghij"] + [ENGLISH, FRENCH]
     for held_out, share, groups in ((1, 0.7, 3), (2, 0.7, 3), (3, 0.9, 12), (12, 1.0, 12)):
-        found = apart(texts, held_out)
+        found = wording(texts, STEPS, held_out)
         assert (found.share, len(set(found.groups.tolist()))) == (share, groups)
-    assert not apart(texts, 2).directly(0, [1, 9])  # groups say it all
-    assert [apart(texts, 3).directly(0, [other]) for other in (0, 1, 9, 10, 11)] == [
-        True,
-        True,
-        True,
-        False,
-        False,
-    ]
-    assert not apart(texts, 3).directly(0, [])
+    near = [wording(texts, STEPS, 3).near(0, [other]) for other in (1, 9, 10, 11)]
+    assert near == [True, True, False, False]
+    assert not wording(texts, STEPS, 3).near(0, [])
 
 
 def test_texts_without_words_are_alike_to_nothing() -> None:
-    assert not apart(["!", "?"], 2).directly(0, [1])
-    assert apart(["!"], 1).share == 1.0
-    assert apart([], 0).groups.tolist() == []
+    assert not wording(["!", "?"], STEPS, 2).near(0, [1])
+    assert wording(["!"], STEPS, 1).share == 1.0
+    assert wording([], STEPS, 0).groups.tolist() == []
