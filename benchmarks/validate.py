@@ -120,17 +120,17 @@ def proof(documents: int) -> None:
 
 def near_duplicates(documents: int, least: int, most: int) -> None:
     """Texts a second until all groups of near-duplicates are known, ours and datasketch's."""
-    from retgen.validators.hashes import hash_words
+    from retgen.validators.rule import Batch
+    from retgen.validators.rules.near import WordSets
     from retgen.validators.similar import groups
-    from retgen.validators.wordsets import WordSets
-
-    def cut() -> Iterator[list[list[str]]]:
-        for block in texts(documents, least, most):
-            yield [text.split() for text in block]
 
     with tempfile.TemporaryDirectory(dir=".") as folder:
-        spool = WordSets()
-        cpu = sum(measured(lambda some=some: spool.add(*hash_words(some)))[1] for some in cut())
+        spool, cpu = WordSets(), 0.0
+        for block in texts(documents, least, most):
+            for some in (block[first : first + 4096] for first in range(0, len(block), 4096)):
+                batch = Batch(0, some, [""] * len(some), some)
+                batch.words()  # both are given words
+                cpu += measured(lambda batch=batch: spool.add(batch))[1]
         _, more, (labels, exact) = measured(lambda: groups(spool.sets(folder)))
     cpu += more
     result = documents - len(np.unique(labels))
@@ -148,7 +148,9 @@ def near_duplicates(documents: int, least: int, most: int) -> None:
 
     def theirs() -> int:
         pairs = 0
-        for number, one in enumerate(one for some in cut() for one in some):
+        for number, one in enumerate(
+            one.split() for block in texts(documents, least, most) for one in block
+        ):
             sketch = MinHash(num_perm=128)
             sketch.update_batch([word.encode() for word in set(one)])
             pairs += bool(index.query(sketch))

@@ -24,9 +24,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from retgen.tokenizer import STOPWORDS, length, tokens
-from retgen.validators.containment import Containment
-from retgen.validators.hashes import hash_words
 from retgen.validators.rule import Batch, CorpusRule, Finding, Judgements, RuleState
+from retgen.validators.similar import Containment, hash_words
 from retgen.work import Engine, Local
 
 CUTOFFS = (2, 10, 20, 100)

@@ -28,8 +28,7 @@ from retgen.generators.capretrieval.passages import (
 )
 from retgen.on_disk import DiskList, MappedList
 from retgen.tokenizer import STOPWORDS, sequence
-from retgen.validators.similar import matches
-from retgen.validators.wordsets import query_sets
+from retgen.validators.similar import matches, query_sets
 
 FEW = 10  # documents that have one query at least, if a poor one
 FROM_ONE = 20  # queries that a document may give, however few others there are

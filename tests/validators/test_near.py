@@ -16,10 +16,9 @@ import pytest
 from retgen.data import Query
 from retgen.validation.validate import validate
 from retgen.validators import similar
-from retgen.validators.duplicates import normalise_text
 from retgen.validators.rule import Judgements
 from retgen.validators.rules.near import NearDuplicateQueries
-from retgen.validators.wordsets import query_sets, word_sets
+from retgen.validators.similar import normalise_text, query_sets, word_sets
 from tests.conftest import Write
 
 Texts = list[list[str]]

@@ -14,8 +14,8 @@ from itertools import chain
 import numpy as np
 
 from retgen.tokenizer import STOPWORDS, tokens
-from retgen.validators.containment import Containment
-from retgen.validators.rule import Batch, Finding, JudgedRule, Judgements, RuleState
+from retgen.validators.rule import Batch, CorpusRule, Finding, Judgements, RuleState
+from retgen.validators.similar import Containment
 
 
 @dataclass
@@ -25,7 +25,7 @@ class _Hits(RuleState):
     hits: dict[str, str] = field(default_factory=dict)
 
 
-class LexicalAmbiguity(JudgedRule):
+class LexicalAmbiguity(CorpusRule):
     """Queries that are not told apart by their content words. Only judged queries are looked at.
 
     Words are tokens (`retgen.tokenizer`), unstemmed. Words shared by every query ("likes") are the

@@ -23,7 +23,7 @@ from numpy.typing import NDArray
 from retgen.data import Dataset, Query
 from retgen.rows import text_hash
 from retgen.tokenizer import sequence
-from retgen.validators.rule import Batch, Finding, JudgedRule, Judgements, RuleState
+from retgen.validators.rule import Batch, CorpusRule, Finding, Judgements, RuleState
 
 _LEAST = 50  # pairs; fewer tell nothing
 _GROUPS = 20  # of queries, and positives; of fewer the interval is too narrow
@@ -50,7 +50,7 @@ class _Texts(RuleState):
     texts: dict[str, str] = field(default_factory=dict)
 
 
-class Origin(JudgedRule):
+class Origin(CorpusRule):
     """Positives and hard negatives: judged 0, listed by the queries, or of the training data."""
 
     name = "origin"

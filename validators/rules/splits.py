@@ -7,8 +7,7 @@ from collections.abc import Iterable, Iterator
 from retgen.data import Qrel
 from retgen.on_disk import MappedList
 from retgen.validators.rule import Finding, QueryRule
-from retgen.validators.similar import MISSED, matches
-from retgen.validators.wordsets import query_sets
+from retgen.validators.similar import MISSED, matches, query_sets
 
 
 class SplitOverlap(QueryRule):
