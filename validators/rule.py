@@ -290,6 +290,12 @@ class TextRule(CorpusRule):
             rows += (RuleListing(cls.query_name, cls.severity, cls.query_finds),)
         return rows
 
+    def which(self, ids: Sequence[str], verb: str, plural: str) -> str:
+        """The subject of a message with its verb: one text by its id, or how many."""
+        if len(ids) == 1:
+            return f"{self.one} {ids[0]} {verb}"
+        return f"{len(ids):,} {self.many} {plural}"
+
 
 class QueryTexts(QueryRule):
     """A rule over texts, shown the queries."""
