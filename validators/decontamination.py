@@ -107,7 +107,8 @@ def drop_overlapping(
         )
         for first, pairs in (engine or Local(1)).map(_overlapping, (others, threshold), parts):
             for text, (other, f1) in pickle.loads(pairs).items():
-                drops[left[int(first) + text]] = Drop(name, *ids[other], f1)
+                kind, text_id = ids[other]
+                drops[left[int(first) + text]] = Drop(name, kind, text_id, f1)
     return {name: drops[name] for name in texts if name in drops}
 
 
