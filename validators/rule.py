@@ -23,7 +23,7 @@ from retgen.validators.similar import hash_words
 
 Severity = Literal["error", "warning", "info"]
 SEVERITIES: tuple[Severity, ...] = ("error", "warning", "info")
-_AT_A_TIME = 4096  # queries
+_AT_A_TIME = 4096  # documents, or queries
 
 
 class Finding(NamedTuple):
@@ -86,6 +86,17 @@ class Batch:
         if self._hashes is None:
             self._hashes = hash_words(self.words())
         return self._hashes
+
+
+def batches(documents: Iterable[Document]) -> Iterator[Batch]:
+    """Documents in batches; one at least, which may be empty."""
+    batch = Batch(0)
+    for document in documents:
+        if len(batch) == _AT_A_TIME:
+            yield batch
+            batch = Batch(batch.first + len(batch))
+        batch.append(document)
+    yield batch
 
 
 @dataclass
@@ -318,12 +329,7 @@ class QueryTexts(QueryRule):
         return self.rule.findings()
 
     def _batches(self) -> Iterator[Batch]:
-        queries = self.judgements.queries
-        for first in range(0, len(queries), _AT_A_TIME):
-            batch = Batch(first)
-            for query_id, text, *_ in queries[first : first + _AT_A_TIME]:
-                batch.append(Document(query_id, "", text))
-            yield batch
+        return batches(Document(one.query_id, "", one.text) for one in self.judgements.queries)
 
 
 class LeakRule(CorpusRule):

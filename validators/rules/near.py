@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from retgen.data import Dataset, Query
-from retgen.validators.rule import Batch, CorpusRule, Finding, QueryRule, RuleState
+from retgen.validators.rule import Batch, CorpusRule, Finding, QueryRule, RuleState, batches
 from retgen.validators.similar import (
     MISSED,
     Hashes,
@@ -28,7 +28,6 @@ from retgen.validators.similar import (
 )
 
 _SHOWN = 3  # groups
-_BATCH = 4096  # documents
 
 
 @dataclass
@@ -163,14 +162,9 @@ def overlap(own: Dataset, other: Dataset, name: str, scratch: str) -> Iterator[F
     spool = WordSets()
     ids: tuple[list[str], list[str]] = [], []
     for dataset, listed in zip((own, other), ids, strict=True):
-        batch = Batch(0)
-        for document in dataset.documents():
-            listed.append(document.doc_id)
-            batch.append(document)
-            if len(batch) == _BATCH:
-                spool.add(batch)
-                batch = Batch(0)
-        spool.add(batch)
+        for batch in batches(dataset.documents()):
+            listed += batch.ids
+            spool.add(batch)
     yield from _overlap(name, "documents", ids, spool.sets(scratch), spool.order())
     queries = own.queries.read()[0], other.queries.read()[0]
     ids = [q.query_id for q in queries[0]], [q.query_id for q in queries[1]]

@@ -14,7 +14,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from itertools import islice
+from itertools import chain, islice, starmap
 from typing import Self
 
 import numpy as np
@@ -95,17 +95,14 @@ class OrderLeak(LeakRule):
         orders = {_FILE: positions, _IDS: {doc_id: below[doc_id] for doc_id in positions}}
         if orders[_IDS] == positions:
             del orders[_IDS]
-        for name, places in orders.items():
-            yield from self._positions(name, places)
+        for one in orders.items():
+            yield from self._positions(*one)
         # the other order mostly says the same again
-        yield from islice(
-            (finding for one in orders.items() for finding in self._agreement(*one)), 1
-        )
+        yield from islice(chain.from_iterable(starmap(self._agreement, orders.items())), 1)
 
     def _positions(self, name: str, places: Mapping[str, int]) -> Iterator[Finding]:
         """Relevant documents are spread evenly over the corpus, and over the order of ids."""
-        ids = sorted(places, key=self.state.positions.__getitem__)
-        chosen: Iterable[str] = ids
+        chosen: Iterable[str] = places
         if self._unit:  # one of every unit, whose documents stand together
             of_unit: dict[str, str] = {}
             for query in self._asked:
@@ -114,8 +111,7 @@ class OrderLeak(LeakRule):
                         of_unit.setdefault(self._unit(query), doc_id)
             chosen = of_unit.values()
         shares = (np.array([places[doc_id] for doc_id in chosen]) + 0.5) / self.state.count
-        p = ks_p_value(shares)
-        if p >= self.p:
+        if (p := ks_p_value(shares)) >= self.p:
             return
         where, message = "", "a ranking by position finds them; shuffle the corpus"
         if name == _IDS:
@@ -124,8 +120,8 @@ class OrderLeak(LeakRule):
         if self._given:
             message = "that is the order of the source, by which nobody should rank"
         yield self.finding(
-            ids,
-            f"the {len(ids)} relevant documents do not stand where chance would put them among "
+            sorted(places, key=self.state.positions.__getitem__),
+            f"the {len(places)} relevant documents do not stand where chance would put them among "
             f"{self.state.count}{where} (median at {np.median(shares):.1%}, p = {p:.1g}): "
             f"{message}",
             severity="warning" if self._given else None,
@@ -133,11 +129,10 @@ class OrderLeak(LeakRule):
 
     def _agreement(self, name: str, places: Mapping[str, int]) -> Iterator[Finding]:
         """Queries run through their documents in no order, neither of files nor of ids."""
-        asked = self._asked
+        ids, asked = [], self._asked
         if name == _IDS:
             keys = _keys([query.query_id for query in asked])
             asked = [asked[i] for i in np.argsort(keys, kind="stable").tolist()]
-        ids = []
         # of each unit the ranks of its queries, and the mean places of their documents
         units: dict[str, list[tuple[float, float]]] = {}
         for rank, query in enumerate(asked):
@@ -152,12 +147,12 @@ class OrderLeak(LeakRule):
         rho = spearman(means[:, 0], means[:, 1])
         p = math.erfc(abs(rho) * math.sqrt(len(units) - 1) / math.sqrt(2))
         if p < self.p:
+            kind = "groups of queries" if self._unit else "queries"
             yield self.finding(
                 ids,
                 f"queries in the order of {name} have their relevant documents in the order of "
-                f"{name} (Spearman {rho:.2f} over {len(units)} "
-                f"{'groups of ' if self._unit else ''}queries, p = {p:.1g}): shuffle both tables, "
-                "and give queries and documents ids at random",
+                f"{name} (Spearman {rho:.2f} over {len(units)} {kind}, p = {p:.1g}): shuffle both "
+                "tables, and give queries and documents ids at random",
             )
 
 
