@@ -90,16 +90,6 @@ def test_a_document_on_both_sides_cancels_out() -> None:
     assert not is_separable(result)
 
 
-def test_documents_that_all_queries_share() -> None:
-    """One great group: queries are set apart, and their documents left out of training."""
-    random = np.random.Generator(np.random.Philox(3))
-    texts = {f"d{i}": " ".join(random.choice(WORDS, 40)) for i in range(300)}
-    drawn = [random.choice(300, 2, replace=False) for _ in range(600)]
-    pairs = [(f"q{i}", f"d{a}", f"d{b}") for i, (a, b) in enumerate(drawn)]
-    result = measure(pairs, texts)
-    assert result["low"] <= 0.5 <= result["high"]
-
-
 def test_the_area_and_its_error() -> None:
     """The area is scikit-learn's, the error that of sets drawn again."""
     from sklearn.metrics import roc_auc_score

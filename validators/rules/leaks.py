@@ -45,16 +45,19 @@ class _Columns(RuleState):
     marks: Counter[tuple[str, str, bool]] = field(default_factory=Counter)
     keys: dict[tuple[str, str], list[str]] = field(default_factory=dict)
 
+    limit = _KINDS  # of marks; no field, as it does not add up
+
     def merge(self, later: Self, offset: int) -> None:
         super().merge(later, offset)
         self.keep_frequent()
 
     def keep_frequent(self) -> None:
         """Forget rare texts of documents that are not relevant, where there are many."""
-        if len(self.marks) > _KINDS:
+        if len(self.marks) > self.limit:
             often = dict(self.marks.most_common(_KINDS // 2))
             some = {one: n for one, n in self.marks.items() if one[2] or one in often}
             self.marks = Counter(some)
+            self.limit = max(_KINDS, 2 * len(some))  # so that time grows with the texts alone
 
     def hold(self, column: str, text: str, doc_id: str) -> None:
         """A document holds what a query holds."""

@@ -60,6 +60,7 @@ _NO_HOST = re.compile(
     r"^(?:\w*host|server|proxy|domain)\."
 )
 _SAMPLE = re.compile(r"(?i)example|sample|dummy|placeholder|1234567890|abcdef|x{4}|\.{3}|(.)\1{5}")
+_ENDLESS = re.compile(r"\S{10000,}")  # no secret is so long, and some forms begin at every place
 _KINDS = 8  # different characters, fewer are a placeholder's
 
 # a text without any of these holds no secret
@@ -85,7 +86,7 @@ def secrets(text: str) -> list[ExposedData]:
     since two forms may fit one key.
     """
     result: list[ExposedData] = []
-    for kind, prefix, secret in _secrets(text) if _MARKS.search(text) else ():
+    for kind, prefix, secret in _secrets(_ENDLESS.sub(" ", text)) if _MARKS.search(text) else ():
         if not any(secret in one.datum or one.datum in secret for one in result):
             result.append(ExposedData(f"secret ({kind})", prefix and f"{prefix}…", secret))
     return result
