@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from retgen.validators.characters import broken_characters
+from retgen.validators.rules.encoding import broken_characters
 from tests.validators.sets import findings_in
 
 LATIN = "UTF-8 that was read as Windows-1252"

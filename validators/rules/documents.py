@@ -1,7 +1,8 @@
-"""Texts that stand more than once, have nothing to read, or whose characters went wrong."""
+"""Texts that stand more than once, or have nothing to read."""
 
 from __future__ import annotations
 
+import unicodedata
 from abc import abstractmethod
 from collections.abc import Iterator, Sequence
 from typing import ClassVar
@@ -9,7 +10,6 @@ from typing import ClassVar
 import numpy as np
 
 from retgen.rows import text_hash
-from retgen.validators.characters import broken_characters, is_blank
 from retgen.validators.rule import Batch, DocumentNotes, Finding, Measured, TextRule
 from retgen.validators.similar import hashes_of, normalise_text, repeated_hashes
 
@@ -112,7 +112,7 @@ class NormalisedDuplicates(Duplicates):
         return list(map(normalise_text, _contents(batch)))
 
 
-class _Noted(TextRule):
+class NotedTexts(TextRule):
     """A rule whose texts each have a finding of their own."""
 
     def start(self) -> None:
@@ -123,7 +123,12 @@ class _Noted(TextRule):
             yield self.finding([text_id], f"{self.one} {text_id} {fault}")
 
 
-class EmptyText(_Noted):
+def _is_blank(text: str) -> bool:
+    """Whether a text has nothing to read: spaces, controls and what has no width at most."""
+    return all(unicodedata.category(one)[0] in "ZC" for one in text)
+
+
+class EmptyText(NotedTexts):
     """Texts with nothing to read."""
 
     name = "empty-text"
@@ -135,27 +140,5 @@ class EmptyText(_Noted):
 
     def scan(self, batch: Batch) -> None:
         for text_id, text in zip(batch.ids, batch.texts, strict=True):
-            if not text[:1].isalnum() and is_blank(text):
+            if not text[:1].isalnum() and _is_blank(text):
                 self.state.documents.append((text_id, "has no text"))
-
-
-class Encoding(_Noted):
-    """Texts that went through a wrong decoder, or hold characters no reader sees."""
-
-    name = "encoding"
-    query_name = "query-encoding"
-    severity = "warning"
-    finds = (
-        "U+FFFD; characters that no reader sees (controls, U+FEFF, soft hyphens, joiners "
-        "between Latin letters, tags) or no font shows (private use); controls of the direction "
-        "of writing that override it, are never closed, or stand where nothing runs from right "
-        "to left; UTF-8 of any script that was read in a Western encoding; no normal form C"
-    )
-    query_finds = "queries with what `encoding` finds in documents"
-    order = 60
-
-    def scan(self, batch: Batch) -> None:
-        for column in (batch.texts, batch.titles, batch.ids):
-            for text_id, text in zip(batch.ids, column, strict=True):
-                if reason := broken_characters(text):
-                    self.state.documents.append((text_id, reason))

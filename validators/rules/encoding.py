@@ -5,6 +5,9 @@ from __future__ import annotations
 import re
 import unicodedata
 
+from retgen.validators.rule import Batch
+from retgen.validators.rules.documents import NotedTexts
+
 # controls; soft hyphen, fillers, line and paragraph separators, invisible operators, interlinear
 # marks; joiners, which are letters' business in Persian and in Indian scripts, and make emoji, in
 # Latin words; letters of tags, which flags of countries' parts use behind a black flag and nothing
@@ -35,6 +38,28 @@ _WESTERN = bytes([*range(0x80), *(set(range(0xC0, 0x100)) - {0xC2, 0xC3, 0xD7, 0
 _MANY = 3  # unlikely sequences that make a text broken even where it cannot be restored
 
 
+class Encoding(NotedTexts):
+    """Texts that went through a wrong decoder, or hold characters no reader sees."""
+
+    name = "encoding"
+    query_name = "query-encoding"
+    severity = "warning"
+    finds = (
+        "U+FFFD; characters that no reader sees (controls, U+FEFF, soft hyphens, joiners "
+        "between Latin letters, tags) or no font shows (private use); controls of the direction "
+        "of writing that override it, are never closed, or stand where nothing runs from right "
+        "to left; UTF-8 of any script that was read in a Western encoding; no normal form C"
+    )
+    query_finds = "queries with what `encoding` finds in documents"
+    order = 60
+
+    def scan(self, batch: Batch) -> None:
+        for column in (batch.texts, batch.titles, batch.ids):
+            for text_id, text in zip(batch.ids, column, strict=True):
+                if reason := broken_characters(text):
+                    self.state.documents.append((text_id, reason))
+
+
 def broken_characters(text: str) -> str | None:
     """What is wrong with the characters of a text, as the end of a sentence; None if nothing."""
     if text.isprintable() and (text.isascii() or _western(text)):
@@ -55,11 +80,6 @@ def broken_characters(text: str) -> str | None:
     if not unicodedata.is_normalized("NFC", text):
         return "is not in Unicode normal form C, so equal words may not match"
     return None
-
-
-def is_blank(text: str) -> bool:
-    """Whether a text has nothing to read: spaces, controls and what has no width at most."""
-    return all(unicodedata.category(one)[0] in "ZC" for one in text)
 
 
 def _western(text: str) -> bool:
