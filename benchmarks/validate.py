@@ -120,23 +120,23 @@ def proof(documents: int) -> None:
 
 def near_duplicates(documents: int, least: int, most: int) -> None:
     """Texts a second until all groups of near-duplicates are known, ours and datasketch's."""
-    from retgen.validators.hashes import hash_words
+    from retgen.data import Document
+    from retgen.validators.rule import batches
+    from retgen.validators.rules.near import WordSets
     from retgen.validators.similar import groups
-    from retgen.validators.wordsets import WordSets
 
-    def cut() -> Iterator[list[list[str]]]:
-        for block in texts(documents, least, most):
-            yield [text.split() for text in block]
+    def every() -> Iterator[str]:
+        return (text for block in texts(documents, least, most) for text in block)
 
-    with tempfile.TemporaryDirectory(dir=".") as folder:
-        spool = WordSets()
-        cpu = sum(measured(lambda some=some: spool.add(*hash_words(some)))[1] for some in cut())
-        _, more, (labels, exact) = measured(lambda: groups(spool.sets(folder)))
+    spool, cpu = WordSets(), 0.0
+    for batch in batches(Document("", "", text) for text in every()):
+        batch.words()  # both are given words
+        cpu += measured(lambda batch=batch: spool.add(batch))[1]
+    _, more, (labels, exact) = measured(lambda: groups(spool.sets(".")))
     cpu += more
-    result = documents - len(np.unique(labels))
     print(
         f"near-duplicates, {documents:,} texts of {least} to {most} words: {cpu:.2f} s of CPU, "
-        f"{documents / cpu:,.0f} texts/s, {result:,} found, "
+        f"{documents / cpu:,.0f} texts/s, {documents - len(np.unique(labels)):,} found, "
         f"{'exact' if exact else 'verified candidates'}"
     )
     try:
@@ -148,9 +148,9 @@ def near_duplicates(documents: int, least: int, most: int) -> None:
 
     def theirs() -> int:
         pairs = 0
-        for number, one in enumerate(one for some in cut() for one in some):
+        for number, text in enumerate(every()):
             sketch = MinHash(num_perm=128)
-            sketch.update_batch([word.encode() for word in set(one)])
+            sketch.update_batch([word.encode() for word in set(text.split())])
             pairs += bool(index.query(sketch))
             index.insert(str(number), sketch)
         return pairs

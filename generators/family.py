@@ -66,31 +66,23 @@ class Plan:
 
     def to_json(self) -> dict[str, Any]:
         """The keys that `gen plan --json` prints; null is what is not known."""
-        if self.unknown:
-            between = dict.fromkeys(("low", "high"))
-            return {
-                **dict.fromkeys(("documents", "queries", "qrels")),
-                "calls": dict.fromkeys(self.calls),
-                "models": self.models,
-                "tokens": dict.fromkeys(self.tokens),
-                "usd": between,
-                "seconds": between,
-                "bytes": None,
-                "notes": list(self.notes),
-            }
-        low, high = self.usd or (None, None)
-        return {
+        usd, seconds = self.usd or (None, None), self.seconds
+        known = {
             "documents": self.documents,
             "queries": self.queries,
             "qrels": self.qrels,
             "calls": self.calls,
             "models": self.models,
             "tokens": self.tokens,
-            "usd": {"low": low, "high": high},
-            "seconds": {"low": self.seconds[0], "high": self.seconds[1]},
+            "usd": {"low": usd[0], "high": usd[1]},
+            "seconds": {"low": seconds[0], "high": seconds[1]},
             "bytes": self.bytes,
             "notes": list(self.notes),
         }
+        for key in known.keys() - {"models", "notes"} if self.unknown else ():
+            value = known[key]
+            known[key] = dict.fromkeys(value) if isinstance(value, dict) else None
+        return known
 
 
 Evidence = Literal["structural", "judged", "human"]

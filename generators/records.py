@@ -6,6 +6,8 @@ from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple, Protocol
 
+import orjson
+
 from retgen.agents.report import Rejection
 from retgen.write import json_line
 
@@ -48,21 +50,10 @@ class BatchedRows:
         return b"".join(map(json_line, self.make(start, stop)))
 
 
-@dataclass(frozen=True)
-class _Counted:
-    """The first row of a table, and how many there are."""
-
-    count: int
-    first: bytes
-
-    def jsonl(self, start: int, stop: int) -> bytes:
-        if (start, stop) != (0, 1):
-            raise ValueError("only the first row of this table is kept")
-        return self.first
-
-
 def _counted(rows: Rows) -> Rows:
-    return _Counted(rows.count, rows.jsonl(0, 1) if rows.count else b"")
+    """How many rows a table has, and its first one."""
+    first = list(map(orjson.loads, rows.jsonl(0, min(1, rows.count)).splitlines()))
+    return BatchedRows(rows.count, lambda start, stop: first[start:stop])
 
 
 def rows_of(make: Callable[[int], Row], count: int) -> Rows:

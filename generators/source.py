@@ -10,7 +10,7 @@ import json
 import os
 import random
 import re
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -177,14 +177,18 @@ class SourceDescription:
         """The description for people."""
         held = ", ".join(f"{count:,} {one}" for one, count in self.kinds.items())
         more = "" if self.whole else f" in the first {_ON_THE_HUB:,} rows"
+        if sum(self.kinds.values()) == 1 and not self.columns and self.documents > 1:
+            more += ": its chapters, as it is one file"
         yield (
             f"source: {self.path} ({held or 'a data set of the Hub'}), "
-            f"{self.documents:,} document{'s' * (self.documents != 1)}{more}{self._chapters()}"
+            f"{self.documents:,} document{'s' * (self.documents != 1)}{more}"
         )
-        by_rule = Counter(one.rule for one in self.refused)
-        for rule, count in by_rule.most_common():
-            first = next(one for one in self.refused if one.rule == rule)
-            yield f"refused: {count:,} by {rule}, the first at {first.where}: {first.reason}"
+        by_rule: dict[str, list[RefusedRow]] = defaultdict(list)
+        for row in self.refused:
+            by_rule[row.rule].append(row)
+        for rule, rows in sorted(by_rule.items(), key=lambda one: -len(one[1])):
+            first = f"the first at {rows[0].where}: {rows[0].reason}"
+            yield f"refused: {len(rows):,} by {rule}, {first}"
         for name, one in self.columns.items():
             ids = ", ".join(one.ids) or "none, rows are numbered"
             yield f"columns: of {name}: text {one.text}, title {one.title or 'none'}, id {ids}"
@@ -202,10 +206,6 @@ class SourceDescription:
             yield f"warning: {note}"
         if self.passages:
             yield f"passages: {self._unseen()}: the recipe cuts passages of {self.passages.tokens}"
-
-    def _chapters(self) -> str:
-        one_text = sum(self.kinds.values()) == 1 and not self.columns and self.documents > 1
-        return ": its chapters, as it is one file" if one_text else ""
 
     @property
     def passages(self) -> PassageSize | None:
@@ -258,10 +258,8 @@ def describe_source(source: Path | str, folder: Path) -> SourceDescription:
     of_document: Counter[str] = Counter()
     sample: list[str] = []
     draw = random.Random(0)  # the same documents each time
-    rows = 0
     limit = _ON_THE_HUB if on_the_hub else None
     for one in read_sources(place, Columns(), limit=limit, notes=notes, by_chapter=True):
-        rows += 1
         if not isinstance(one, SourceDocument):
             refused.append(one)
             continue
@@ -275,18 +273,22 @@ def describe_source(source: Path | str, folder: Path) -> SourceDescription:
         raise DatasetError(
             f"{source} holds no document that can be used. {refusals(refused)}".rstrip()
         )
-    languages = _languages(sample)
-    spaced = sum(languages.get(code, 0) for code in _UNSPACED) <= 0.5
+    told = Counter(map(_language, sample))
+    spaced = 2 * sum(told[code] for code in _UNSPACED) <= len(sample)
     unit = "words" if spaced else "characters"
-    (largest, most), every = of_document.most_common(1)[0], max(1, of_document.total())
+    largest, most = of_document.most_common(1)[0]
+    every = max(1, sum(counts))
+    found: dict[str, int] = {}
+    if isinstance(place, Path):
+        found = kinds(place) if place.is_dir() else {file_format(place): 1}
     return SourceDescription(
-        path=str(place) if isinstance(place, str) else _relative(place, folder),
-        kinds={} if isinstance(place, str) else _kinds(place),
+        path=_relative(place, folder) if isinstance(place, Path) else place,
+        kinds=found,
         columns=notes.columns,
         documents=len(of_document),
-        whole=limit is None or rows < limit,
+        whole=limit is None or len(counts) + len(refused) < limit,
         refused=tuple(refused),
-        languages=languages,
+        languages={code: count / len(sample) for code, count in told.most_common()},
         lengths=(min(counts), round(median(counts)), max(counts)),
         unit=unit,
         encodings=Counter(notes.encodings.values()),
@@ -299,18 +301,9 @@ def _percent(share: float) -> str:
     return "under 1%" if share < 0.01 else f"{share:.0%}"
 
 
-def _languages(texts: list[str]) -> dict[str, float]:
-    counts = Counter(_language(text) for text in texts)
-    return {code: count / len(texts) for code, count in counts.most_common()}
-
-
 def _language(text: str) -> str:
     words = letters_of(text)[:_PIECE]
     return tell(words)[0] if any(map(str.isalpha, words)) else ""
-
-
-def _kinds(path: Path) -> dict[str, int]:
-    return kinds(path) if path.is_dir() else {file_format(path): 1}
 
 
 def _relative(path: Path, folder: Path) -> str:

@@ -17,48 +17,30 @@ from abc import abstractmethod
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from itertools import pairwise
+from itertools import chain
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from retgen.tokenizer import STOPWORDS, length, tokens
-from retgen.validators.containment import Containment
-from retgen.validators.hashes import hash_words
 from retgen.validators.rule import Batch, CorpusRule, Finding, Judgements, RuleState
+from retgen.validators.similar import Containment, hash_words
 from retgen.work import Engine, Local
 
 CUTOFFS = (2, 10, 20, 100)
 HIGH = 0.5  # recall of a random order from which on a cutoff shows nothing
 GROUP = 16 << 20  # bytes of terms that are scored at a time
+Terms = NDArray[np.uint32] | NDArray[np.uint16]
 
 
 class SpooledBatch(NamedTuple):
     """What the rankings need of some documents."""
 
-    ids: NDArray[np.uint8]  # UTF-8, one behind the other
-    ends: NDArray[np.uint32]  # (documents,) characters of the ids up to each
+    ids: NDArray[np.uint8]  # a pickled list
     counts: NDArray[np.uint32]  # (documents,) terms of each document
-    terms: NDArray[np.uint32] | NDArray[np.uint16]  # (sum of counts,)
+    terms: Terms  # (sum of counts,)
     lengths: NDArray[np.uint32]  # (documents,) characters of each text
-
-    @property
-    def bytes(self) -> int:
-        """Its size."""
-        return sum(column.nbytes for column in self)
-
-
-def pack_ids(ids: Sequence[str]) -> tuple[NDArray[np.uint8], NDArray[np.uint32]]:
-    """Ids in UTF-8, one behind the other, and how many characters end with each."""
-    joined = "".join(ids).encode("utf-8", "surrogatepass")
-    return np.frombuffer(joined, np.uint8), np.cumsum(list(map(len, ids)), dtype=np.uint32)
-
-
-def unpack_ids(packed: NDArray[np.uint8], ends: NDArray[np.uint32]) -> list[str]:
-    """The ids that were packed."""
-    ids = packed.tobytes().decode("utf-8", "surrogatepass")
-    return [ids[start:end] for start, end in pairwise([0, *ends.tolist()])]
 
 
 @dataclass
@@ -84,7 +66,7 @@ class TermRule(CorpusRule):
         self,
         batch: Batch,
         counts: NDArray[np.uint32],
-        terms: NDArray[np.uint32] | NDArray[np.uint16],
+        terms: Terms,
         *,
         distinct: bool = False,
         words: Iterable[int] | None = None,
@@ -95,31 +77,26 @@ class TermRule(CorpusRule):
         rule knows them.
         """
         state = self.state
-        once = terms if distinct else self._once(counts, terms)
+        once: NDArray[np.integer] = terms
+        if not distinct:
+            # 32 bits are sorted several times as fast
+            wide = np.uint64 if len(counts) * self.vocabulary > 1 << 32 else np.uint32
+            bases = np.arange(len(counts)) * self.vocabulary
+            keys = np.repeat(bases.astype(wide), counts) + terms
+            keys.sort()
+            first = np.append(True, keys[1:] != keys[:-1])[: len(keys)]
+            once = keys[first] % np.array(self.vocabulary, wide)
         if self.vocabulary <= len(once):
             state.frequencies += np.bincount(once, minlength=self.vocabulary)
         else:
             np.add.at(state.frequencies, once, 1)
         state.documents += len(batch)
         state.words.update(map(length, batch.texts) if words is None else words)
-        lengths = np.fromiter(map(len, batch.texts), np.uint32, len(batch))
         if self.vocabulary <= 1 << 16:
             terms = terms.astype(np.uint16)  # half the size on disk
-        ids = pack_ids(batch.ids)
-        state.batches.append(SpooledBatch(*ids, counts, terms, lengths))
-
-    def _once(
-        self, counts: NDArray[np.uint32], terms: NDArray[np.uint32] | NDArray[np.uint16]
-    ) -> NDArray[np.integer]:
-        """The terms without those that their document has had."""
-        # 32 bits are sorted several times as fast
-        wide = np.uint64 if len(counts) * self.vocabulary > 1 << 32 else np.uint32
-        bases = np.arange(len(counts)) * self.vocabulary
-        keys = np.repeat(bases.astype(wide), counts) + terms
-        keys.sort()
-        first = np.append(True, keys[1:] != keys[:-1])[: len(keys)]
-        once: NDArray[np.integer] = keys[first] % np.array(self.vocabulary, wide)
-        return once
+        ids = np.frombuffer(pickle.dumps(batch.ids), np.uint8)
+        lengths = np.fromiter(map(len, batch.texts), np.uint32, len(batch))
+        state.batches.append(SpooledBatch(ids, counts, terms, lengths))
 
     @abstractmethod
     def query_terms(self) -> list[NDArray[np.int64]]:
@@ -135,24 +112,16 @@ class WordTerms(TermRule):
     name = "terms"
     vocabulary = 1 << 20
 
-    def __init__(self, judgements: Judgements) -> None:
-        self.judgements = judgements
-        self.start()
-
     def scan(self, batch: Batch) -> None:
         hashes, counts = batch.word_hashes()
         terms = (hashes % np.uint64(self.vocabulary)).astype(np.uint32)
         self.spool(batch, counts.astype(np.uint32), terms)
 
     def query_terms(self) -> list[NDArray[np.int64]]:
-        return [
-            np.unique(
-                hash_words([[word for word in tokens(query.text) if word not in STOPWORDS]])[0]
-                % np.uint64(self.vocabulary)
-            ).astype(np.int64)
-            for query in self.judgements.queries
-            if query.query_id in self.judgements.positives
-        ]
+        asked = (q for q in self.judgements.queries if q.query_id in self.judgements.positives)
+        words = ([w for w in tokens(query.text) if w not in STOPWORDS] for query in asked)
+        terms = (hash_words([some])[0] % np.uint64(self.vocabulary) for some in words)
+        return [np.unique(some).astype(np.int64) for some in terms]
 
 
 def query_blind_baselines(
@@ -254,17 +223,25 @@ def _groups(batches: Sequence[SpooledBatch]) -> Iterator[list[SpooledBatch]]:
     size = 0
     for one in batches:
         group.append(one)
-        size += one.bytes
+        size += sum(column.nbytes for column in one)
         if size >= GROUP:
             yield group
             group, size = [], 0
-    if group:
-        yield group
+    yield group
 
 
 def _tops(scoring: tuple[_Scores, int], batches: Sequence[SpooledBatch]) -> bytes:
+    """The best of some documents in each ranking, pickled."""
     scores, depth = scoring
-    return pickle.dumps(scores.tops(batches, depth))
+    tops: dict[str, _Top] = {}
+    for batch in batches:
+        ids = pickle.loads(batch.ids.data)
+        for name, values in scores.of(batch).items():
+            top = tops.get(name, [])
+            least = top[-1][0] if 0 < depth <= len(top) else -np.inf
+            new = ((float(values[i]), ids[i]) for i in np.flatnonzero(values >= least).tolist())
+            tops[name] = heapq.nlargest(depth, chain(top, new))
+    return pickle.dumps(tops)
 
 
 class _Scores:
@@ -278,24 +255,13 @@ class _Scores:
         self.queried[distinct] = 1
         self.contained: Containment | None = None
         if any(len(terms) > 1 for terms in queries):
-            self.column = np.full(len(frequencies), -1, np.int32)
+            self.column = np.full(len(frequencies), -1)
             self.column[distinct] = np.arange(len(distinct))
-            # queries of the same terms are looked up once
-            sets = Counter(tuple(sorted(set(self.column[terms].tolist()))) for terms in queries)
-            del sets[()]
-            self.contained = Containment(list(sets), frequencies[distinct])
-            self.same = np.array(list(sets.values()), np.int64)
+            sets = [np.unique(self.column[terms]).tolist() for terms in queries if len(terms)]
+            self.contained = Containment(sets, frequencies[distinct])
 
-    def tops(self, batches: Sequence[SpooledBatch], depth: int) -> dict[str, _Top]:
-        """The best of some documents in each ranking."""
-        tops: dict[str, _Top] = {}
-        for batch in batches:
-            ids = unpack_ids(batch.ids, batch.ends)
-            for name, values in self._of(batch).items():
-                tops[name] = _merge_top(tops.get(name, []), values, ids, depth)
-        return tops
-
-    def _of(self, batch: SpooledBatch) -> dict[str, NDArray[np.float64]]:
+    def of(self, batch: SpooledBatch) -> dict[str, NDArray[np.float64]]:
+        """(documents,) scores by ranking."""
         starts = np.concatenate([[0], np.cumsum(batch.counts, dtype=np.int64)])
         scores = {
             "summed IDF": _row_sums(self.idf[batch.terms], starts),
@@ -306,10 +272,9 @@ class _Scores:
         if self.contained is not None:
             columns = self.column[batch.terms]
             rows = np.repeat(np.arange(len(batch.counts)), batch.counts)
-            hit = columns >= 0
             total = np.zeros(len(batch.counts))
-            for documents, sets in self.contained.pairs(rows[hit], columns[hit].astype(np.int64)):
-                np.add.at(total, documents, self.same[sets])
+            for documents, _ in self.contained.pairs(rows[columns >= 0], columns[columns >= 0]):
+                total += np.bincount(documents, minlength=len(total))
             scores["documents with most whole queries"] = total
         return scores
 
@@ -319,15 +284,3 @@ def _row_sums(values: NDArray[np.float64], starts: NDArray[np.int64]) -> NDArray
     sums = np.concatenate([[0.0], np.cumsum(values)])
     rounded: NDArray[np.float64] = np.round(sums[starts[1:]] - sums[starts[:-1]], 6)
     return rounded
-
-
-def _merge_top(top: _Top, values: NDArray[np.float64], ids: list[str], depth: int) -> _Top:
-    if len(top) >= depth and top:
-        candidates = np.flatnonzero(values >= top[-1][0])
-    else:
-        candidates = np.arange(len(values))
-    if len(candidates) > depth > 0:  # drop what cannot be among the first `depth`
-        bar = np.partition(values[candidates], len(candidates) - depth)[-depth:].min()
-        candidates = candidates[values[candidates] >= bar]
-    new = [(float(values[i]), ids[i]) for i in candidates]
-    return heapq.nlargest(depth, [*top, *new])

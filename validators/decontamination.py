@@ -13,9 +13,9 @@ from __future__ import annotations
 import math
 import pickle
 from collections import defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -92,26 +92,23 @@ def drop_overlapping(
     `engine`: who compares. Raises `DatasetError` for a test set without text.
     """
     drops: dict[str, Drop] = {}
-    for test_set in test_sets:
-        others = [("passage", *one) for one in test_set.passages.items()]
-        others += [("query", *one) for one in test_set.queries.items()]
-        if not any(sequence(text) for *_, text in others):
+    for name, passages, queries in test_sets:
+        others = [*passages.values(), *queries.values()]
+        if not any(map(sequence, others)):
             raise DatasetError(
-                f"{test_set.name}: the test set has no text (passages: "
-                f"{len(test_set.passages):,}, queries: {len(test_set.queries):,}, none with a "
-                "word), so nothing can be compared with it. Give a data set whose rows have texts, "
-                "not ids alone."
+                f"{name}: the test set has no text (passages: {len(passages):,}, queries: "
+                f"{len(queries):,}, none with a word), so nothing can be compared with it. Give a "
+                "data set whose rows have texts, not ids alone."
             )
-        left = [name for name in texts if name not in drops]
-        held = [one[2] for one in others], threshold
+        ids = [*(("passage", one) for one in passages), *(("query", one) for one in queries)]
+        left = [one for one in texts if one not in drops]
         parts = (
-            (str(i), [texts[name] for name in left[i : i + PART]])
-            for i in range(0, len(left), PART)
+            (str(i), [texts[one] for one in left[i : i + PART]]) for i in range(0, len(left), PART)
         )
-        for first, pairs in (engine or Local(1)).map(_overlapping, held, parts):
+        for first, pairs in (engine or Local(1)).map(_overlapping, (others, threshold), parts):
             for text, (other, f1) in pickle.loads(pairs).items():
-                name = left[int(first) + text]
-                drops[name] = Drop(test_set.name, others[other][0], others[other][1], f1)
+                kind, text_id = ids[other]
+                drops[left[int(first) + text]] = Drop(name, kind, text_id, f1)
     return {name: drops[name] for name in texts if name in drops}
 
 
@@ -179,7 +176,11 @@ def _most_alike(
             score_cutoff=threshold - _SLACK,
             dtype=np.float64,
         )
-        f1 = _f1(np.rint(likeness * (sizes[i] + theirs[j]) / 2), sizes[i], theirs[j])
+        lcs = np.rint(likeness * (sizes[i] + theirs[j]) / 2)
+        # rouge-score's own arithmetic, whose last bit decides where F1 is the threshold itself
+        precision, recall = lcs / theirs[j], lcs / sizes[i]
+        both = precision + recall
+        f1 = 2 * precision * recall / np.where(both > 0, both, 1)
         above = f1 > threshold
         yield from zip(i[above].tolist(), j[above].tolist(), f1[above].tolist(), strict=True)
 
@@ -195,13 +196,6 @@ def _parities(texts: Sequence[str], words: int) -> Bits:
     return np.ascontiguousarray(packed.reshape(len(texts), words).T)
 
 
-def _f1(lcs: Any, a: NDArray[np.int64], b: NDArray[np.int64]) -> Any:
-    """rouge-score's own arithmetic, whose last bit decides where F1 is the threshold itself."""
-    precision, recall = lcs / b, lcs / a
-    both = precision + recall
-    return 2 * precision * recall / np.where(both > 0, both, 1)
-
-
 def _are_long(texts: Sequence[Sequence[str]]) -> list[bool]:
     """Which texts have `LEAST` words or more."""
     distinct: set[str] = set().union(*texts)
@@ -213,21 +207,18 @@ def _contained(
     texts: Sequence[str], others: Sequence[str], long: Sequence[bool], others_long: Sequence[bool]
 ) -> Iterator[tuple[int, int]]:
     """(text, other) by their places: the first other that stands in a text, or holds it."""
-    copies: dict[str, list[int]] = defaultdict(list)  # equal texts are looked at once
-    for place, text in enumerate(texts):
-        copies[text].append(place)
     places = {other: place for place, other in reversed(list(enumerate(others))) if other}
-    pairs = [(text, text) for text in copies if text in places]
+    copies = dict(zip(texts, long, strict=True))  # equal texts are looked at once
+    first: dict[str, int] = {text: places[text] for text in copies if text in places}
     parts = [other for other, place in places.items() if others_long[place]]
-    pairs += ((whole, part) for part, whole in _inside(parts, list(copies)))
-    pairs += _inside([text for text, equal in copies.items() if long[equal[0]]], list(places))
-    first: dict[str, int] = {}
+    pairs = [(whole, part) for part, whole in _inside(parts, copies)]
+    pairs += _inside([text for text, is_long in copies.items() if is_long], places)
     for text, other in pairs:
         first[text] = min(places[other], first.get(text, len(others)))
-    yield from ((place, other) for text, other in first.items() for place in copies[text])
+    yield from ((place, first[text]) for place, text in enumerate(texts) if text in first)
 
 
-def _inside(parts: Sequence[str], wholes: Sequence[str]) -> Iterator[tuple[str, str]]:
+def _inside(parts: Iterable[str], wholes: Iterable[str]) -> Iterator[tuple[str, str]]:
     """(part, whole): every part that stands in a whole. Parts have `_GRAM` tokens or more."""
     begins: dict[str, list[str]] = defaultdict(list)
     for part in parts:

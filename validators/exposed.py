@@ -7,7 +7,8 @@ from __future__ import annotations
 
 import re
 from abc import abstractmethod
-from collections.abc import Iterator, Sequence
+from collections import defaultdict
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
@@ -23,12 +24,11 @@ NOBODYS = re.compile(
 
 
 class ExposedData(NamedTuple):
-    """Something found: its kind in words, its masked form, "" for none, and what it is, so that it
-    is counted once a text; that is kept nowhere.
+    """Something found: its kind, as in "card number" or "secret (JWT)", its masked form, "" for
+    none, and what it is, so that it is counted once a text; that is kept nowhere.
     """
 
-    one: str
-    many: str
+    kind: str
     masked: str
     datum: str
 
@@ -37,22 +37,14 @@ class ExposedData(NamedTuple):
 class _Exposed(RuleState):
     """Kind to (document id, how many it holds, masked forms), in order, a document once."""
 
-    by_kind: dict[tuple[str, str], list[tuple[str, int, list[str]]]] = field(default_factory=dict)
-
-    def add(self, text_id: str, found: Sequence[ExposedData]) -> None:
-        kinds: dict[tuple[str, str], dict[str, str]] = {}
-        for one, many, masked, datum in found:
-            kinds.setdefault((one, many), {})[datum] = masked
-        for kind, forms in kinds.items():
-            shown = list(dict.fromkeys(filter(None, forms.values())))[: _SHOWN + 1]
-            self.by_kind.setdefault(kind, []).append((text_id, len(forms), shown))
+    by_kind: dict[str, list[tuple[str, int, list[str]]]] = field(default_factory=dict)
 
 
 class ExposedRule(TextRule):
     """A rule whose `look` says what a text holds."""
 
     @abstractmethod
-    def look(self, text: str) -> list[ExposedData]:
+    def look(self, text: str) -> Iterable[ExposedData]:
         """All that a text holds."""
 
     def start(self) -> None:
@@ -60,18 +52,22 @@ class ExposedRule(TextRule):
 
     def scan(self, batch: Batch) -> None:
         for doc_id, title, text in zip(batch.ids, batch.titles, batch.texts, strict=True):
-            if found := self.look(f"{title}\n{text}" if title else text):
-                self.state.add(doc_id, found)
+            kinds: dict[str, dict[str, str]] = defaultdict(dict)
+            for kind, masked, datum in self.look(f"{title}\n{text}" if title else text):
+                kinds[kind][datum] = masked
+            for kind, forms in kinds.items():
+                shown = list(dict.fromkeys(filter(None, forms.values())))[: _SHOWN + 1]
+                self.state.by_kind.setdefault(kind, []).append((doc_id, len(forms), shown))
 
     def findings(self) -> Iterator[Finding]:
         for kind, members in sorted(self.state.by_kind.items()):
             ids = [text_id for text_id, *_ in members]
-            total = sum(count for _, count, _ in members)
+            what = f"{'an' if kind[0] in 'aeiou' else 'a'} {kind}"
+            if (total := sum(count for _, count, _ in members)) > 1:
+                noun, *note = kind.split(" (")
+                plural = f"{noun}{'es' if noun.endswith('s') else 's'}"
+                what = f"{total:,} {' ('.join([plural, *note])}"
             shown = list(dict.fromkeys(form for *_, forms in members for form in forms))
             more = ", ..." if len(shown) > _SHOWN else ""
-            who = (
-                f"{self.one} {ids[0]} holds" if len(ids) == 1 else f"{len(ids):,} {self.many} hold"
-            )
-            what = kind[0] if total == 1 else f"{total:,} {kind[1]}"
             forms = f" ({', '.join(shown[:_SHOWN])}{more})" if shown else ""
-            yield self.finding(ids, f"{who} {what}{forms}")
+            yield self.finding(ids, f"{self.which(ids, 'holds', 'hold')} {what}{forms}")

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -17,31 +16,24 @@ from retgen.errors import DatasetError
 from retgen.validators.rule import Batch, CorpusRule, DocumentNotes, Finding, RuleState
 
 
-@dataclass
-class _Kind:
-    first: str
-    rows: int = 0
-    ids: list[str] = field(default_factory=list)
-
-
 class RowFaults:
     """Faults of one file by kind. `name`: the file, relative to the run."""
 
     def __init__(self, rule: str, name: str) -> None:
         self._rule, self._name = rule, name
-        self._kinds: dict[str, _Kind] = {}
+        self._kinds: dict[str, list[tuple[int, str, Sequence[str]]]] = {}
 
     def add(self, kind: str, row: int, message: str, ids: Sequence[str] = ()) -> None:
         """A fault of row `row` (from 1). Of each kind the first message is shown."""
-        result = self._kinds.setdefault(kind, _Kind(f"row {row:,}: {message}"))
-        result.rows += 1
-        result.ids += [f"{self._name}:{row}", *ids]
+        self._kinds.setdefault(kind, []).append((row, message, ids))
 
     def findings(self) -> Iterator[Finding]:
         """One finding for each kind, with the ids of all its rows."""
-        for kind in self._kinds.values():
-            more = f" ({kind.rows - 1:,} more such rows)" if kind.rows > 1 else ""
-            yield self.of_file(f"{kind.first}{more}", kind.ids)
+        for rows in self._kinds.values():
+            first, message, _ = rows[0]
+            more = f" ({len(rows) - 1:,} more such rows)" if len(rows) > 1 else ""
+            ids = [one for row, _, some in rows for one in (f"{self._name}:{row}", *some)]
+            yield self.of_file(f"row {first:,}: {message}{more}", ids)
 
     def of_file(self, message: str, ids: Sequence[str] = ()) -> Finding:
         """A finding on the file as a whole."""

@@ -9,7 +9,7 @@ from __future__ import annotations
 import sys
 from abc import ABC, abstractmethod
 from collections import Counter
-from collections.abc import Container, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, fields
 from typing import Any, ClassVar, Literal, NamedTuple, Self
 
@@ -19,11 +19,11 @@ from numpy.typing import NDArray
 from retgen.data import Dataset, Document, Qrel, Query
 from retgen.rows import Problem
 from retgen.tokenizer import tokens
-from retgen.validators.hashes import hash_words
+from retgen.validators.similar import hash_words
 
 Severity = Literal["error", "warning", "info"]
 SEVERITIES: tuple[Severity, ...] = ("error", "warning", "info")
-_AT_A_TIME = 4096  # queries
+_AT_A_TIME = 4096  # documents, or queries
 
 
 class Finding(NamedTuple):
@@ -88,6 +88,17 @@ class Batch:
         return self._hashes
 
 
+def batches(documents: Iterable[Document]) -> Iterator[Batch]:
+    """Documents in batches; one at least, which may be empty."""
+    batch = Batch(0)
+    for document in documents:
+        if len(batch) == _AT_A_TIME:
+            yield batch
+            batch = Batch(batch.first + len(batch))
+        batch.append(document)
+    yield batch
+
+
 @dataclass
 class Judgements:
     """Queries and qrels of one split, in order; where there are many, they lie on disk.
@@ -95,7 +106,8 @@ class Judgements:
     `positives` maps a query id to the ids of its relevant documents (relevance > 0), in the order
     of the file. `others` are the qrels of the other splits. `notes`: column -> query id -> what
     it holds beside id and text (see `retgen.validators.notes`), of queries with positives.
-    `by_people`: the labels are people's; there may be none yet.
+    `by_people`: the labels are people's; there may be none yet. `partial`: these are the first of
+    many, and a rule of the family's proof reads them all.
     """
 
     queries: Sequence[Query]
@@ -108,6 +120,7 @@ class Judgements:
     other_problems: dict[str, list[Problem]] = field(default_factory=dict)
     notes: dict[str, dict[str, set[str]]] = field(default_factory=dict)
     by_people: bool = False
+    partial: bool = False
     positives: dict[str, list[str]] = field(init=False)
     relevant_documents: set[str] = field(init=False)
 
@@ -161,16 +174,15 @@ class DocumentNotes(RuleState):
     documents: list[tuple[str, str]] = field(default_factory=list)
 
 
-class RuleContext(NamedTuple):
-    """What rules are made from.
+@dataclass
+class Measured(RuleState):
+    """A number of every text, in order: arrays, of some texts each."""
 
-    `leaks`: the severity of relevant documents that are given away; retgen has no excuse for its
-    own. `covered`: rules that the proof of the run's family replaces.
-    """
+    parts: list[NDArray[Any]] = field(default_factory=list)
 
-    judgements: Judgements
-    leaks: Severity = "warning"
-    covered: frozenset[str] = frozenset()
+    def every(self, kind: type[np.generic]) -> NDArray[Any]:
+        """(n,) the numbers of all texts."""
+        return np.concatenate([np.empty(0, kind), *self.parts])
 
 
 class RuleListing(NamedTuple):
@@ -182,36 +194,29 @@ class RuleListing(NamedTuple):
 
 
 class Rule(ABC):
-    """What has a name, and ends in findings.
+    """What has a name, and ends in findings. Rules over any data set are made from `judgements`.
 
     Those of `retgen.validators.rules` say besides, for the list of rules: `severity`, that of their
-    findings; `unless`, when it is another one, in words; `finds`, what is found. `also`: further
-    names of their findings. `order`: where their findings stand among those of other rules, of one
-    that says nothing behind all that do.
+    findings; `unless`, when it is another one, in words; `finds`, what is found. `order`: where
+    their findings stand among those of other rules, of one that says nothing behind all that do.
     """
 
     name: ClassVar[str]
     severity: Severity
     unless: ClassVar[str] = ""
     finds: ClassVar[str]
-    also: ClassVar[tuple[RuleListing, ...]] = ()
     order: ClassVar[int] = 1000
+    judgements: Judgements
 
-    @classmethod
-    def from_context(cls, context: RuleContext) -> Self:
-        """The rule for a data set. Overridden where it needs something of the context."""
-        return cls()
+    def __init__(self, judgements: Judgements | None = None) -> None:
+        if judgements is not None:
+            self.judgements = judgements
 
     @classmethod
     def table(cls) -> tuple[RuleListing, ...]:
         """All names of its findings."""
         severity = f"{cls.severity}, {cls.unless}" if cls.unless else cls.severity
-        return RuleListing(cls.name, severity, cls.finds), *cls.also
-
-    @classmethod
-    def is_replaced(cls, covered: Container[str]) -> bool:
-        """Whether a proof that covers these rules leaves nothing to this one."""
-        return all(one.name in covered for one in cls.table())
+        return (RuleListing(cls.name, severity, cls.finds),)
 
     def read_qrels(self, dataset: Dataset, split: str) -> None:  # noqa: B027 - most rules need no more
         """After the documents: read all queries and qrels, row by row.
@@ -234,13 +239,6 @@ class Rule(ABC):
 class QueryRule(Rule):
     """A rule over queries and qrels."""
 
-    def __init__(self, judgements: Judgements) -> None:
-        self.judgements = judgements
-
-    @classmethod
-    def from_context(cls, context: RuleContext) -> Self:
-        return cls(context.judgements)
-
 
 class CorpusRule(Rule):
     """A rule over the documents of a corpus.
@@ -252,7 +250,8 @@ class CorpusRule(Rule):
     state: RuleState
     scratch: str | None = None
 
-    def __init__(self) -> None:
+    def __init__(self, judgements: Judgements | None = None) -> None:
+        super().__init__(judgements)
         self.start()
 
     @abstractmethod
@@ -302,9 +301,11 @@ class TextRule(CorpusRule):
             rows += (RuleListing(cls.query_name, cls.severity, cls.query_finds),)
         return rows
 
-    @classmethod
-    def is_replaced(cls, covered: Container[str]) -> bool:
-        return cls.name in covered
+    def which(self, ids: Sequence[str], verb: str, plural: str) -> str:
+        """The subject of a message with its verb: one text by its id, or how many."""
+        if len(ids) == 1:
+            return f"{self.one} {ids[0]} {verb}"
+        return f"{len(ids):,} {self.many} {plural}"
 
 
 class QueryTexts(QueryRule):
@@ -328,28 +329,11 @@ class QueryTexts(QueryRule):
         return self.rule.findings()
 
     def _batches(self) -> Iterator[Batch]:
-        queries = self.judgements.queries
-        for first in range(0, len(queries), _AT_A_TIME):
-            batch = Batch(first)
-            for query_id, text, *_ in queries[first : first + _AT_A_TIME]:
-                batch.append(Document(query_id, "", text))
-            yield batch
+        return batches(Document(one.query_id, "", one.text) for one in self.judgements.queries)
 
 
-class JudgedRule(CorpusRule):
-    """A rule over the documents of a corpus that is made from its queries and qrels."""
-
-    def __init__(self, judgements: Judgements) -> None:
-        self.judgements = judgements
-        self.start()
-
-    @classmethod
-    def from_context(cls, context: RuleContext) -> Self:
-        return cls(context.judgements)
-
-
-class LeakRule(JudgedRule):
-    """Whether relevant documents are given away, against chance.
+class LeakRule(CorpusRule):
+    """Whether relevant documents are given away, against chance: an error in what retgen wrote.
 
     `p`: the level of its tests, which the recipe may set (`order_leak_p`).
     """
@@ -357,11 +341,3 @@ class LeakRule(JudgedRule):
     severity: Severity = "warning"
     unless = "in a run error"
     p = 1e-6
-
-    def __init__(self, judgements: Judgements, severity: Severity = "warning") -> None:
-        self.severity = severity
-        super().__init__(judgements)
-
-    @classmethod
-    def from_context(cls, context: RuleContext) -> Self:
-        return cls(context.judgements, context.leaks)

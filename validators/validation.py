@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass, field
+from itertools import islice
 from typing import Any, Self
 
 from retgen.validators.rule import Batch, CorpusRule, Finding, Judgements, RuleState
@@ -69,22 +70,21 @@ class Validation:
         }
 
 
-_QUERIES = 3
-_DOCUMENTS = 3
+_QUERIES, _DOCUMENTS, _POSITIVES = 3, 3, 5  # that are shown; positives of a query
 
 
 @dataclass
 class _Picked(RuleState):
+    """Texts by id, the first texts, positions of relevant documents in the corpus, its size."""
+
     texts: dict[str, str] = field(default_factory=dict)
     first: list[str] = field(default_factory=list)
     positions: list[int] = field(default_factory=list)
     count: int = 0
 
     def merge(self, later: Self, offset: int) -> None:
-        self.texts |= later.texts
-        self.first = [*self.first, *later.first][:_DOCUMENTS]
-        self.positions += [offset + position for position in later.positions]
-        self.count = offset + later.count
+        later.positions = [offset + position for position in later.positions]
+        super().merge(later, offset)
 
 
 class Samples(CorpusRule):
@@ -96,28 +96,28 @@ class Samples(CorpusRule):
     name = "samples"
 
     def __init__(self, judgements: Judgements) -> None:
-        self.judgements = judgements
-        answered = (q for q in judgements.queries if q.query_id in judgements.positives)
-        self.queries = [query for query, _ in zip(answered, range(_QUERIES), strict=False)]
-        self.wanted = frozenset(
-            doc_id for query in self.queries for doc_id in judgements.positives[query.query_id][:5]
-        )
-        self.start()
+        positives = judgements.positives
+        answered = (query for query in judgements.queries if query.query_id in positives)
+        self._queries = {
+            query.text: positives[query.query_id][:_POSITIVES]
+            for query in islice(answered, _QUERIES)
+        }
+        self._wanted = {doc_id for docs in self._queries.values() for doc_id in docs}
+        super().__init__(judgements)
 
     def start(self) -> None:
         self.state: _Picked = _Picked()
 
     def scan(self, batch: Batch) -> None:
         state, relevant = self.state, self.judgements.relevant_documents
-        if len(state.first) < _DOCUMENTS:
-            state.first = [*state.first, *batch.texts[:_DOCUMENTS]][:_DOCUMENTS]
+        state.first += batch.texts[: _DOCUMENTS - len(state.first)]
         if not relevant.isdisjoint(batch.ids):
             for index, doc_id in enumerate(batch.ids):
                 if doc_id in relevant:
                     state.positions.append(batch.first + index)
-                    if doc_id in self.wanted:
+                    if doc_id in self._wanted:
                         state.texts[doc_id] = batch.texts[index]
-        state.count = batch.first + len(batch)
+        state.count += len(batch)
 
     def findings(self) -> Iterator[Finding]:
         yield from ()
@@ -127,18 +127,12 @@ class Samples(CorpusRule):
 
         `positions`: relevant documents in each fiftieth of the corpus, (50,).
         """
-        spread = [0] * 50
+        spread, texts = [0] * 50, self.state.texts
         for position in self.state.positions:
             spread[position * 50 // self.state.count] += 1
-        return {
-            "queries": [
-                {"query": query.text, "relevant": self._texts(query.query_id)}
-                for query in self.queries
-            ],
-            "documents": self.state.first,
-            "positions": spread,
-        }
-
-    def _texts(self, query_id: str) -> list[str]:
-        docs: Iterable[str] = self.judgements.positives[query_id][:5]
-        return [self.state.texts[doc_id] for doc_id in docs if doc_id in self.state.texts]
+        queries = [
+            {"query": query, "relevant": [texts[one] for one in docs if one in texts]}
+            for query, docs in self._queries.items()
+        ]
+        documents = self.state.first[:_DOCUMENTS]
+        return {"queries": queries, "documents": documents, "positions": spread}

@@ -35,8 +35,7 @@ from retgen.generators.params import Job
 from retgen.on_disk import DiskList, MappedList
 from retgen.streams import Stream
 from retgen.tokenizer import STOPWORDS, sequence
-from retgen.validators.similar import matches
-from retgen.validators.wordsets import query_sets
+from retgen.validators.similar import matches, query_sets
 
 if TYPE_CHECKING:
     from retgen.agents.context import Context

@@ -24,7 +24,6 @@ from retgen.validators.rule import (
     CorpusRule,
     Judgements,
     LeakRule,
-    RuleContext,
     RuleState,
 )
 from retgen.validators.rules import corpus_rules
@@ -66,6 +65,7 @@ def load_judgements(dataset: Dataset, split: str | None, recipe: Recipe | None) 
     )
     tables = {table.files for table in dataset.qrels.values()}
     result.by_people = bool(recipe and recipe.family.evidence(recipe.job) == "human")
+    result.partial = at_most is not None
     result.notes = texts_by_column(dataset.queries, result.positives, tables)
     return result
 
@@ -93,27 +93,27 @@ class Scanner:
         """What the rules are made from."""
         return load_judgements(self.dataset, self.split, self.recipe)
 
-    @cached_property
-    def context(self) -> RuleContext:
-        """The same, and how severe the rules are."""
-        recipe = self.recipe
-        return RuleContext(
-            self.judgements,
-            # what retgen wrote itself has no excuse for an order
-            "error" if recipe and recipe.family.from_user(recipe.job) != "queries" else "warning",
-            recipe.family.covers if recipe else frozenset(),
-        )
+    @property
+    def covered(self) -> frozenset[str]:
+        """Rules that the proof of the run's family replaces."""
+        return self.recipe.family.covers if self.recipe else frozenset()
 
     @cached_property
     def rules(self) -> list[CorpusRule]:
         """Rules over documents, less those that the family's own proof covers, then the proof."""
-        rules = corpus_rules(self.context)
+        recipe = self.recipe
+        rules = corpus_rules(self.judgements, self.covered)
+        for rule in rules:
+            # what retgen wrote itself has no excuse for an order
+            if recipe and isinstance(rule, LeakRule):
+                from_user = recipe.family.from_user(recipe.job) == "queries"
+                rule.severity = "warning" if from_user else "error"
         # no rules: what else is learned from the documents while they are read
-        if WordTerms.name not in self.context.covered:
+        if WordTerms.name not in self.covered:
             rules.append(WordTerms(self.judgements))
         rules.append(Samples(self.judgements))
-        if self.recipe is not None:
-            rules += self.recipe.family.checks(self.recipe.job, self.judgements)
+        if recipe is not None:
+            rules += recipe.family.checks(recipe.job, self.judgements)
         for rule in rules:
             rule.scratch = self.scratch
             if isinstance(rule, LeakRule):

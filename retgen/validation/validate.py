@@ -128,7 +128,7 @@ def _validate(scanner: Scanner, engine: Engine, progress: Progress) -> Validatio
         findings += rows_at_fault(root, dataset.qrels[name], bad)
     documents, problems = scan(scanner, engine, progress)
     findings += rows_at_fault(root, dataset.corpus, problems, documents)
-    everything: list[Rule] = [*query_rules(scanner.context), *rules]
+    everything: list[Rule] = [*query_rules(judgements, scanner.covered), *rules]
     for one in everything:
         one.read_qrels(dataset, split)
     for one in everything:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import pytest
-
 from retgen.generators.records import Records, Rows, rows_of
 
 
@@ -24,5 +22,3 @@ def test_counts_and_first_rows_are_left() -> None:
     assert [left.qrels["test"].count, left.training["test"].count] == [2, 4]
     assert [*left.graded, *left.tables] == []
     assert left.corpus.jsonl(0, 1) == records.corpus.jsonl(0, 1) == b'{"number":0}\n'
-    with pytest.raises(ValueError, match="only the first row of this table is kept"):
-        left.corpus.jsonl(0, 2)

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 import retgen.validators.baselines as baselines
-import retgen.validators.containment as containment
+import retgen.validators.similar as similar
 from retgen.data import Qrel, Query
 from retgen.tokenizer import STOPWORDS, tokens
 from retgen.validators.baselines import WordTerms, query_blind_rankings
@@ -85,7 +85,7 @@ def pieces(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> N
     """Once as it is, once cut so finely that every boundary is crossed many times."""
     if request.param == "small pieces":
         monkeypatch.setattr(baselines, "GROUP", 1)
-        monkeypatch.setattr(containment, "PAIRS", 7)
+        monkeypatch.setattr(similar, "PAIRS", 7)
 
 
 @pytest.mark.parametrize("seed", range(6))

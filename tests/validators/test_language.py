@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from retgen.validators.languages import LANGUAGES, code_of, letters_of, script_of, tell
+from retgen.validators.languages import LANGUAGES, code_of
 from tests.validators.sets import findings_in, plain
 
 ENGLISH = {f"d{i}": plain(i) for i in range(40)}
@@ -27,15 +27,6 @@ def with_one(text: str) -> dict[str, str]:
     [
         (GERMAN, "German (de)"),
         (RUSSIAN, "Russian (ru)"),
-        (
-            "Le vieux pont a été reconstruit par les gens qui habitaient tout près de la rivière, et "
-            "ils racontent encore à leurs enfants comment il était avant.",
-            "French (fr)",
-        ),
-        (
-            "这座古老的桥是由住在附近的人们重新修建的，他们至今仍向孩子们讲述它过去的样子，以及火灾之前的街道。",
-            "Chinese (zh)",
-        ),
         (
             "古い橋は近くに住む人々によって再建され、彼らは今でも子供たちに火事の前の様子を語り続けています。",
             "Japanese (ja)",
@@ -86,22 +77,7 @@ def test_what_the_card_states_is_what_counts(tmp_path: Path) -> None:
 
 
 def test_codes() -> None:
-    assert [code_of(code) for code in ("en", "eng", "eng-Latn", "en_GB", "zho-Hans", "nob")] == [
-        "en",
-        "en",
-        "en",
-        "en",
-        "zh",
-        "no",
-    ]
+    codes = ("en", "eng", "eng-Latn", "en_GB", "zho-Hans", "nob")
+    assert [code_of(code) for code in codes] == ["en", "en", "en", "en", "zh", "no"]
     assert code_of("tlh") is None
     assert len(LANGUAGES) == 83
-
-
-def test_letters_and_scripts() -> None:
-    assert letters_of("see https://x.org/a and a_b = 3 for the rest") == "see and for the rest"
-    assert script_of("日本語のテキスト") == ("Japanese", 8, 1.0)
-    assert script_of("汉字 and") == ("Han", 2, 0.4)
-    assert script_of("Ωmega") == ("Latin", 4, 0.8)
-    assert script_of("12 + 3") == ("", 0, 0.0)
-    assert tell(GERMAN)[0] == "de"

@@ -3,23 +3,19 @@
 from __future__ import annotations
 
 import json
-import math
 import random
 import subprocess
-from collections import Counter
 from collections.abc import Callable
 from dataclasses import replace
 
-import numpy as np
 import pytest
 
 from retgen.data import Query
 from retgen.validation.validate import validate
 from retgen.validators import similar
-from retgen.validators.duplicates import normalise_text
 from retgen.validators.rule import Judgements
 from retgen.validators.rules.near import NearDuplicateQueries
-from retgen.validators.wordsets import query_sets, word_sets
+from retgen.validators.similar import normalise_text, query_sets, word_sets
 from tests.conftest import Write
 
 Texts = list[list[str]]
@@ -76,10 +72,6 @@ def test_all_pairs_are_found(seed: int, monkeypatch: pytest.MonkeyPatch) -> None
     assert (pairs[:, 0].tolist(), exact) == (with_others, False)
 
 
-def even(draw: random.Random) -> list[str]:
-    return [f"w{draw.randrange(15)}" for _ in range(draw.randrange(40))]
-
-
 def zipf(draw: random.Random) -> list[str]:
     return [f"w{int(draw.paretovariate(0.7)) % 1000}" for _ in range(draw.randrange(60))]
 
@@ -89,14 +81,8 @@ def ties(draw: random.Random) -> list[str]:
     return draw.sample([f"w{i}" for i in range(12)], draw.choice([4, 5, 8, 9, 10]))
 
 
-def near(draw: random.Random) -> list[str]:
-    """A template with a name, now and then with words of another one."""
-    words = [f"likes{i}" for i in range(20)]
-    return [f"name{draw.randrange(500)}", *draw.sample(words, draw.choice([20, 20, 19, 16]))]
-
-
 @pytest.mark.slow
-@pytest.mark.parametrize("make", [even, zipf, ties, near])
+@pytest.mark.parametrize("make", [zipf, ties])
 @pytest.mark.parametrize("bits", [2, 22])
 def test_the_join_leaves_no_pair_out(
     make: Callable[[random.Random], list[str]], bits: int, monkeypatch: pytest.MonkeyPatch
@@ -215,10 +201,6 @@ TEMPLATES = {
         "\u8bf7\u95ee\u8f6f\u4ef6\u5305{}\u7684\u8bb8\u53ef\u8bc1\u548c\u7248\u6743\u6240\u6709\u8005\u4ee5\u53ca\u4e3b\u9875\u5730\u5740\u548c\u7ef4\u62a4\u4eba\u5458\u540d\u5355\u5728\u54ea\u91cc",
         ["\u706b\u72d0", "\u96f7\u9e1f", "\u6d77\u8c5a", "\u5929\u7a7a"],
     ),
-    "ja": (
-        "{}\u306e\u8a2d\u5b9a\u30d5\u30a1\u30a4\u30eb\u306e\u66f8\u5f0f\u3068\u5834\u6240\u306b\u3064\u3044\u3066\u306e\u8aac\u660e",
-        ["apt", "vsftpd", "dhcpd", "cron"],
-    ),
 }
 
 
@@ -252,37 +234,6 @@ def test_the_same_in_other_words_is_found_beside_a_template(pair: tuple[str, str
     assert near_queries(*made, *pair) == [["q4", "q5"]]
     assert near_queries(*pair, *OTHERS) == [["q0", "q1"]]
     assert near_queries(*pair) == [["q0", "q1"]]
-
-
-def test_words_are_weighed_by_how_few_others_hold_them() -> None:
-    draw = random.Random(4)
-    made = [[f"likes{i}" for i in range(draw.randrange(6))] for _ in range(50)]
-    for words in made:
-        words += draw.choices([f"w{i}" for i in range(8)], k=draw.randrange(2, 9))
-    made += [[*draw.choice(made), f"w{draw.randrange(9)}"] for _ in range(50)]
-    holders = Counter(word for words in made for word in {*words})
-    weight = {word: 0.5 if word < "w" else 1.0 for word in holders}
-
-    def weighed(a: set[str], b: set[str]) -> bool:
-        both = sum(weight[word] * math.log(100 / (holders[word] - 1)) for word in a & b)
-        apart = sum(weight[word] * math.log(100 / holders[word]) for word in a ^ b)
-        return both >= 0.8 * (both + apart) - 1e-9
-
-    counts = Counter[tuple[bool, bool]]()
-    sets = word_sets(made)
-    half = word_sets([[f"likes{i}" for i in range(6)]]).words
-    sets = replace(sets, weights=np.where(np.isin(sets.words, half), 0.5, 1.0))
-    expected = []
-    for i, words in enumerate(made[:50]):
-        tests = [(alike(words, o), weighed({*words}, {*o})) for o in made[50:]]
-        counts.update(tests)
-        expected += [i] if (True, True) in tests else []
-    assert all(counts[case] > 5 for case in ((True, True), (True, False), (False, False)))
-    pairs, exact = similar.matches(sets, 50)
-    assert (pairs[:, 0].tolist(), exact) == (expected, True)
-    assert all(
-        alike(made[i], made[j]) and weighed({*made[i]}, {*made[j]}) for i, j in pairs.tolist()
-    )
 
 
 def test_against_another_data_set(

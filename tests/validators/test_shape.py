@@ -52,15 +52,6 @@ def test_boilerplate(tmp_path: Path) -> None:
     )
 
 
-def test_boilerplate_of_queries(tmp_path: Path) -> None:
-    task = "Find the document that answers this question."
-    queries = {f"q{i}": f"{task}\nWho restored the mill of street {i}?" for i in range(30)}
-    [(ids, message)] = findings_in(tmp_path, "boilerplate", TEXTS, queries)
-    assert ids == [*queries]
-    assert message.startswith("1 line or sentence stands in 5% or more of the 30 queries, and")
-    assert message.endswith(f"of all their text: {task!r} in 30")
-
-
 def test_what_is_no_boilerplate(tmp_path: Path) -> None:
     texts = {i: f"Name\n{text}\nSee also" for i, text in TEXTS.items()}  # headings
     assert findings_in(tmp_path, "boilerplate", texts) == []

@@ -76,16 +76,16 @@ def test_the_same_question_under_another_id(dataset: Write) -> None:
 def test_a_split_that_names_what_does_not_exist(folder: Path) -> None:
     assert findings_of(folder, [*TRAIN, ("q99", "d99", 1), ("q5", "d1", 0.5), TRAIN[0]]) == [
         (
-            "score-range",
-            "error",
-            ["q5", "d1"],
-            "the score of (q5, d1) of split train is 0.5; relevance is a whole number from 0 to 1,000",
-        ),
-        (
             "duplicate-qrel",
             "error",
             ["q5", "d18"],
             "the pair (q5, d18) of split train is judged more than once",
+        ),
+        (
+            "score-range",
+            "error",
+            ["q5", "d1"],
+            "the score of (q5, d1) of split train is 0.5; relevance is a whole number from 0 to 1,000",
         ),
         (
             "dangling-qrel",

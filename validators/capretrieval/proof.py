@@ -31,8 +31,8 @@ from retgen.validators.capretrieval.words import (
     single_words,
     stand_in,
 )
-from retgen.validators.hashes import repeated
 from retgen.validators.rule import Batch, CorpusRule, Finding, Judgements, RuleState
+from retgen.validators.similar import repeated
 
 _Row = Mapping[str, Any]
 _Rows = Mapping[str, _Row]  # by their ids

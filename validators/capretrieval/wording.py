@@ -18,8 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from retgen.tokenizer import tokens
-from retgen.validators.similar import groups
-from retgen.validators.wordsets import Sets, word_runs, word_sets
+from retgen.validators.similar import Sets, groups, word_runs, word_sets
 
 ALIKE = 0.7  # share of their words in which near-duplicates and shared templates agree
 STEPS = (ALIKE, 0.8, 0.9, 1.0)

@@ -7,7 +7,6 @@ every query the documents that hold what it asks for, and compares that with qre
 
 from __future__ import annotations
 
-from retgen.validators.duplicates import Duplicates
 from retgen.validators.limit.matrix import hadamard_common
 from retgen.validators.limit.names import PersonNames
 from retgen.validators.limit.proof import LimitProof
@@ -20,6 +19,7 @@ from retgen.validators.limit.texts import (
 )
 from retgen.validators.limit.training import TrainingPairsProof
 from retgen.validators.rule import Batch, CorpusRule, Judgements
+from retgen.validators.rules.documents import Duplicates
 
 __all__ = [
     "COVERS",

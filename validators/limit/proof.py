@@ -16,7 +16,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from retgen.validators.baselines import TermRule, TermSpool
-from retgen.validators.hashes import repeated_hashes
 from retgen.validators.limit.matrix import (
     check_factorial,
     check_hard_negatives,
@@ -34,6 +33,7 @@ from retgen.validators.limit.texts import (
     read_queries,
 )
 from retgen.validators.rule import Batch, Finding, Judgements
+from retgen.validators.similar import repeated_hashes
 
 _P = 1e-6  # below, chance is no explanation
 

@@ -23,7 +23,6 @@ __all__ = ["COVERS", "RULES", "LadderProof", "LadderSpec", "proof_rules"]
 COVERS = frozenset(
     {
         "boilerplate",
-        "graded-qrels",
         "lexical-ambiguity",
         "near-duplicate",
         "near-duplicate-query",

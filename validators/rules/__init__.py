@@ -8,15 +8,16 @@ this folder.
 
 from __future__ import annotations
 
+from collections.abc import Container
 from functools import cache
 
 from retgen.plugins import classes
 from retgen.validators.rule import (
     CorpusRule,
+    Judgements,
     QueryRule,
     QueryTexts,
     Rule,
-    RuleContext,
     RuleListing,
     TextRule,
 )
@@ -31,23 +32,23 @@ def types() -> tuple[type[Rule], ...]:
     return tuple(sorted(result, key=lambda one: (one.order, one.name)))
 
 
-def corpus_rules(context: RuleContext) -> list[CorpusRule]:
-    """Rules over documents, but those that the family's proof covers: some read all queries."""
+def corpus_rules(judgements: Judgements, covered: Container[str] = ()) -> list[CorpusRule]:
+    """Rules over documents, but those that the family's proof covers."""
     return [
-        one.from_context(context)
+        one(judgements)
         for one in types()
-        if issubclass(one, CorpusRule) and not one.is_replaced(context.covered)
+        if issubclass(one, CorpusRule) and one.name not in covered
     ]
 
 
-def query_rules(context: RuleContext) -> list[QueryRule]:
+def query_rules(judgements: Judgements, covered: Container[str] = ()) -> list[QueryRule]:
     """Rules over queries and qrels, but those that the family's proof covers."""
     result: list[QueryRule] = []
     for one in types():
-        if issubclass(one, TextRule) and (one.query_name or one.name) not in context.covered:
-            result.append(QueryTexts(one.from_context(context), context.judgements))
-        elif issubclass(one, QueryRule) and not one.is_replaced(context.covered):
-            result.append(one.from_context(context))
+        if issubclass(one, TextRule) and (one.query_name or one.name) not in covered:
+            result.append(QueryTexts(one(judgements), judgements))
+        elif issubclass(one, QueryRule) and one.name not in covered:
+            result.append(one(judgements))
     return result
 
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Self
 
@@ -66,17 +66,20 @@ class Boilerplate(TextRule):
         self.ids: list[str] = []
 
     def scan(self, batch: Batch) -> None:
-        state = self.state
         for doc_id, text in zip(batch.ids, batch.texts, strict=True):
-            key = text_hash(doc_id)
-            if key < state.bound:
-                state.lines[key] = frozenset(map(text_hash, _lines(text)))
-                if len(state.lines) >= 2 * _SAMPLE:
-                    state.keep_smallest()
+            if (key := text_hash(doc_id)) < self.state.bound:
+                self.state.lines[key] = frozenset(map(text_hash, _lines(text)))
+        if len(self.state.lines) >= 2 * _SAMPLE:
+            self.state.keep_smallest()
 
     def suspicious(self) -> bool:
         self.state.keep_smallest()
-        self._candidates = _frequent(list(self.state.lines.values()))
+        texts = self.state.lines.values()
+        counts = Counter(line for lines in texts for line in lines)
+        # what is near the share in the sample may be above it in all texts
+        few = _LEAST * min(1.0, len(texts) / _SAMPLE) * 0.5
+        least = max(2.0, 0.8 * _SHARE * len(texts), few)
+        self._candidates = {line for line, n in counts.items() if n >= least}
         return bool(self._candidates)
 
     def confirm(self, batch: Batch) -> None:
@@ -93,17 +96,16 @@ class Boilerplate(TextRule):
     def findings(self) -> Iterator[Finding]:
         least = max(_LEAST, _SHARE * self.texts)
         often = [(line, n) for line, n in self.counts.items() if n >= least]
-        much = self.repeated >= _MUCH * self.characters
-        if not any(much or n >= _EVERYWHERE * self.texts for _, n in often):
-            return
         often.sort(key=lambda one: (-one[1], one[0]))
-        shown = "; ".join(f"{_short(line)!r} in {n:,}" for line, n in often[:_SHOWN])
+        much = self.repeated >= _MUCH * self.characters
+        if not often or not (much or often[0][1] >= _EVERYWHERE * self.texts):
+            return
+        cut = [(line if len(line) <= _CUT else f"{line[:_CUT]}…", n) for line, n in often[:_SHOWN]]
+        shown = "; ".join(f"{line!r} in {n:,}" for line, n in cut)
         more = f"; and {len(often) - _SHOWN:,} more" if len(often) > _SHOWN else ""
-        lines = (
-            "1 line or sentence stands"
-            if len(often) == 1
-            else (f"{len(often):,} lines or sentences stand each")
-        )
+        lines = f"{len(often):,} lines or sentences stand each"
+        if len(often) == 1:
+            lines = "1 line or sentence stands"
         yield self.finding(
             self.ids,
             f"{lines} in {_SHARE:.0%} or more of the {self.texts:,} {self.many}, and boilerplate "
@@ -115,21 +117,6 @@ def _lines(text: str) -> list[str]:
     """Lines and sentences with words enough, their white space and list marks set aside."""
     if len(text) < _LETTERS:
         return []
-    result = []
-    for piece in _END.split(text[:_TEXT]):
-        line = " ".join(piece.split()).strip("#*-=> ")
-        if len(line) >= _LETTERS and (line.count(" ") >= _WORDS - 1 or not line.isascii()):
-            result.append(line)
-    return result
-
-
-def _frequent(texts: Sequence[frozenset[int]]) -> frozenset[int]:
-    """Lines of a share of the texts that is about that of boilerplate, at least."""
-    counts = Counter(line for lines in texts for line in lines)
-    # what is near the share in the sample may be above it in all texts
-    least = max(2.0, 0.8 * _SHARE * len(texts), _LEAST * min(1.0, len(texts) / _SAMPLE) * 0.5)
-    return frozenset(line for line, n in counts.items() if n >= least)
-
-
-def _short(line: str) -> str:
-    return line if len(line) <= _CUT else line[:_CUT] + "…"
+    lines = (" ".join(piece.split()).strip("#*-=> ") for piece in _END.split(text[:_TEXT]))
+    long = (line for line in lines if len(line) >= _LETTERS)
+    return [line for line in long if line.count(" ") >= _WORDS - 1 or not line.isascii()]

@@ -1,12 +1,66 @@
-"""Texts that stand more than once, have nothing to read, or whose characters went wrong."""
+"""Texts that stand more than once, or have nothing to read."""
 
 from __future__ import annotations
 
+import unicodedata
+from abc import abstractmethod
 from collections.abc import Iterator, Sequence
+from typing import ClassVar
 
-from retgen.validators.characters import broken_characters, is_blank
-from retgen.validators.duplicates import Duplicates, contents, normalised_contents
-from retgen.validators.rule import Batch, DocumentNotes, Finding, TextRule
+import numpy as np
+
+from retgen.rows import text_hash
+from retgen.validators.rule import Batch, DocumentNotes, Finding, Measured, TextRule
+from retgen.validators.similar import hashes_of, normalise_text, repeated_hashes
+
+
+class Duplicates(TextRule):
+    """Texts that share a key. Keeps eight bytes a text; looks at equal hashes again.
+
+    `what`: the key in words. `unequal`: groups of equal texts are another rule's business.
+    """
+
+    what: ClassVar[str]
+    unequal: ClassVar[bool] = False
+
+    @abstractmethod
+    def key(self, batch: Batch) -> Sequence[str]:
+        """What may be equal."""
+
+    def start(self) -> None:
+        self.state: Measured = Measured()  # hashes of keys, ascending in each array
+        self.groups: dict[str, list[tuple[int, str, str]]] = {}
+
+    def scan(self, batch: Batch) -> None:
+        self.state.parts.append(np.sort(hashes_of(self.key(batch))))
+
+    def suspicious(self) -> bool:
+        self._suspects = repeated_hashes(self.state.parts)
+        return bool(self._suspects)
+
+    def confirm(self, batch: Batch) -> None:
+        rows = zip(self.key(batch), batch.ids, _contents(batch), strict=True)
+        for index, (key, text_id, text) in enumerate(rows, start=batch.first):
+            if text_hash(key) in self._suspects:
+                self.groups.setdefault(key, []).append((index, text_id, text))
+
+    def findings(self) -> Iterator[Finding]:
+        what = self.what if self.one == "document" else self.what.removeprefix("title and ")
+        for members in self.groups.values():
+            texts = {text for *_, text in members}
+            if len(members) > 1 and (len(texts) > 1 or not self.unequal):
+                lines = ", ".join(str(index + 1) for index, *_ in members[:10])
+                more = f" and {len(members) - 10} more" if len(members) > 10 else ""
+                yield self.finding(
+                    [text_id for _, text_id, _ in members],
+                    f"{len(members)} {self.many} have the same {what} (rows {lines}{more})",
+                )
+
+
+def _contents(batch: Batch) -> list[str]:
+    """Title and text of each document."""
+    both = zip(batch.titles, batch.texts, strict=True)
+    return [f"{title}\n{text}" if title else text for title, text in both]
 
 
 class DuplicateIds(Duplicates):
@@ -36,7 +90,7 @@ class DuplicateTexts(Duplicates):
     what = "title and text"
 
     def key(self, batch: Batch) -> Sequence[str]:
-        return contents(batch)
+        return _contents(batch)
 
 
 class NormalisedDuplicates(Duplicates):
@@ -52,15 +106,29 @@ class NormalisedDuplicates(Duplicates):
     query_finds = "queries that differ only in case, punctuation or white space"
     order = 30
     what = "title and text apart from case, punctuation and white space"
+    unequal = True
 
     def key(self, batch: Batch) -> Sequence[str]:
-        return normalised_contents(batch)
-
-    def raw(self, batch: Batch) -> Sequence[str]:
-        return contents(batch)
+        return list(map(normalise_text, _contents(batch)))
 
 
-class EmptyText(TextRule):
+class NotedTexts(TextRule):
+    """A rule whose texts each have a finding of their own."""
+
+    def start(self) -> None:
+        self.state: DocumentNotes = DocumentNotes()
+
+    def findings(self) -> Iterator[Finding]:
+        for text_id, fault in self.state.documents:
+            yield self.finding([text_id], f"{self.one} {text_id} {fault}")
+
+
+def _is_blank(text: str) -> bool:
+    """Whether a text has nothing to read: spaces, controls and what has no width at most."""
+    return all(unicodedata.category(one)[0] in "ZC" for one in text)
+
+
+class EmptyText(NotedTexts):
     """Texts with nothing to read."""
 
     name = "empty-text"
@@ -70,43 +138,7 @@ class EmptyText(TextRule):
     query_finds = "queries with nothing to read"
     order = 50
 
-    def start(self) -> None:
-        self.state: DocumentNotes = DocumentNotes()
-
     def scan(self, batch: Batch) -> None:
         for text_id, text in zip(batch.ids, batch.texts, strict=True):
-            if not text[:1].isalnum() and is_blank(text):
-                self.state.documents.append((text_id, ""))
-
-    def findings(self) -> Iterator[Finding]:
-        for text_id, _ in self.state.documents:
-            yield self.finding([text_id], f"{self.one} {text_id} has no text")
-
-
-class Encoding(TextRule):
-    """Texts that went through a wrong decoder, or hold characters no reader sees."""
-
-    name = "encoding"
-    query_name = "query-encoding"
-    severity = "warning"
-    finds = (
-        "U+FFFD; characters that no reader sees (controls, U+FEFF, soft hyphens, joiners "
-        "between Latin letters, tags) or no font shows (private use); controls of the direction "
-        "of writing that override it, are never closed, or stand where nothing runs from right "
-        "to left; UTF-8 of any script that was read in a Western encoding; no normal form C"
-    )
-    query_finds = "queries with what `encoding` finds in documents"
-    order = 60
-
-    def start(self) -> None:
-        self.state: DocumentNotes = DocumentNotes()
-
-    def scan(self, batch: Batch) -> None:
-        for column in (batch.texts, batch.titles, batch.ids):
-            for text_id, text in zip(batch.ids, column, strict=True):
-                if reason := broken_characters(text):
-                    self.state.documents.append((text_id, reason))
-
-    def findings(self) -> Iterator[Finding]:
-        for text_id, reason in self.state.documents:
-            yield self.finding([text_id], f"{self.one} {text_id} {reason}")
+            if not text[:1].isalnum() and _is_blank(text):
+                self.state.documents.append((text_id, "has no text"))

@@ -7,8 +7,9 @@ counts only where the classifier is sure: code, tables and lists of names are in
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, field
+import contextlib
+from collections.abc import Iterator
+from itertools import compress
 from typing import Any
 
 import numpy as np
@@ -26,7 +27,7 @@ from retgen.validators.languages import (
     tell,
     weigh,
 )
-from retgen.validators.rule import Batch, Finding, RuleState, TextRule
+from retgen.validators.rule import Batch, Finding, Measured, TextRule
 
 _PIECE = 100  # characters of every text that are told
 _LONG = 1200  # characters of a suspect that are told
@@ -36,47 +37,25 @@ _DOMINANT = 0.8  # share of the texts that makes a language that of the set
 _FEW = 10  # texts that are told, fewer make no language of a set
 
 _CODES = ("", *sorted(LANGUAGES))
-_PLACE = {code: place for place, code in enumerate(_CODES)}
 # languages that a classifier takes for one another
 _NEIGHBOURS = [
     frozenset(group.split())
     for group in (
-        "da nn no sv",
-        "bs hr sl sr",
-        "id ms",
-        "es gl pt ca",
-        "cs sk",
-        "az tr uz",
-        "bg mk ru be uk sr",
-        "hi mr ne",
-        "af nl",
-        "ar fa ur ps ug ku",
-        "as bn",
-        "kk ky mn",
-    )
+        "da nn no sv|bs hr sl sr|id ms|es gl pt ca|cs sk|az tr uz|bg mk ru be uk sr|hi mr ne|af nl|"
+        "ar fa ur ps ug ku|as bn|kk ky mn"
+    ).split("|")
 ]
-_Codes = NDArray[np.uint8]  # places in `_CODES`, 0 where a language is not told
 
 
 def stated_languages(dataset: Dataset) -> list[str]:
     """The languages in the manifest, else on the card, as they are written there; [] if nowhere."""
     stated: Any = card_header(dataset.root).get("language")
     if dataset.run is not None:
-        try:
+        with contextlib.suppress(OSError, ValueError, AttributeError):
             manifest = orjson.loads((dataset.run / "manifest.json").read_bytes())
-        except (OSError, ValueError):
-            manifest = None
-        if isinstance(manifest, dict):
             stated = manifest.get("languages")
     listed = stated if isinstance(stated, list) else [stated]
     return [one for one in listed if isinstance(one, str)]
-
-
-@dataclass
-class _Languages(RuleState):
-    """A byte a document: its language."""
-
-    parts: list[_Codes] = field(default_factory=list)
 
 
 class Language(TextRule):
@@ -90,7 +69,7 @@ class Language(TextRule):
     stated: frozenset[str] = frozenset()
 
     def start(self) -> None:
-        self.state: _Languages = _Languages()
+        self.state: Measured = Measured()  # places in `_CODES`, 0 where a language is not told
         self.foreign: dict[str, list[str]] = {}  # language -> ids
 
     def about(self, dataset: Dataset) -> None:
@@ -99,53 +78,43 @@ class Language(TextRule):
         self.stated = frozenset(code for code in codes if code) if all(codes) else frozenset()
 
     def scan(self, batch: Batch) -> None:
-        self.state.parts.append(_first_look(_contents(batch)))
+        told = (_CODES.index(_first_look(text)) for text in _contents(batch))
+        self.state.parts.append(np.fromiter(told, np.uint8, len(batch)))
 
     def suspicious(self) -> bool:
-        told = np.concatenate([np.empty(0, np.uint8), *self.state.parts])
-        self.expected, self.why = _expected(self.stated, told, self.many)
-        self._suspects = _suspects(told, self.expected)
+        told = self.state.every(np.uint8)
+        self.expected, self.why = self._expected(np.bincount(told, minlength=len(_CODES)))
+        near = _near(self.expected)
+        foreign = [bool(self.expected and code) and code not in near for code in _CODES]
+        self._suspects = np.array(foreign)[told]
         return bool(self._suspects.any())
 
+    def _expected(self, counts: NDArray[np.int64]) -> tuple[frozenset[str], str]:
+        """(what texts should be in, empty where nothing can be said; why, the end of a message)."""
+        if self.stated:
+            shown = ", ".join(language_name(code) for code in sorted(self.stated))
+            return self.stated, f"the data set is stated to be in {shown}"
+        sure, best = int(counts[1:].sum()), 1 + int(counts[1:].argmax())
+        if sure < _FEW or counts[best] < _DOMINANT * sure:
+            return frozenset(), ""
+        whose = f"{counts[best]:,} of {sure:,} {self.many} whose language can be told"
+        return frozenset([_CODES[best]]), f"{whose} are in {language_name(_CODES[best])}"
+
     def confirm(self, batch: Batch) -> None:
-        suspects = self._suspects[batch.first : batch.first + len(batch)]
-        for index in np.flatnonzero(suspects).tolist():
-            if language := _foreign(next(_contents(batch, index)), self.expected):
-                self.foreign.setdefault(language, []).append(batch.ids[index])
+        suspects = self._suspects[batch.first : batch.first + len(batch)].tolist()
+        for text_id, text in compress(zip(batch.ids, _contents(batch), strict=True), suspects):
+            if language := _foreign(text, self.expected):
+                self.foreign.setdefault(language, []).append(text_id)
 
     def findings(self) -> Iterator[Finding]:
-        for language, ids in sorted(
-            self.foreign.items(), key=lambda item: (-len(item[1]), item[0])
-        ):
-            many = f"{len(ids):,} {self.many} seem"
-            seem = f"{self.one} {ids[0]} seems" if len(ids) == 1 else many
-            yield self.finding(ids, f"{seem} to be in {language}; {self.why}")
+        for language, ids in sorted(self.foreign.items(), key=lambda one: (-len(one[1]), one[0])):
+            who = self.which(ids, "seems", "seem")
+            yield self.finding(ids, f"{who} to be in {language}; {self.why}")
 
 
-def _contents(batch: Batch, first: int = 0) -> Iterator[str]:
-    for title, text in zip(batch.titles[first:], batch.texts[first:], strict=True):
+def _contents(batch: Batch) -> Iterator[str]:
+    for title, text in zip(batch.titles, batch.texts, strict=True):
         yield f"{title}. {text}" if title else text
-
-
-def _expected(stated: frozenset[str], told: _Codes, what: str) -> tuple[frozenset[str], str]:
-    """(what texts should be in, empty where nothing can be said; why, the end of a message)."""
-    counts = np.bincount(told, minlength=len(_CODES))
-    sure, best = int(counts[1:].sum()), _CODES[1 + int(counts[1:].argmax())]
-    if stated:
-        shown = ", ".join(language_name(code) for code in sorted(stated))
-        return stated, f"the data set is stated to be in {shown}"
-    most = int(counts[_PLACE[best]])
-    if sure < _FEW or most < _DOMINANT * sure:
-        return frozenset(), ""
-    whose = f"{most:,} of {sure:,} {what} whose language can be told"
-    return frozenset([best]), f"{whose} are in {language_name(best)}"
-
-
-def _suspects(told: _Codes, expected: frozenset[str]) -> NDArray[np.bool_]:
-    """(n,) texts that seem to be in a language that is not expected, nor taken for one that is."""
-    allowed = np.array([not expected or not code or code in _near(expected) for code in _CODES])
-    result: NDArray[np.bool_] = ~allowed[told]
-    return result
 
 
 def _near(languages: frozenset[str]) -> frozenset[str]:
@@ -159,17 +128,12 @@ def _enough(text: str) -> bool:
     return script_of(text)[0] in ("Han", "Japanese", "Hangul")
 
 
-def _first_look(texts: Iterable[str]) -> _Codes:
-    """The language of a piece from the middle of each text."""
-
-    def languages() -> Iterator[int]:
-        for text in texts:
-            middle = max(0, (len(text) - 2 * _PIECE) // 2)
-            piece = letters_of(text[middle : middle + 2 * _PIECE])[:_PIECE]
-            code, probability = tell(piece) if _enough(piece) else ("", 0.0)
-            yield _PLACE[code] if probability >= _SURE else 0
-
-    return np.fromiter(languages(), np.uint8)
+def _first_look(text: str) -> str:
+    """The language of a piece from the middle of a text, "" where it is not told."""
+    middle = max(0, (len(text) - 2 * _PIECE) // 2)
+    piece = letters_of(text[middle : middle + 2 * _PIECE])[:_PIECE]
+    code, probability = tell(piece) if _enough(piece) else ("", 0.0)
+    return code if probability >= _SURE else ""
 
 
 def _foreign(text: str, expected: frozenset[str]) -> str | None:

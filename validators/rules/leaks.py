@@ -24,7 +24,7 @@ from typing import Any, Self
 
 from retgen.validators.chance import excess_p
 from retgen.validators.notes import leaves
-from retgen.validators.rule import Batch, Finding, Judgements, LeakRule, RuleState, Severity
+from retgen.validators.rule import Batch, Finding, Judgements, LeakRule, RuleState
 
 _RUN = re.compile(r"[^\W_]+")
 _DIGITS = re.compile(r"[0-9]+")
@@ -45,17 +45,19 @@ class _Columns(RuleState):
     marks: Counter[tuple[str, str, bool]] = field(default_factory=Counter)
     keys: dict[tuple[str, str], list[str]] = field(default_factory=dict)
 
+    limit = _KINDS  # of marks; no field, as it does not add up
+
     def merge(self, later: Self, offset: int) -> None:
         super().merge(later, offset)
         self.keep_frequent()
 
     def keep_frequent(self) -> None:
         """Forget rare texts of documents that are not relevant, where there are many."""
-        if len(self.marks) > _KINDS:
+        if len(self.marks) > self.limit:
             often = dict(self.marks.most_common(_KINDS // 2))
-            self.marks = Counter(
-                {one: n for one, n in self.marks.items() if one[2] or one in often}
-            )
+            some = {one: n for one, n in self.marks.items() if one[2] or one in often}
+            self.marks = Counter(some)
+            self.limit = max(_KINDS, 2 * len(some))  # so that time grows with the texts alone
 
     def hold(self, column: str, text: str, doc_id: str) -> None:
         """A document holds what a query holds."""
@@ -75,24 +77,22 @@ class AnswerLeak(LeakRule):
     )
     order = 160
 
-    def __init__(self, judgements: Judgements, severity: Severity = "warning") -> None:
-        positives = judgements.positives
-        own = {query.query_id: query.text for query in judgements.queries}
+    def __init__(self, judgements: Judgements) -> None:
+        queries = [q for q in judgements.queries if q.query_id in judgements.positives]
+        said = {query.query_id: query.text.casefold() for query in queries}
         # column -> query id -> what it holds that the query's text does not say
         self.noted: dict[str, dict[str, set[str]]] = {
-            column: {
-                query_id: {t for t in texts if t.casefold() not in own.get(query_id, "").casefold()}
-                for query_id, texts in by_query.items()
-                if query_id in positives
-            }
-            for column, by_query in judgements.notes.items()
+            _ID: {query.query_id: {query.query_id} for query in queries},
+            _TEXT: {query.query_id: {query.text} for query in queries},
         }
-        answered = [query for query in judgements.queries if query.query_id in positives]
-        self.noted[_ID] = {query.query_id: {query.query_id} for query in answered}
-        self.noted[_TEXT] = {query.query_id: {query.text} for query in answered}
+        for column, notes in judgements.notes.items():
+            self.noted[column] = {
+                one: {text for text in texts if text.casefold() not in said.get(one, "")}
+                for one, texts in notes.items()
+            }
         self.sought = {t for held in self.noted.values() for texts in held.values() for t in texts}
         self.lengths = frozenset(map(len, self.sought))
-        super().__init__(judgements, severity)
+        super().__init__(judgements)
 
     def start(self) -> None:
         self.state: _Columns = _Columns()

@@ -8,25 +8,17 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
-from dataclasses import dataclass, field
 
 import numpy as np
 from numpy.typing import NDArray
 
-from retgen.validators.rule import Batch, Finding, RuleState, TextRule
+from retgen.validators.rule import Batch, Finding, Measured, TextRule
 
 _DEVIATIONS = 5.0  # of a normal law one in two millions is so far out
 _TIMES = 4.0  # and that many times shorter or longer than the median
 _APART = 8  # characters from the median, at least: a query of one sign is no outlier among words
 _LEAST = 50  # texts, fewer say nothing of what is usual
 _NORMAL = 1.4826  # the standard deviation of a normal law in median absolute deviations
-
-
-@dataclass
-class _Lengths(RuleState):
-    """Characters of each document's text: four bytes a document."""
-
-    parts: list[NDArray[np.uint32]] = field(default_factory=list)
 
 
 def _bounds(lengths: NDArray[np.uint32]) -> tuple[int, float, float]:
@@ -56,16 +48,15 @@ class LengthOutlier(TextRule):
     order = 230
 
     def start(self) -> None:
-        self.state: _Lengths = _Lengths()
+        self.state: Measured = Measured()  # characters
         self.outliers: list[tuple[str, int]] = []
 
     def scan(self, batch: Batch) -> None:
         self.state.parts.append(np.fromiter(map(len, batch.texts), np.uint32, len(batch)))
 
     def suspicious(self) -> bool:
-        lengths = np.concatenate([np.empty(0, np.uint32), *self.state.parts])
-        self.usual = _bounds(lengths)
-        _, low, high = self.usual
+        lengths = self.state.every(np.uint32)
+        self.usual = _, low, high = _bounds(lengths)
         return bool(((lengths > 0) & ((lengths < low) | (lengths > high))).any())
 
     def confirm(self, batch: Batch) -> None:
@@ -76,17 +67,13 @@ class LengthOutlier(TextRule):
     def findings(self) -> Iterator[Finding]:
         median, low, _ = self.usual
         for how in ("longer", "shorter"):
-            members = [
-                (i, length) for i, length in self.outliers if (length < low) == (how == "shorter")
-            ]
-            if not members:
-                continue
-            ids = [text_id for text_id, _ in members]
-            lengths = sorted(length for _, length in members)
-            span = f"{lengths[0]:,}" + (f" to {lengths[-1]:,}" if lengths[-1] > lengths[0] else "")
-            who = f"{self.one} {ids[0]} is" if len(ids) == 1 else f"{len(ids):,} {self.many} are"
-            yield self.finding(
-                ids,
-                f"{who} far {how} than the others: {span} character{'s' * (lengths[-1] > 1)}, the "
-                f"median is {median:,}",
-            )
+            members = {i: n for i, n in self.outliers if (n < low) == (how == "shorter")}
+            if members:
+                ids, least, most = [*members], min(members.values()), max(members.values())
+                span = f"{least:,}" + (f" to {most:,}" if most > least else "")
+                who = self.which(ids, "is", "are")
+                yield self.finding(
+                    ids,
+                    f"{who} far {how} than the others: {span} character{'s' * (most > 1)}, the "
+                    f"median is {median:,}",
+                )

@@ -6,7 +6,7 @@ order or luck. In the published LIMIT-small 26 of 1,000 queries are of this kind
 
 from __future__ import annotations
 
-from collections import Counter, defaultdict
+from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from itertools import chain
@@ -14,8 +14,8 @@ from itertools import chain
 import numpy as np
 
 from retgen.tokenizer import STOPWORDS, tokens
-from retgen.validators.containment import Containment
-from retgen.validators.rule import Batch, Finding, JudgedRule, Judgements, RuleState
+from retgen.validators.rule import Batch, CorpusRule, Finding, Judgements, RuleState
+from retgen.validators.similar import Containment
 
 
 @dataclass
@@ -25,7 +25,7 @@ class _Hits(RuleState):
     hits: dict[str, str] = field(default_factory=dict)
 
 
-class LexicalAmbiguity(JudgedRule):
+class LexicalAmbiguity(CorpusRule):
     """Queries that are not told apart by their content words. Only judged queries are looked at.
 
     Words are tokens (`retgen.tokenizer`), unstemmed. Words shared by every query ("likes") are the
@@ -41,61 +41,48 @@ class LexicalAmbiguity(JudgedRule):
     order = 190
 
     def __init__(self, judgements: Judgements) -> None:
-        self.positives = {q: frozenset(docs) for q, docs in judgements.positives.items()}
         asked = {
             query.query_id: frozenset(tokens(query.text)) - STOPWORDS
             for query in judgements.queries
-            if query.query_id in self.positives
+            if query.query_id in judgements.positives
         }
         common = Counter(word for words in asked.values() for word in words)
         template = {word for word, n in common.items() if n == len(asked) and n > 1}
         self.asked = {q: words - template for q, words in asked.items() if words - template}
-        self.vocabulary = frozenset(word for words in self.asked.values() for word in words)
-        self.column = {word: column for column, word in enumerate(sorted(self.vocabulary))}
-        # queries of the same words are looked up once
-        same: dict[frozenset[str], list[str]] = defaultdict(list)
-        for query_id, words in self.asked.items():
-            same[words].append(query_id)
-        self.groups = list(same.values())
-        self.sets = [sorted(map(self.column.__getitem__, words)) for words in same]
+        self._queries = [(one, frozenset(judgements.positives[one])) for one in self.asked]
+        vocabulary = frozenset[str]().union(*self.asked.values())
+        self._columns = {word: column for column, word in enumerate(sorted(vocabulary))}
         super().__init__(judgements)
 
     def start(self) -> None:
         self.state: _Hits = _Hits()
         self._lookup: Containment | None = None
-        self._open = np.ones(len(self.groups), bool)  # groups with a query without a hit
+        self._open = np.ones(len(self._queries), bool)  # without a hit
 
     def scan(self, batch: Batch) -> None:
-        here = [self.vocabulary.intersection(words) for words in batch.words()]
-        counts = np.fromiter(map(len, here), np.int64, len(here))
-        words = map(self.column.__getitem__, chain.from_iterable(here))
-        columns = np.fromiter(words, np.int64, int(counts.sum()))
+        here = [[*self._columns.keys() & words] for words in batch.words()]
+        rows = np.repeat(np.arange(len(here)), list(map(len, here)))
+        held = map(self._columns.__getitem__, chain.from_iterable(here))
+        columns = np.fromiter(held, np.int64, len(rows))
         if self._lookup is None:  # which words are rare is seen in the first documents
-            seen = np.bincount(columns, minlength=len(self.column))
-            self._lookup = Containment(self.sets, seen)
-        rows = np.repeat(np.arange(len(here)), counts)
-        result: dict[int, list[int]] = defaultdict(list)
-        for documents, sets in self._lookup.pairs(rows, columns):
-            wanted = self._open[sets]
-            for group, row in zip(sets[wanted].tolist(), documents[wanted].tolist(), strict=True):
-                result[group].append(row)
-        for group, holders in result.items():
-            self._note(group, [batch.ids[row] for row in sorted(holders)])
-
-    def _note(self, group: int, holders: list[str]) -> None:
-        """Documents that hold all words of some queries: the first that is not relevant counts."""
-        hits = self.state.hits
-        for query_id in self.groups[group]:
-            if query_id not in hits:
-                relevant = self.positives[query_id]
-                first = next((doc_id for doc_id in holders if doc_id not in relevant), None)
-                if first is not None:
-                    hits[query_id] = first
-        self._open[group] = any(query_id not in hits for query_id in self.groups[group])
+            seen = np.bincount(columns, minlength=len(self._columns))
+            sets = [[self._columns[word] for word in words] for words in self.asked.values()]
+            self._lookup = Containment(sets, seen)
+        first: dict[int, int] = {}  # query -> document
+        for documents, queries in self._lookup.pairs(rows, columns):
+            wanted = self._open[queries]
+            for place, row in zip(
+                queries[wanted].tolist(), documents[wanted].tolist(), strict=True
+            ):
+                if batch.ids[row] not in self._queries[place][1]:
+                    first[place] = min(row, first.get(place, row))
+        for place, row in first.items():
+            self.state.hits[self._queries[place][0]] = batch.ids[row]
+            self._open[place] = False
 
     def findings(self) -> Iterator[Finding]:
         hits = self.state.hits
-        flagged = [query_id for query_id in self.positives if query_id in hits]
+        flagged = [query_id for query_id in self.judgements.positives if query_id in hits]
         if flagged:
             first = flagged[0]
             yield self.finding(

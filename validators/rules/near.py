@@ -1,30 +1,65 @@
 """Documents and queries that are nearly the same, in one data set or in two.
 
 Texts are compared as sets of words (Jaccard similarity), so word order is ignored.
-Queries are compared by the words that ask for something: see `retgen.validators.wordsets`.
+Queries are compared by the words that ask for something: see `query_sets`.
 """
 
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
 
 import numpy as np
-from numpy.typing import NDArray
 
 from retgen.data import Dataset, Query
-from retgen.validators.duplicates import normalise_text
-from retgen.validators.rule import Batch, CorpusRule, Finding, QueryRule
-from retgen.validators.similar import MISSED, groups, matches
-from retgen.validators.wordsets import Sets, WordSets, query_sets
+from retgen.validators.rule import Batch, CorpusRule, Finding, QueryRule, RuleState, batches
+from retgen.validators.similar import (
+    MISSED,
+    Hashes,
+    Ints,
+    Sets,
+    distinct_words,
+    groups,
+    hashes_of,
+    matches,
+    normalise_text,
+    query_sets,
+)
 
 _SHOWN = 3  # groups
-_BATCH = 4096  # documents
-_Orders = NDArray[np.uint64]  # (n,) equal where texts differ in case, punctuation and white space
+
+
+@dataclass
+class WordSets(RuleState):
+    """Word sets of texts in order: eight bytes a word.
+
+    `orders`: a hash of each text's words in their order, which is that of texts that differ in
+    case, punctuation and white space only.
+    """
+
+    words: list[Ints] = field(default_factory=list)
+    sizes: list[Ints] = field(default_factory=list)
+    orders: list[Hashes] = field(default_factory=list)
+
+    def add(self, batch: Batch) -> None:
+        """Take in some documents."""
+        words, sizes = distinct_words(*batch.word_hashes())
+        self.words.append(words)
+        self.sizes.append(sizes)
+        self.orders.append(hashes_of(map(" ".join, batch.words())))
+
+    def order(self) -> Hashes:
+        """(n,) hashes of the words in their order."""
+        return np.concatenate([np.empty(0, np.uint64), *self.orders])
+
+    def sets(self, scratch: str | None) -> Sets:
+        """All sets; many lie in a file of the folder `scratch`."""
+        return Sets.of(zip(self.words, self.sizes, strict=True), scratch)
 
 
 class NearDuplicates(CorpusRule):
-    """Documents in groups, each similar to another one of its group. Eight bytes a word, on disk.
+    """Documents in groups, each similar to another one of its group.
 
     Texts that differ in case, punctuation or white space only are found by other rules.
     """
@@ -37,17 +72,13 @@ class NearDuplicates(CorpusRule):
     )
     order = 100
 
-    def __init__(self) -> None:
-        self.exact = True
-        self._places: dict[int, int] = {}  # document -> group
-        self._members: dict[int, list[str]] = defaultdict(list)
-        self.start()
-
     def start(self) -> None:
         self.state: WordSets = WordSets()
+        self._places: dict[int, int] = {}  # document -> group
+        self._members: dict[int, list[str]] = defaultdict(list)
 
     def scan(self, batch: Batch) -> None:
-        self.state.add(*batch.word_hashes())
+        self.state.add(batch)
 
     def suspicious(self) -> bool:
         labels, self.exact = groups(self.state.sets(self.scratch))
@@ -63,8 +94,8 @@ class NearDuplicates(CorpusRule):
     def findings(self) -> Iterator[Finding]:
         if self._members:
             total = sum(map(len, self.state.sizes))
-            ids, message = _in_words(self._members, total, "documents", self.exact)
-            yield self.finding(ids, message)
+            members = list(self._members.values())
+            yield self.finding(*_in_words(members, total, "documents", self.exact))
 
 
 class NearDuplicateQueries(QueryRule):
@@ -85,34 +116,28 @@ class NearDuplicateQueries(QueryRule):
         for place in _in_groups(labels, _orders(queries)).tolist():
             members[int(labels[place])].append(queries[place].query_id)
         if members:
-            ids, message = _in_words(members, len(queries), "queries", exact)
-            yield self.finding(ids, message)
+            named = _in_words(list(members.values()), len(queries), "queries", exact)
+            yield self.finding(*named)
 
 
-def _orders(queries: Sequence[Query]) -> _Orders:
+def _orders(queries: Sequence[Query]) -> Hashes:
     """Texts that are equal but for case and the like have rules of their own."""
-    texts: dict[str, int] = {}
-    order = [texts.setdefault(normalise_text(query.text), len(texts)) for query in queries]
-    return np.array(order, np.uint64)
+    return hashes_of(normalise_text(query.text) for query in queries)
 
 
-def _in_groups(labels: NDArray[np.int64], order: _Orders) -> NDArray[np.int64]:
+def _in_groups(labels: Ints, orders: Hashes) -> Ints:
     """The members of groups of two and more that are not all the same words in the same order."""
-    if not len(labels):
-        return np.empty(0, np.int64)
-    by_label = np.lexsort((order, labels))
-    same_label = labels[by_label][1:] == labels[by_label][:-1]
-    differ = same_label & (order[by_label][1:] != order[by_label][:-1])
-    wanted = np.unique(labels[by_label[1:][differ]])
-    return np.flatnonzero(np.isin(labels, wanted))
+    first = np.empty(len(labels), np.uint64)
+    first[labels] = orders  # that of some member
+    return np.flatnonzero(np.isin(labels, labels[first[labels] != orders]))
 
 
 def _in_words(
-    members: Mapping[int, list[str]], total: int, what: str, exact: bool
+    members: Sequence[list[str]], total: int, what: str, exact: bool
 ) -> tuple[list[str], str]:
     """(ids of all groups, message)."""
-    ids = [one for group in members.values() for one in group]
-    largest = sorted(members.values(), key=len, reverse=True)[:_SHOWN]
+    ids = [one for group in members for one in group]
+    largest = sorted(members, key=len, reverse=True)[:_SHOWN]
     named = ", ".join(
         " and ".join(one[:2]) + (f" and {len(one) - 2:,} more" if len(one) > 2 else "")
         for one in largest
@@ -137,14 +162,9 @@ def overlap(own: Dataset, other: Dataset, name: str, scratch: str) -> Iterator[F
     spool = WordSets()
     ids: tuple[list[str], list[str]] = [], []
     for dataset, listed in zip((own, other), ids, strict=True):
-        batch = Batch(0)
-        for document in dataset.documents():
-            listed.append(document.doc_id)
-            batch.append(document)
-            if len(batch) == _BATCH:
-                spool.add(*batch.word_hashes())
-                batch = Batch(0)
-        spool.add(*batch.word_hashes())
+        for batch in batches(dataset.documents()):
+            listed += batch.ids
+            spool.add(batch)
     yield from _overlap(name, "documents", ids, spool.sets(scratch), spool.order())
     queries = own.queries.read()[0], other.queries.read()[0]
     ids = [q.query_id for q in queries[0]], [q.query_id for q in queries[1]]
@@ -153,29 +173,25 @@ def overlap(own: Dataset, other: Dataset, name: str, scratch: str) -> Iterator[F
 
 
 def _overlap(
-    name: str, what: str, ids: tuple[list[str], list[str]], sets: Sets, order: _Orders
+    name: str, what: str, ids: tuple[list[str], list[str]], sets: Sets, orders: Hashes
 ) -> Iterator[Finding]:
     first = len(ids[0])
-    there = {int(key): place for place, key in reversed(list(enumerate(order[first:].tolist())))}
-    equal = [
-        (place, there[key])
-        for place, key in enumerate(order[:first].tolist())
-        if sets.sizes[place] and key in there
-    ]
-    known = {place for place, _ in equal}
+    own, others = orders[:first].tolist(), orders[first:].tolist()
+    there = {key: place for place, key in reversed(list(enumerate(others)))}
+    equal = {
+        place: there[key] for place, key in enumerate(own) if sets.sizes[place] and key in there
+    }
     pairs, exact = matches(sets, first)
-    near = [(a, b - first) for a, b in pairs.tolist() if a not in known]
-    missed = "" if exact else MISSED
+    near = {a: b - first for a, b in pairs.tolist() if a not in equal}
     for found, how, more in (
         (equal, "apart from case, punctuation and white space", ""),
-        (near, "to four fifths of their words", missed),
+        (near, "to four fifths of their words", "" if exact else MISSED),
     ):
-        if found:
-            one, its = found[0]
+        for one, its in list(found.items())[:1]:
             yield Finding(
                 "overlap",
                 "warning",
-                [ids[0][place] for place, _ in found],
+                [ids[0][place] for place in found],
                 f"{len(found):,} of {first:,} {what} are also in {name}, {how} ({ids[0][one]} is "
                 f"{ids[1][its]} there, for one){more}",
             )

@@ -12,9 +12,9 @@ long ones byte by byte. That is the order of numbers, and that of trec_eval for 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import cached_property
+from itertools import chain, islice, starmap
 from typing import Self
 
 import numpy as np
@@ -43,10 +43,6 @@ class _Positions(RuleState):
         self.below = self.below + later.below
 
 
-def _itself(query: Query) -> str:
-    return query.query_id
-
-
 class OrderLeak(LeakRule):
     """Relevant documents stand where chance would put them.
 
@@ -67,59 +63,55 @@ class OrderLeak(LeakRule):
         self,
         judgements: Judgements,
         severity: Severity = "warning",
-        unit: Callable[[Query], str] = _itself,
+        unit: Callable[[Query], str] | None = None,
         given: bool = False,
     ) -> None:
-        self.unit, self._given = unit, given
+        self.severity, self._unit, self._given = severity, unit, given
+        self._asked = [q for q in judgements.queries if q.query_id in judgements.positives]
         ids = list(judgements.relevant_documents)
         keys = _keys(ids)
         order = np.argsort(keys, kind="stable")
-        self.keys, self.relevant = keys[order], [ids[i] for i in order.tolist()]
-        super().__init__(judgements, severity)
+        self._keys, self._relevant = keys[order], [ids[i] for i in order.tolist()]
+        super().__init__(judgements)
 
     def start(self) -> None:
-        self.state: _Positions = _Positions(below=np.zeros(len(self.relevant) + 1, np.int64))
+        self.state: _Positions = _Positions(below=np.zeros(len(self._relevant) + 1, np.int64))
 
     def scan(self, batch: Batch) -> None:
         state, relevant = self.state, self.judgements.relevant_documents
         if not relevant.isdisjoint(batch.ids):
-            for index, doc_id in enumerate(batch.ids):
+            for position, doc_id in enumerate(batch.ids, start=batch.first):
                 if doc_id in relevant:
-                    state.positions.setdefault(doc_id, batch.first + index)
+                    state.positions.setdefault(doc_id, position)
         state.count = batch.first + len(batch)
-        between = np.searchsorted(self.keys, _keys(batch.ids), "right")
-        state.below += np.bincount(between, minlength=len(self.relevant) + 1)
+        between = np.searchsorted(self._keys, _keys(batch.ids), "right")
+        state.below += np.bincount(between, minlength=len(self._relevant) + 1)
 
     def findings(self) -> Iterator[Finding]:
         positions = self.state.positions
         if len(positions) < 2:
             return
-        below = zip(self.relevant, np.cumsum(self.state.below).tolist(), strict=False)
-        orders = {_FILE: positions, _IDS: {one: place for one, place in below if one in positions}}
+        below = dict(zip(self._relevant, np.cumsum(self.state.below).tolist(), strict=False))
+        orders = {_FILE: positions, _IDS: {doc_id: below[doc_id] for doc_id in positions}}
         if orders[_IDS] == positions:
             del orders[_IDS]
-        for name, places in orders.items():
-            yield from self._positions(name, places)
-        for name, places in orders.items():
-            if finding := self._agreement(name, places):
-                yield finding
-                return  # the other order mostly says the same again
+        for one in orders.items():
+            yield from self._positions(*one)
+        # the other order mostly says the same again
+        yield from islice(chain.from_iterable(starmap(self._agreement, orders.items())), 1)
 
     def _positions(self, name: str, places: Mapping[str, int]) -> Iterator[Finding]:
         """Relevant documents are spread evenly over the corpus, and over the order of ids."""
-        ids = sorted(self.state.positions, key=self.state.positions.__getitem__)
-        if self.unit is _itself:
-            chosen = ids
-        else:  # one of every unit, whose documents stand together
+        chosen: Iterable[str] = places
+        if self._unit:  # one of every unit, whose documents stand together
             of_unit: dict[str, str] = {}
             for query in self._asked:
                 for doc_id in self.judgements.positives[query.query_id]:
                     if doc_id in places:
-                        of_unit.setdefault(self.unit(query), doc_id)
-            chosen = list(of_unit.values())
+                        of_unit.setdefault(self._unit(query), doc_id)
+            chosen = of_unit.values()
         shares = (np.array([places[doc_id] for doc_id in chosen]) + 0.5) / self.state.count
-        p = ks_p_value(shares)
-        if p >= self.p:
+        if (p := ks_p_value(shares)) >= self.p:
             return
         where, message = "", "a ranking by position finds them; shuffle the corpus"
         if name == _IDS:
@@ -128,47 +120,40 @@ class OrderLeak(LeakRule):
         if self._given:
             message = "that is the order of the source, by which nobody should rank"
         yield self.finding(
-            ids,
-            f"the {len(ids)} relevant documents do not stand where chance would put them among "
+            sorted(places, key=self.state.positions.__getitem__),
+            f"the {len(places)} relevant documents do not stand where chance would put them among "
             f"{self.state.count}{where} (median at {np.median(shares):.1%}, p = {p:.1g}): "
             f"{message}",
             severity="warning" if self._given else None,
         )
 
-    @cached_property
-    def _asked(self) -> list[Query]:
-        """The queries with positives."""
-        positives = self.judgements.positives
-        return [query for query in self.judgements.queries if query.query_id in positives]
-
-    def _agreement(self, name: str, places: Mapping[str, int]) -> Finding | None:
+    def _agreement(self, name: str, places: Mapping[str, int]) -> Iterator[Finding]:
         """Queries run through their documents in no order, neither of files nor of ids."""
-        ids = [query.query_id for query in self._asked]
-        order = range(len(ids)) if name == _FILE else np.argsort(_keys(ids), kind="stable").tolist()
-        units: dict[
-            str, list[tuple[float, float]]
-        ] = {}  # a query's rank, its documents' mean place
-        asked = []
-        for rank, number in enumerate(order):
-            known = [places[d] for d in self.judgements.positives[ids[number]] if d in places]
+        ids, asked = [], self._asked
+        if name == _IDS:
+            keys = _keys([query.query_id for query in asked])
+            asked = [asked[i] for i in np.argsort(keys, kind="stable").tolist()]
+        # of each unit the ranks of its queries, and the mean places of their documents
+        units: dict[str, list[tuple[float, float]]] = {}
+        for rank, query in enumerate(asked):
+            known = [places[d] for d in self.judgements.positives[query.query_id] if d in places]
             if known:
-                unit = self.unit(self._asked[number])
+                unit = self._unit(query) if self._unit else query.query_id
                 units.setdefault(unit, []).append((rank, sum(known) / len(known)))
-                asked.append(ids[number])
+                ids.append(query.query_id)
         if len(units) < 3:
-            return None
+            return
         means = np.array([np.mean(seen, axis=0) for seen in units.values()])
         rho = spearman(means[:, 0], means[:, 1])
         p = math.erfc(abs(rho) * math.sqrt(len(units) - 1) / math.sqrt(2))
-        if p >= self.p:
-            return None
-        kind = "queries" if self.unit is _itself else "groups of queries"
-        return self.finding(
-            asked,
-            f"queries in the order of {name} have their relevant documents in the order of {name} "
-            f"(Spearman {rho:.2f} over {len(units)} {kind}, p = {p:.1g}): shuffle both tables, and "
-            "give queries and documents ids at random",
-        )
+        if p < self.p:
+            kind = "groups of queries" if self._unit else "queries"
+            yield self.finding(
+                ids,
+                f"queries in the order of {name} have their relevant documents in the order of "
+                f"{name} (Spearman {rho:.2f} over {len(units)} {kind}, p = {p:.1g}): shuffle both "
+                "tables, and give queries and documents ids at random",
+            )
 
 
 def _keys(ids: Sequence[str]) -> NDArray[np.bytes_]:

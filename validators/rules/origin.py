@@ -13,17 +13,19 @@ the topic tells nothing: 0.5 is no mark.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections import defaultdict
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, NamedTuple, TypeAlias
+from itertools import cycle, islice
+from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
-from retgen.data import Dataset, Query
+from retgen.data import Dataset
 from retgen.rows import text_hash
 from retgen.tokenizer import sequence
-from retgen.validators.rule import Batch, Finding, JudgedRule, Judgements, RuleState
+from retgen.validators.rule import Batch, CorpusRule, Finding, Judgements, RuleState
 
 _LEAST = 50  # pairs; fewer tell nothing
 _GROUPS = 20  # of queries, and positives; of fewer the interval is too narrow
@@ -37,12 +39,8 @@ _WARN = 0.55
 _Whole: TypeAlias = NDArray[np.int64]
 
 
-class ComparedPair(NamedTuple):
-    """A positive and a hard negative of a query, by key (an id, or the text itself)."""
-
-    query: str
-    positive: str
-    negative: str
+Pair = tuple[str, str, str]  # a query, a positive, a hard negative, by id, or the texts themselves
+Sides = dict[str, tuple[list[str], list[str]]]  # query -> positives, hard negatives
 
 
 @dataclass
@@ -50,7 +48,7 @@ class _Texts(RuleState):
     texts: dict[str, str] = field(default_factory=dict)
 
 
-class Origin(JudgedRule):
+class Origin(CorpusRule):
     """Positives and hard negatives: judged 0, listed by the queries, or of the training data."""
 
     name = "origin"
@@ -76,7 +74,7 @@ class Origin(JudgedRule):
 
     def read_qrels(self, dataset: Dataset, split: str) -> None:
         texts = self.state.texts
-        pairs = [pair for pair in self.pairs if pair.positive in texts and pair.negative in texts]
+        pairs = [pair for pair in self.pairs if pair[1] in texts and pair[2] in texts]
         if not pairs:
             pairs = sample_pairs(_trained_pairs(dataset))
             texts = {text: text[:_TEXT] for pair in pairs for text in pair[1:]}
@@ -109,27 +107,23 @@ def in_words(result: Mapping[str, Any]) -> str:
 # --- pairs ----------------------------------------------------------------------------------------
 
 
-def _judged_pairs(judgements: Judgements) -> dict[str, tuple[list[str], list[str]]]:
+def _judged_pairs(judgements: Judgements) -> Sides:
     """Of each query its positives, and the documents judged 0 with those that it lists."""
-    refused: dict[str, list[str]] = {}
+    negatives: dict[str, dict[str, None]] = defaultdict(dict)
     for query_id, doc_id, relevance in judgements.qrels:
         if relevance == 0:
-            refused.setdefault(query_id, []).append(doc_id)
-    result = {}
+            negatives[query_id][doc_id] = None
+    result: Sides = {}
     for query in judgements.queries:
         positives = judgements.positives.get(query.query_id, [])
-        negatives = dict.fromkeys([*refused.get(query.query_id, ()), *_listed_negatives(query)])
-        rest = [one for one in negatives if one not in positives]
+        listed = query.facts.get("hard_negatives")
+        some = [*negatives[query.query_id], *(listed if isinstance(listed, list) else [])]
+        rest = [one for one in some if isinstance(one, str) and one not in positives]
         result[query.query_id] = positives, rest
     return result
 
 
-def _listed_negatives(query: Query) -> list[str]:
-    listed = query.facts.get("hard_negatives")
-    return [one for one in listed if isinstance(one, str)] if isinstance(listed, list) else []
-
-
-def _trained_pairs(dataset: Dataset) -> dict[str, tuple[list[str], list[str]]]:
+def _trained_pairs(dataset: Dataset) -> Sides:
     """Of each anchor of a run's triplets the texts of its positives, and of its negatives."""
     path = dataset.run and dataset.run / "training" / "triplets.parquet"
     if not path or not path.is_file():
@@ -137,54 +131,45 @@ def _trained_pairs(dataset: Dataset) -> dict[str, tuple[list[str], list[str]]]:
     import pyarrow.parquet as pq
 
     table = pq.read_table(path)
-    names = ("anchor", "positive", "negative")
-    if not {*names} <= {*table.schema.names}:
-        return {}
-    result: dict[str, tuple[list[str], list[str]]] = {}
-    columns = (table.column(name).to_pylist() for name in names)
-    for anchor, positive, negative in zip(*columns, strict=True):
-        positives, negatives = result.setdefault(anchor, ([], []))
-        positives.append(positive)
-        negatives.append(negative)
+    result: Sides = defaultdict(lambda: ([], []))
+    if {"anchor", "positive", "negative"} <= {*table.column_names}:
+        for row in table.to_pylist():
+            positives, negatives = result[row["anchor"]]
+            positives.append(row["positive"])
+            negatives.append(row["negative"])
     return result
 
 
-def sample_pairs(sides: Mapping[str, tuple[Iterable[str], Iterable[str]]]) -> list[ComparedPair]:
+def sample_pairs(sides: Sides) -> list[Pair]:
     """Pairs of some queries: those of the smallest hashes, as many as fit.
 
     Of a query at most so many pairs, all documents of the shorter side before any twice.
     """
-    result: list[ComparedPair] = []
+    result: list[Pair] = []
     for query in sorted(sides, key=lambda query: (text_hash(query), query)):
-        positives, negatives = (
-            sorted(set(side), key=text_hash)[:_OF_A_QUERY] for side in sides[query]
-        )
-        if positives and negatives:
-            count = max(len(positives), len(negatives))
-            if len(result) + count > _PAIRS:
-                break
-            result += [
-                ComparedPair(query, positives[i % len(positives)], negatives[i % len(negatives)])
-                for i in range(count)
-            ]
+        some = [sorted(set(side), key=text_hash)[:_OF_A_QUERY] for side in sides[query]]
+        count = max(map(len, some)) if all(some) else 0
+        if len(result) + count > _PAIRS:
+            break
+        result += zip([query] * count, *(islice(cycle(side), count) for side in some), strict=True)
     return result
 
 
 # --- the measure ----------------------------------------------------------------------------------
 
 
-def measure(pairs: Sequence[ComparedPair], texts: Mapping[str, str]) -> dict[str, Any]:
+def measure(pairs: Sequence[Pair], texts: Mapping[str, str]) -> dict[str, Any]:
     """{"auc", "low", "high", "pairs", "words"}; {} where there are too few pairs to tell.
 
     `texts`: by the keys of the pairs. `words`: those more frequent on one side.
     """
-    positives = len({pair.positive for pair in pairs})
-    if len(pairs) < _LEAST or positives < _GROUPS:
+    queries = [query for query, *_ in pairs]
+    if len(pairs) < _LEAST or len({positive for _, positive, _ in pairs}) < _GROUPS:
         return {}
     keys = sorted({key for pair in pairs for key in pair[1:]})
     row = {key: i for i, key in enumerate(keys)}
-    documents = np.array([(row[pair.positive], row[pair.negative]) for pair in pairs])
-    groups = query_groups([pair.query for pair in pairs], documents)
+    documents = np.array([[row[key] for key in pair[1:]] for pair in pairs])
+    groups = query_groups(queries, documents)
     if len(np.unique(groups)) < _GROUPS:
         return {}
     features, names = _features([texts[key] for key in keys])

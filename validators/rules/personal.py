@@ -22,8 +22,8 @@ _NO_MAILBOX = re.compile(
     r"(?:^|\.)(?:googlegroups\.com|lists\.[\w.-]+|noreply\.[\w.-]+)$"
 )
 _DIGITS = re.compile(r"\d(?:[ ()./-]{0,2}\d){6}")  # seven in a row, as people set them
-_ABROAD = re.compile(r"(?<![\w.+/=-])\+ ?(?:\(\d{1,3}\)|\d)[\d ()./-]{6,22}\d(?![\w])")
-_DECIMAL = re.compile(r"\+\d+\.\d+")
+_ABROAD = re.compile(r"\+ ?\(?\d")
+_JOINED = re.compile(r"[\w.+/=-]")  # before the + of an address, of a sum, or of an encoded text
 # numbers that are given to nobody, so that films and manuals can name them
 _FICTION = re.compile(
     r"\+(?:1\d{3}555(?:01\d\d|1212)|447700900\d{3}|441632960\d{3}|442079460\d{3}|"
@@ -31,12 +31,13 @@ _FICTION = re.compile(
 )
 _EDGE, _END = r"(?<![\w.+/=-])", r"(?![\w]|[.-]\d)"
 _IBAN = re.compile(
-    rf"{_EDGE}([A-Z]{{2}}\d\d(?: ?[A-Z0-9]{{4}}){{2,7}}(?: ?[A-Z0-9]{{1,3}})?){_END}"
+    rf"{_EDGE}(?P<number>[A-Z]{{2}}\d\d(?: ?[A-Z0-9]{{4}}){{2,7}}(?: ?[A-Z0-9]{{1,3}})?){_END}"
 )
 # set in groups as on a card, or named: one number in ten has a right check digit by chance
 _CARD = re.compile(
-    rf"{_EDGE}(\d{{4}}([ -])\d{{4}}\2\d{{4}}\2\d{{4}}|3[47]\d\d([ -])\d{{6}}\3\d{{5}}){_END}|"
-    rf"(?i:card|visa|mastercard|amex|discover)\b[^\d\n]{{0,30}}(\d{{13,16}}){_END}"
+    rf"{_EDGE}(?P<number>\d{{4}}([ -])\d{{4}}\2\d{{4}}\2\d{{4}}|"
+    rf"3[47]\d\d([ -])\d{{6}}\3\d{{5}}){_END}|"
+    rf"(?i:card|visa|mastercard|amex|discover)\b[^\d\n]{{0,30}}(?P<named>\d{{13,16}}){_END}"
 )
 _ISSUED = re.compile(
     r"4\d{15}|5[1-5]\d{14}|2(?:2[3-9]|[3-6]\d|7[01])\d{13}|3[47]\d{13}|6(?:011|5\d\d)\d{12}"
@@ -51,67 +52,55 @@ class PersonalData(ExposedRule):
     finds = "e-mail addresses, phone numbers, bank accounts, card numbers"
     order = 210
 
-    def look(self, text: str) -> list[ExposedData]:
+    def look(self, text: str) -> Iterator[ExposedData]:
         return personal_data(text)
 
 
-def personal_data(text: str) -> list[ExposedData]:
+def personal_data(text: str) -> Iterator[ExposedData]:
     """Data of persons in a text."""
-    found = list(_addresses(text)) if "@" in text else []
+    if "@" in text:
+        yield from _addresses(text)
     if _DIGITS.search(text):
-        found += _phones(text)
-        found += _accounts(text)
-    return found
+        yield from _phones(text)
+        yield from _accounts(text)
 
 
 def _addresses(text: str) -> Iterator[ExposedData]:
     for match in _EMAIL.finditer(text):
         local, domain = match[1], match[2].lower()
-        address = text[max(0, match.start() - 3) : match.start()].endswith("://")
-        if address or NOBODYS.search(domain) or _NO_MAILBOX.search(domain):
-            continue
-        form = f"{local[0]}…@{domain[0]}….{domain.rpartition('.')[2]}"
-        yield ExposedData(
-            "an e-mail address", "e-mail addresses", form, f"{local}@{domain}".lower()
-        )
+        address = text.endswith("://", 0, match.start())
+        if not (address or NOBODYS.search(domain) or _NO_MAILBOX.search(domain)):
+            form = f"{local[0]}…@{domain[0]}….{domain.rpartition('.')[2]}"
+            yield ExposedData("e-mail address", form, f"{local}@{domain}".lower())
 
 
 def _phones(text: str) -> Iterator[ExposedData]:
-    if "+" not in text:
+    if not _ABROAD.search(text):
         return
-    import phonenumbers
+    from phonenumbers import PhoneNumberFormat, PhoneNumberMatcher, format_number
 
-    for match in _ABROAD.finditer(text):
-        if _DECIMAL.fullmatch(match[0]):
-            continue
-        try:
-            parsed = phonenumbers.parse(match[0], None)
-        except phonenumbers.NumberParseException:
-            continue
-        plain = phonenumbers.format_number(parsed, phonenumbers.PhoneNumberFormat.E164)
+    for match in PhoneNumberMatcher(text, None):
+        plain = format_number(match.number, PhoneNumberFormat.E164)
         last = plain[-8:]
-        placeholder = len(set(last)) <= 2 or last in "12345678901" or _FICTION.fullmatch(plain)
-        if phonenumbers.is_valid_number(parsed) and not placeholder:
-            digits = len(plain) - 1 - len(str(parsed.country_code))
-            form = f"+{parsed.country_code} and {digits} digits"
-            yield ExposedData("a phone number", "phone numbers", form, plain)
+        nobodys = len(set(last)) <= 2 or last in "12345678901" or _FICTION.fullmatch(plain)
+        if not (nobodys or (match.start and _JOINED.match(text, match.start - 1))):
+            code = str(match.number.country_code)
+            form = f"+{code} and {len(plain) - 1 - len(code)} digits"
+            yield ExposedData("phone number", form, plain)
 
 
 def _accounts(text: str) -> Iterator[ExposedData]:
     """Numbers with check digits, and more than four different characters, unlike placeholders."""
     from stdnum import iban, luhn
 
-    for match in _IBAN.finditer(text):
-        plain = re.sub(r"\W", "", match[1])
-        if len(set(plain)) > 4 and iban.is_valid(plain):
-            one, many = "a bank account number (IBAN)", "bank account numbers (IBAN)"
-            yield ExposedData(one, many, _mask(plain), plain)
-    for match in _CARD.finditer(text):
-        plain = re.sub(r"\W", "", match[1] or match[4])
-        if len(set(plain)) > 4 and _ISSUED.fullmatch(plain) and luhn.is_valid(plain):
-            yield ExposedData("a card number", "card numbers", _mask(plain), plain)
+    def card(number: str) -> bool:
+        return bool(_ISSUED.fullmatch(number)) and luhn.is_valid(number)
 
-
-def _mask(datum: str) -> str:
-    """The first two letters or digits of a datum, and its length."""
-    return f"{datum[:2]}… of {len(datum)} characters"
+    for kind, form, is_valid in (
+        ("bank account number (IBAN)", _IBAN, iban.is_valid),
+        ("card number", _CARD, card),
+    ):
+        for match in form.finditer(text):
+            plain = re.sub(r"\W", "", match["number"] or match["named"])
+            if len(set(plain)) > 4 and is_valid(plain):
+                yield ExposedData(kind, f"{plain[:2]}… of {len(plain)} characters", plain)

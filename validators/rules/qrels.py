@@ -3,71 +3,58 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Container, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Self
+from itertools import compress
 
 import numpy as np
 from numpy.typing import NDArray
 
 from retgen.data import GRADED, HIGHEST_GRADE, Dataset, Qrel
-from retgen.validators.hashes import hashes_of, repeated
-from retgen.validators.rule import (
-    Batch,
-    Finding,
-    JudgedRule,
-    Judgements,
-    QueryRule,
-    RuleContext,
-    RuleListing,
-    RuleState,
-)
+from retgen.validators.rule import Batch, CorpusRule, Finding, QueryRule, RuleState
+from retgen.validators.similar import hashes_of, repeated
 
 
-class Qrels(QueryRule):
-    """Pairs that are judged twice, and scores that are none, in every split."""
+class DuplicateQrels(QueryRule):
+    """Pairs that are judged twice, in every split."""
 
     name = "duplicate-qrel"
     severity = "error"
     finds = "a pair judged more than once in a split"
-    also = (
-        RuleListing(
-            "score-range",
-            "error",
-            "a score that is not a whole number from 0 to 1,000; scores that are strings where the "
-            "file's format has numbers",
-        ),
-    )
     order = 120
 
     def findings(self) -> Iterator[Finding]:
         for where, qrels in self.judgements.splits():
-            yield from self._of(qrels, where)
-
-    def _of(self, qrels: Sequence[Qrel], where: str) -> Iterator[Finding]:
-        """`where`: what a message says of the split."""
-        seen: set[tuple[str, str]] = set()  # of those that may stand twice
-        twice = repeated(f"{query_id}\0{doc_id}" for query_id, doc_id, _ in qrels)
-        for qrel, again in zip(qrels, twice, strict=True):
-            query_id, doc_id, relevance = qrel
-            if again and (query_id, doc_id) in seen:
-                yield Finding(
-                    "duplicate-qrel",
-                    "error",
-                    [query_id, doc_id],
-                    f"the pair ({query_id}, {doc_id}){where} is judged more than once",
-                )
-            if again:
+            seen: set[tuple[str, str]] = set()
+            maybe = repeated(f"{query_id}\0{doc_id}" for query_id, doc_id, _ in qrels)
+            for query_id, doc_id, _ in compress(qrels, maybe):
+                if (query_id, doc_id) in seen:
+                    message = f"the pair ({query_id}, {doc_id}){where} is judged more than once"
+                    yield self.finding([query_id, doc_id], message)
                 seen.add((query_id, doc_id))
-            if not 0 <= relevance <= HIGHEST_GRADE or relevance != int(relevance):
-                yield Finding(
-                    "score-range",
-                    "error",
-                    [query_id, doc_id],
-                    f"the score of ({query_id}, {doc_id}){where} is {relevance:g}; "
-                    f"relevance is a whole number from 0 to {HIGHEST_GRADE:,}",
-                )
+
+
+class ScoreRange(QueryRule):
+    """Scores that are none, in every split."""
+
+    name = "score-range"
+    severity = "error"
+    finds = (
+        "a score that is not a whole number from 0 to 1,000; scores that are strings where the "
+        "file's format has numbers"
+    )
+    order = 125
+
+    def findings(self) -> Iterator[Finding]:
+        for where, qrels in self.judgements.splits():
+            for query_id, doc_id, relevance in qrels:
+                if not 0 <= relevance <= HIGHEST_GRADE or relevance != int(relevance):
+                    yield self.finding(
+                        [query_id, doc_id],
+                        f"the score of ({query_id}, {doc_id}){where} is {relevance:g}; "
+                        f"relevance is a whole number from 0 to {HIGHEST_GRADE:,}",
+                    )
 
 
 @dataclass
@@ -77,7 +64,7 @@ class _Seen(RuleState):
     seen: NDArray[np.bool_]
 
 
-class DanglingDocuments(JudgedRule):
+class DanglingDocuments(CorpusRule):
     """Qrels whose document or query does not exist."""
 
     name = "dangling-qrel"
@@ -102,28 +89,26 @@ class DanglingDocuments(JudgedRule):
 
     def findings(self) -> Iterator[Finding]:
         queries = hashes_of(query.query_id for query in self.judgements.queries)
+        documents = self.judged[self.state.seen]
         for where, qrels in self.judgements.splits():
             asked = np.isin(hashes_of(qrel.query_id for qrel in qrels), queries)
-            there = np.isin(hashes_of(qrel.doc_id for qrel in qrels), self.judged[self.state.seen])
-            for (query_id, doc_id, _), asks, stands in zip(qrels, asked, there, strict=True):
-                missing = []
-                if not asks:
-                    missing.append(f"query {query_id}")
-                if not stands:
-                    missing.append(f"document {doc_id}")
-                if missing:
-                    yield self.finding(
-                        [query_id, doc_id],
-                        f"the qrel ({query_id}, {doc_id}){where} names {' and '.join(missing)}, "
-                        f"which {'do' if len(missing) > 1 else 'does'} not exist",
-                    )
+            there = np.isin(hashes_of(qrel.doc_id for qrel in qrels), documents)
+            for place in np.flatnonzero(~(asked & there)).tolist():
+                query_id, doc_id, _ = qrels[place]
+                missing = [f"query {query_id}"] * (not asked[place])
+                missing += [f"document {doc_id}"] * (not there[place])
+                yield self.finding(
+                    [query_id, doc_id],
+                    f"the qrel ({query_id}, {doc_id}){where} names {' and '.join(missing)}, "
+                    f"which {'do' if len(missing) > 1 else 'does'} not exist",
+                )
 
 
 class GradedQrels(QueryRule):
     """Tables of grades; nothing is said where there are none.
 
-    `compares`: the split's grades with its qrels, for which both are held in memory; a family's own
-    proof may read them row by row instead.
+    The split's grades are compared with its qrels, for which both are held in memory. Where these
+    are partial, a family's own proof reads them row by row instead.
     """
 
     name = "graded-qrels"
@@ -134,41 +119,23 @@ class GradedQrels(QueryRule):
     )
     order = 140
 
-    def __init__(self, judgements: Judgements, compares: bool = True) -> None:
-        super().__init__(judgements)
-        self.compares = compares
-        self._findings: list[Finding] = []
-
-    @classmethod
-    def from_context(cls, context: RuleContext) -> Self:
-        return cls(context.judgements, cls.name not in context.covered)
-
-    @classmethod
-    def is_replaced(cls, covered: Container[str]) -> bool:
-        """Never: no proof reads tables of other splits, nor invalid rows."""
-        return False
-
     def read_qrels(self, dataset: Dataset, split: str) -> None:
-        self._findings = list(self._of(dataset, split))
+        self._dataset = dataset
 
     def findings(self) -> Iterator[Finding]:
-        yield from self._findings
-
-    def _of(self, dataset: Dataset, split: str) -> Iterator[Finding]:
+        dataset = self._dataset
         for name, table in dataset.graded.items():
             if name not in dataset.qrels:
                 message = f"{GRADED} has a split {name}, of which there are no qrels"
                 yield self.finding([name], message)
-            compares = self.compares and name == split
+            compares = name == self.judgements.split and not self.judgements.partial
             grades, problems = table.read(None if compares else 0)
             places = table.places([problem.line for problem in problems])
             for place, problem in zip(places, problems, strict=True):
                 where = place.below(dataset.root)
                 yield Finding("schema", "error", [where.name()], f"{where}: {problem.reason}")
-            if compares:
-                for query_id, doc_id, fault in self._compare(grades):
-                    message = f"the pair ({query_id}, {doc_id}) {fault}"
-                    yield self.finding([query_id, doc_id], message)
+            for query_id, doc_id, fault in self._compare(grades) if compares else ():
+                yield self.finding([query_id, doc_id], f"the pair ({query_id}, {doc_id}) {fault}")
 
     def _compare(self, grades: Iterable[Qrel]) -> Iterator[tuple[str, str, str]]:
         given: dict[tuple[str, str], float] = {}

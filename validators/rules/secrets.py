@@ -7,9 +7,10 @@ out, as they take every digest for a secret.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 from functools import cache
 from importlib import import_module
+from itertools import chain
 from typing import Any
 
 from retgen.validators.exposed import NOBODYS, ExposedData, ExposedRule
@@ -33,13 +34,14 @@ _DETECTORS = {
     ("telegram_token", "TelegramBotTokenDetector"): (":AA",),
     ("twilio", "TwilioKeyDetector"): ("AC", "SK"),
 }
+_Form = tuple[str, Sequence[str], re.Pattern[str], Callable[[str], Any]]
 # forms that the detectors do not know (yet)
-_FORMS = {
-    "Google API Key": ("AIza", re.compile(r"(?<![\w-])AIza[\w-]{35}(?![\w-])")),
-    "Hugging Face Token": ("hf_", re.compile(r"(?<!\w)hf_[A-Za-z0-9]{34}(?!\w)")),
-    "Anthropic API Key": ("sk-ant-", re.compile(r"(?<![\w-])sk-ant-[\w-]{40,}")),
-    "OpenAI Project Key": ("sk-proj-", re.compile(r"(?<![\w-])sk-proj-[\w-]{40,}")),
-    "GitHub Token": ("github_pat_", re.compile(r"(?<!\w)github_pat_\w{60,}")),
+_MORE = {
+    "Google API Key": ("AIza", r"(?<![\w-])AIza[\w-]{35}(?![\w-])"),
+    "Hugging Face Token": ("hf_", r"(?<!\w)hf_[A-Za-z0-9]{34}(?!\w)"),
+    "Anthropic API Key": ("sk-ant-", r"(?<![\w-])sk-ant-[\w-]{40,}"),
+    "OpenAI Project Key": ("sk-proj-", r"(?<![\w-])sk-proj-[\w-]{40,}"),
+    "GitHub Token": ("github_pat_", r"(?<!\w)github_pat_\w{60,}"),
 }
 _KEY = "-----BEGIN "  # a private key is one only with its body
 _PRIVATE_KEY = re.compile(
@@ -58,73 +60,13 @@ _NO_HOST = re.compile(
     r"^(?:\w*host|server|proxy|domain)\."
 )
 _SAMPLE = re.compile(r"(?i)example|sample|dummy|placeholder|1234567890|abcdef|x{4}|\.{3}|(.)\1{5}")
+_ENDLESS = re.compile(r"\S{10000,}")  # no secret is so long, and some forms begin at every place
 _KINDS = 8  # different characters, fewer are a placeholder's
 
 # a text without any of these holds no secret
 _MARKS = re.compile(
-    "|".join(
-        re.escape(mark)
-        for marks in (*_DETECTORS.values(), [mark for mark, _ in _FORMS.values()], [_KEY, "://"])
-        for mark in marks
-    )
+    "|".join(map(re.escape, [_KEY, "://", *chain(*_DETECTORS.values()), *dict(_MORE.values())]))
 )
-
-
-def secrets(text: str) -> list[ExposedData]:
-    """What opens something, in a text: each secret once, by the first kind that it is found to be,
-    since two forms may fit one key.
-    """
-    if not _MARKS.search(text):
-        return []
-    result: list[ExposedData] = []
-    for kind, prefix, secret in _secrets(text):
-        if not any(secret in one.datum or one.datum in secret for one in result):
-            masked = prefix and f"{prefix}…"
-            result.append(ExposedData(f"a secret ({kind})", f"secrets ({kind})", masked, secret))
-    return result
-
-
-@cache
-def _detector(module: str, name: str) -> Any:
-    return getattr(import_module(f"detect_secrets.plugins.{module}"), name)()
-
-
-def _secrets(text: str) -> Iterator[tuple[str, str, str]]:
-    """(what, what all of these begin with, secret) of all secrets of a text that are no sample."""
-    for kind, (mark, form) in _FORMS.items():
-        if mark in text:
-            for match in form.finditer(text):
-                if _telling(match[0]):
-                    yield kind, mark, match[0]
-    for (module, name), marks in _DETECTORS.items():
-        if any(mark in text for mark in marks):
-            detector = _detector(module, name)
-            for secret in _matches(detector, text):
-                if _telling(secret):
-                    prefix = next((mark for mark in marks if secret.startswith(mark)), "")
-                    yield detector.secret_type, prefix, secret
-    if _KEY in text and (key := _PRIVATE_KEY.search(text)):
-        yield "Private Key", "", key[0]
-    if "://" in text and "@" in text:
-        for match in _LOGIN.finditer(text):
-            nobodys = _NO_HOST.search(match[2]) or NOBODYS.search(match[2])
-            if not (nobodys or _NO_LOGIN.fullmatch(match[1])):
-                yield "Basic Auth Credentials", "", match[1]
-
-
-def _matches(detector: Any, text: str) -> Iterator[str]:
-    """What a detector's forms match. Its own search names the prefix where a form groups that."""
-    valid = getattr(detector, "is_formally_valid", lambda secret: True)
-    for form in detector.denylist:
-        for match in form.finditer(text):
-            secret = max((group for group in match.groups() if group), key=len, default="")
-            secret = secret if len(secret) >= _KINDS else match[0]
-            if valid(secret):
-                yield secret
-
-
-def _telling(secret: str) -> bool:
-    return len(set(secret)) >= _KINDS and not _SAMPLE.search(secret)
 
 
 class Secrets(ExposedRule):
@@ -137,3 +79,46 @@ class Secrets(ExposedRule):
 
     def look(self, text: str) -> list[ExposedData]:
         return secrets(text)
+
+
+def secrets(text: str) -> list[ExposedData]:
+    """What opens something, in a text: each secret once, by the first kind that it is found to be,
+    since two forms may fit one key.
+    """
+    result: list[ExposedData] = []
+    for kind, prefix, secret in _secrets(_ENDLESS.sub(" ", text)) if _MARKS.search(text) else ():
+        if not any(secret in one.datum or one.datum in secret for one in result):
+            result.append(ExposedData(f"secret ({kind})", prefix and f"{prefix}…", secret))
+    return result
+
+
+def _secrets(text: str) -> Iterator[tuple[str, str, str]]:
+    """(what, what all of these begin with, secret) of all secrets of a text that are no sample."""
+    for kind, marks, form, is_valid in _forms():
+        if not any(mark in text for mark in marks):
+            continue
+        for match in form.finditer(text):
+            secret = max(filter(None, match.groups()), key=len, default="")
+            secret = secret if len(secret) >= _KINDS else match[0]  # a group may be its prefix
+            if is_valid(secret) and len(set(secret)) >= _KINDS and not _SAMPLE.search(secret):
+                yield kind, next((mark for mark in marks if secret.startswith(mark)), ""), secret
+    if _KEY in text and (key := _PRIVATE_KEY.search(text)):
+        yield "Private Key", "", key[0]
+    if "://" in text and "@" in text:
+        for match in _LOGIN.finditer(text):
+            nobodys = _NO_HOST.search(match[2]) or NOBODYS.search(match[2])
+            if not (nobodys or _NO_LOGIN.fullmatch(match[1])):
+                yield "Basic Auth Credentials", "", match[1]
+
+
+@cache
+def _forms() -> list[_Form]:
+    """(what, marks of which a text holds one, form, whether what matches is valid) of secrets."""
+    forms: list[_Form] = []
+    for kind, (mark, form) in _MORE.items():
+        forms.append((kind, (mark,), re.compile(form), bool))
+    for (module, name), marks in _DETECTORS.items():
+        detector = getattr(import_module(f"detect_secrets.plugins.{module}"), name)()
+        is_valid = getattr(detector, "is_formally_valid", bool)
+        forms += [(detector.secret_type, marks, form, is_valid) for form in detector.denylist]
+    return forms

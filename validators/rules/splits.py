@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from itertools import chain
 
 from retgen.data import Qrel
 from retgen.on_disk import MappedList
 from retgen.validators.rule import Finding, QueryRule
-from retgen.validators.similar import MISSED, matches
-from retgen.validators.wordsets import query_sets
+from retgen.validators.similar import MISSED, matches, query_sets
 
 
 class SplitOverlap(QueryRule):
@@ -38,7 +38,7 @@ class SplitOverlap(QueryRule):
         others = {query_id for query_id, _ in theirs if query_id in places}
         if both := sorted(pairs & theirs):
             yield self.finding(
-                dict.fromkeys(one for pair in both for one in pair),
+                dict.fromkeys(chain.from_iterable(both)),
                 f"{len(both):,} of {len(pairs):,} pairs of a query and a relevant document in "
                 f"split {split} are also in split {name} ({both[0][0]} and {both[0][1]}, for one)"
                 + ("; the splits are the same" if pairs == theirs else ""),
@@ -50,17 +50,17 @@ class SplitOverlap(QueryRule):
                 f"split {name} ({shared[0]}, for one)",
             )
         own = [query_id for query_id in asked if query_id not in others]
-        more = sorted(others.difference(self.judgements.positives), key=places.__getitem__)
-        ids = [*own, *more]
+        more = others.difference(self.judgements.positives)
+        ids = [*own, *(query_id for query_id in places if query_id in more)]
         sets = query_sets(MappedList(queries.__getitem__, [places[one] for one in ids]))
         alike, exact = matches(sets, len(own))
         if len(alike):
-            result = [(ids[a], ids[b]) for a, b in alike.tolist()]
+            named = [ids[place] for place in alike.ravel().tolist()]
             yield self.finding(
-                dict.fromkeys(query_id for pair in result for query_id in pair),
-                f"{len(result):,} of {len(asked):,} queries of split {split} share at least 80% of "
+                dict.fromkeys(named),
+                f"{len(alike):,} of {len(asked):,} queries of split {split} share at least 80% of "
                 f"their words (function words aside) with a query of split {name} "
-                f"({result[0][0]} and {result[0][1]}, for one){'' if exact else MISSED}",
+                f"({named[0]} and {named[1]}, for one){'' if exact else MISSED}",
                 severity="warning",
             )
 

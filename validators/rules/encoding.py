@@ -5,20 +5,23 @@ from __future__ import annotations
 import re
 import unicodedata
 
-_REPLACEMENT = "\ufffd"
-_CONTROL = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\u200b\u2060\ufeff]")
-# soft hyphen, fillers, line and paragraph separators, invisible operators, interlinear marks
-_UNSEEN = re.compile(
-    "[\u00ad\u034f\u115f\u1160\u17b4\u17b5\u180e\u2028\u2029\u2061-\u2064\ufff9-\ufffb]"
+from retgen.validators.rule import Batch
+from retgen.validators.rules.documents import NotedTexts
+
+# controls; soft hyphen, fillers, line and paragraph separators, invisible operators, interlinear
+# marks; joiners, which are letters' business in Persian and in Indian scripts, and make emoji, in
+# Latin words; letters of tags, which flags of countries' parts use behind a black flag and nothing
+# else does
+_INVISIBLE = re.compile(
+    "[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\u200b\u2060\ufeff]|"
+    "[\u00ad\u034f\u115f\u1160\u17b4\u17b5\u180e\u2028\u2029\u2061-\u2064\ufff9-\ufffb]|"
+    "(?<=[A-Za-z])[\u200c\u200d](?=[A-Za-z])|"
+    "(?<![\U0001f3f4\U000e0020-\U000e007f])[\U000e0000-\U000e007f]"
 )
-# joiners are letters' business in Persian and in Indian scripts, and make emoji; not in Latin words
-_JOINER = re.compile("[A-Za-z][\u200c\u200d][A-Za-z]")
 _OVERRIDE = re.compile("[\u202d\u202e]")
 _BIDI = re.compile("[\u200e\u200f\u061c\u202a-\u202c\u2066-\u2069]")
 _RIGHT_TO_LEFT = re.compile("[\u0590-\u08ff\ufb1d-\ufdff\ufe70-\ufefe\U00010800-\U00010fff]")
 _OPENED, _CLOSED = re.compile("[\u202a\u202b\u2066-\u2068]"), re.compile("[\u202c\u2069]")
-# letters of tags, which flags of countries' parts use behind a black flag and nothing else does
-_TAGS = re.compile("(?<![\U0001f3f4\U000e0020-\U000e007f])[\U000e0000-\U000e007f]")
 _PRIVATE = re.compile("[\ue000-\uf8ff\U000f0000-\U0010fffd\ufdd0-\ufdef\ufffe\uffff]")
 # UTF-8 read as Windows-1252: a lead byte's letter followed by what a continuation byte became
 _MOJIBAKE = re.compile(
@@ -35,18 +38,41 @@ _WESTERN = bytes([*range(0x80), *(set(range(0xC0, 0x100)) - {0xC2, 0xC3, 0xD7, 0
 _MANY = 3  # unlikely sequences that make a text broken even where it cannot be restored
 
 
+class Encoding(NotedTexts):
+    """Texts that went through a wrong decoder, or hold characters no reader sees."""
+
+    name = "encoding"
+    query_name = "query-encoding"
+    severity = "warning"
+    finds = (
+        "U+FFFD; characters that no reader sees (controls, U+FEFF, soft hyphens, joiners "
+        "between Latin letters, tags) or no font shows (private use); controls of the direction "
+        "of writing that override it, are never closed, or stand where nothing runs from right "
+        "to left; UTF-8 of any script that was read in a Western encoding; no normal form C"
+    )
+    query_finds = "queries with what `encoding` finds in documents"
+    order = 60
+
+    def scan(self, batch: Batch) -> None:
+        for column in (batch.texts, batch.titles, batch.ids):
+            for text_id, text in zip(batch.ids, column, strict=True):
+                if reason := broken_characters(text):
+                    self.state.documents.append((text_id, reason))
+
+
 def broken_characters(text: str) -> str | None:
     """What is wrong with the characters of a text, as the end of a sentence; None if nothing."""
-    if text.isascii():
-        if text.isprintable() or not (match := _CONTROL.search(text)):
-            return None  # nearly every English text, without a regular expression
-        return _invisible(match[0])
-    if text.isprintable() and _western(text):
-        return None
-    if _REPLACEMENT in text:
+    if text.isprintable() and (text.isascii() or _western(text)):
+        return None  # nearly every English text, without a regular expression
+    if "\ufffd" in text:
         return "holds U+FFFD, the mark of bytes that could not be decoded"
-    if not text.isprintable() and (reason := _unseen(text)):
-        return reason
+    if not text.isprintable():
+        if match := _INVISIBLE.search(text):
+            return f"holds the invisible character {_code(match)}"
+        if not text.isascii() and (reason := _misleading(text)):
+            return reason
+    if text.isascii():
+        return None
     if match := _MOJIBAKE.search(text):
         return f"holds {match[0]!r}, UTF-8 that was read as Windows-1252"
     if reason := _mojibake(text):
@@ -54,11 +80,6 @@ def broken_characters(text: str) -> str | None:
     if not unicodedata.is_normalized("NFC", text):
         return "is not in Unicode normal form C, so equal words may not match"
     return None
-
-
-def is_blank(text: str) -> bool:
-    """Whether a text has nothing to read: spaces, controls and what has no width at most."""
-    return all(unicodedata.category(one)[0] in "ZC" for one in text)
 
 
 def _western(text: str) -> bool:
@@ -69,28 +90,23 @@ def _western(text: str) -> bool:
         return False
 
 
-def _invisible(character: str) -> str:
-    return f"holds the invisible character U+{ord(character):04X}"
+def _code(match: re.Match[str]) -> str:
+    return f"U+{ord(match[0]):04X}"
 
 
-def _unseen(text: str) -> str | None:
-    if match := _CONTROL.search(text) or _UNSEEN.search(text) or _TAGS.search(text):
-        return _invisible(match[0])
-    if match := _JOINER.search(text):
-        return _invisible(match[0][1])
+def _misleading(text: str) -> str | None:
+    """What turns the direction of writing, or has no meaning outside a font."""
     if match := _OVERRIDE.search(text):
-        return (
-            f"holds U+{ord(match[0]):04X}, which turns the order of reading: what is seen is not "
-            "what stands there"
-        )
+        seen = "what is seen is not what stands there"
+        return f"holds {_code(match)}, which turns the order of reading: {seen}"
     if match := _BIDI.search(text):
-        code = f"U+{ord(match[0]):04X}"
+        holds = f"holds {_code(match)}, a control of the direction of writing,"
         if not _RIGHT_TO_LEFT.search(text):
-            return f"holds {code}, a control of the direction of writing, and no text that needs it"
+            return f"{holds} and no text that needs it"
         if len(_OPENED.findall(text)) > len(_CLOSED.findall(text)):
-            return f"holds {code}, a control of the direction of writing, that is never closed"
+            return f"{holds} that is never closed"
     if match := _PRIVATE.search(text):
-        return f"holds U+{ord(match[0]):04X}, which stands for no character outside its own font"
+        return f"holds {_code(match)}, which stands for no character outside its own font"
     return None
 
 
