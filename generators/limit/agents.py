@@ -269,8 +269,6 @@ async def generate_attributes(job: Job[LimitParams], context: Context) -> None:
         raise context.too_few(stage, wanted)
     if context.pilot is not None:
         wanted = len(result)
-    if spare := list(result.kept)[wanted:]:  # as good as the others, and not needed
-        write_file(context.folder / "attributes_spare.txt", "\n".join([*spare, ""]))
     lines = []
     for category in categories:
         members = [a for a, c in list(result.kept.items())[:wanted] if c == category]

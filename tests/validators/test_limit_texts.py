@@ -8,7 +8,6 @@ import pytest
 
 from retgen.validators.limit.texts import (
     DocumentReader,
-    FactorialSpec,
     LimitSpec,
     QueryReader,
     Question,
@@ -19,9 +18,7 @@ from retgen.validators.rule import Batch
 
 ATTRIBUTES = {"Maté": 0, "Apples": 1, "Sea Stars": 2, "Quokkas": 5}
 THINGS = {"Tea": 1, "Green Tea": 2, "Rain": 3, "Salt": 4, "Cats": 5}
-OPERATORS = QueryReader(
-    LimitSpec(1, 1, 1, THINGS, (1, 1), factorial=FactorialSpec(("and",), (1,), 1))
-)
+OPERATORS = QueryReader(LimitSpec(1, 1, 1, THINGS, (1, 1), cells={("and", 1): 1}))
 
 
 def batch(*rows: tuple[str, Any]) -> Batch:
