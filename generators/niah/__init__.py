@@ -141,15 +141,11 @@ class Niah(Family[NiahParams]):
 
     def checks(self, job: Job[NiahParams], judgements: Judgements) -> Sequence[CorpusRule]:
         settings = job.params.model_dump(mode="json")
-        spec = proof.NIAHSpec(job.source_folder() / GROUPS, str(job.params.tokenizer), settings)
-        return proof.proof_rules(spec, judgements)
+        return proof.proof_rules(job.source_folder() / GROUPS, settings, judgements)
 
 
 def _haystacks(job: Job[NiahParams], material: Material) -> HaystackBuilder:
-    counter = load_counter(job.params.tokenizer)
-    return HaystackBuilder(
-        job.params, job.seed, material.groups, material.cast, material.sentences, counter
-    )
+    return HaystackBuilder(job.params, job.seed, material, load_counter(job.params.tokenizer))
 
 
 _CARD = (

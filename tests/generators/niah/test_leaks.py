@@ -41,12 +41,12 @@ def test_related_words(question: str, related: str, unrelated: str) -> None:
     [
         ("The girl ate an apple on the wall.", "word"),
         ("They came in August to mend it.", "term"),
-        ("The hive was full.", None),  # of the hop "Langstroth hives" the half
+        ("The hive was full.", ""),  # of the hop "Langstroth hives" the half
         ("He had a weevil in the flour.", "key"),
-        ("The stone was cold.", None),
+        ("The stone was cold.", ""),
     ],
 )
-def test_faults(sentence: str, fault: str | None) -> None:
+def test_faults(sentence: str, fault: str) -> None:
     assert LeakFilter(read_groups(NiahParams())).fault(sentence) == fault
 
 

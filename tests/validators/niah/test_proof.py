@@ -20,7 +20,7 @@ from retgen.generators.niah.params import NiahParams
 from retgen.on_disk import pack, unpacked_on_disk
 from retgen.recipe import load_recipe
 from retgen.validation.scan import load_judgements
-from retgen.validators.niah import NIAHSpec, proof_rules
+from retgen.validators.niah import proof_rules
 from retgen.validators.rule import Batch, Finding
 from tests.conftest import read_jsonl
 
@@ -62,7 +62,6 @@ class Set:
         self.beside["needles"] = pq.read_table(triplets).to_pylist()
         job = load_recipe(self.path).at(self.path).job
         self.settings = job.params.model_dump(mode="json")
-        self.tokenizer = "words"
         self.held = self.one(needle="one_hop", order="default", place=1)
         self.none = self.one(needle="none")
         self.group = self.groups[0]
@@ -99,8 +98,8 @@ class Set:
         """What the proof finds, reading the corpus in so many parts."""
         self.write()
         dataset = open_dataset(self.path / "dataset")
-        spec = NIAHSpec(self.path / "sources" / "groups.jsonl", self.tokenizer, self.settings)
-        rule, tables = proof_rules(spec, load_judgements(dataset, None, None))
+        groups = self.path / "sources" / "groups.jsonl"
+        rule, tables = proof_rules(groups, self.settings, load_judgements(dataset, None, None))
         states = []
         size = max(1, -(-len(self.corpus) // parts))
         for first in range(0, max(1, len(self.corpus)), size):
@@ -351,10 +350,10 @@ def test_a_tokenizer_that_is_none(made: Set, content: str | None) -> None:
     file = made.path / "tokenizer.json"
     if content:
         file.write_text(content)
-    made.tokenizer = str(file)
+    made.settings["tokenizer"] = str(file)
     (finding,) = made.findings()
     assert (finding.severity, finding.ids) == ("warning", [])
-    why = "cannot be read: " if content else "is not there)"
+    why = "cannot be loaded (" if content else "is not there)"
     assert finding.message.startswith(
-        f"the lengths are not proven: no tokenizer {made.tokenizer!r} to count with ({file} {why}"
+        f"the lengths are not proven: no tokenizer {str(file)!r} to count with ({file} {why}"
     )
