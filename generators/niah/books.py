@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from itertools import groupby
 from pathlib import Path
 from typing import NamedTuple
@@ -16,7 +16,6 @@ from retgen.generators.niah.groups import (
     NeedleGroup,
     cast,
     cast_of,
-    expansions,
     people,
     read_groups,
 )
@@ -27,7 +26,6 @@ from retgen.sources import RefusedRow, SourceDocument, refusals
 from retgen.write import write_rows
 
 GROUPS, BOOKS, SENTENCES = "groups.jsonl", "books.jsonl", "sentences.jsonl"
-EXPANSIONS = "expansions.jsonl"
 
 PROSE = DATA / "prose"
 
@@ -46,7 +44,6 @@ _WHOLE = re.compile(r"[A-Z\u00c0-\u00de\"'(\u201c\u2018].*[.!?][\"')\]\u201d\u20
 _PARAGRAPH = re.compile(r"\n[ \t\r]*\n\s*")
 _LONGEST = 1000  # characters: what is longer is no sentence
 _FEWEST = 2  # words
-_SHOWN = 10  # names in a message
 
 
 # --- sentences ------------------------------------------------------------------------------------
@@ -134,15 +131,12 @@ def counts_by_book(texts: Sequence[Sentence]) -> Iterator[dict[str, object]]:
 
 
 class Material(NamedTuple):
-    """What haystacks are made from. `sentences`: of the books; `refused`: what is none.
-    `expansions`: terms for the questions of groups, by their ids.
-    """
+    """What haystacks are made from. `sentences`: of the books; `refused`: what is none."""
 
     groups: list[NeedleGroup]
     cast: Cast
     sentences: list[Sentence]
     refused: list[RefusedRow]
-    expansions: Mapping[str, Sequence[str]]
 
 
 def gather_material(params: NiahParams, seed: int) -> Material:
@@ -159,9 +153,7 @@ def gather_material(params: NiahParams, seed: int) -> Material:
     # names that a haystack needs besides that of its needle
     others = max(params.distractors) + int(params.training or "neutral" in params.controls)
     given = cast(groups, names_left(people().names, found), seed, others)
-    known = {} if params.table is not None else expansions()
-    expanded = {group.id: known[group.id] for group in groups if group.id in known}
-    return Material(groups, given, found, refused, expanded)
+    return Material(groups, given, found, refused)
 
 
 def held_names(material: Material) -> str:
@@ -170,10 +162,9 @@ def held_names(material: Material) -> str:
     held = [name for name in people().names if name not in left]
     if not held:
         return ""
-    shown = ", ".join(held[:_SHOWN]) + f" and {len(held) - _SHOWN:,} more" * (len(held) > _SHOWN)
     return (
         f"the books hold {len(held):,} of the {len(people().names):,} names, so no group has "
-        f"those; with other books, groups may have other names: {shown}"
+        f"those; with other books, groups may have other names: {', '.join(held)}"
     )
 
 
@@ -185,10 +176,6 @@ def write_sources(material: Material, folder: Path) -> None:
     ]
     write_rows(folder / GROUPS, groups)
     write_rows(folder / BOOKS, counts_by_book(material.sentences))
-    write_rows(
-        folder / EXPANSIONS,
-        ({"group": name, "terms": terms} for name, terms in material.expansions.items()),
-    )
     write_rows(folder / SENTENCES, (one._asdict() for one in material.sentences))
 
 
@@ -198,6 +185,4 @@ def read_material(folder: Path, seed: int) -> Material:
     found = [Sentence(**row) for row in read_rows(folder / SENTENCES)]
     names = tuple(row.pop("name") for row in rows)
     groups = [NeedleGroup.model_validate({"id": row.pop("group"), **row}) for row in rows]
-    available = names_left(people().names, found)
-    expanded = {row["group"]: row["terms"] for row in read_rows(folder / EXPANSIONS)}
-    return Material(groups, cast_of(names, available, seed), found, [], expanded)
+    return Material(groups, cast_of(names, names_left(people().names, found), seed), found, [])

@@ -16,9 +16,8 @@ from retgen.tokenizer import length
 from retgen.validators.niah import NoTokenizer, load_tokenizer
 
 T = TypeVar("T")
-_CHUNK = 20_000  # characters of sentences that are encoded as one text
 _BATCH = 1 << 20  # characters of texts that are encoded at once: what keeps memory flat
-_BEFORE = "so "  # stands before each chunk: a word that opens a text may have other tokens
+_BEFORE = "so"  # stands before a sentence: a word that opens a text may have other tokens
 
 
 class TokenCounter:
@@ -36,29 +35,17 @@ class TokenCounter:
             from tokenizers.pre_tokenizers import BertPreTokenizer
 
             self.by_words = isinstance(tokenizer.pre_tokenizer, BertPreTokenizer)
-            mask = tokenizer.encode("so").special_tokens_mask
+            mask = tokenizer.encode(_BEFORE).special_tokens_mask
             self.special = sum(mask)
             self.first = next((i for i, special in enumerate(mask) if not special), 0)
 
     def sizes(self, sentences: Sequence[str]) -> NDArray[np.int64]:
         """Tokens of each sentence where it stands behind a blank, (n,), special ones not counted.
 
-        The sum over a text's sentences is its length with most tokenizers; `lengths` knows. Every
-        sentence is encoded once, in a text with those around it.
+        The sum over a text's sentences is its length with most tokenizers; `lengths` knows.
         """
-        if self._tokenizer is None:
-            return np.array(self.lengths(sentences), np.int64)
-        result = [np.empty(0, np.int64)]
-        for some in batches(sentences, _BATCH, len):
-            chunks = list(batches(some, _CHUNK, len))
-            texts = [_BEFORE + " ".join(chunk) for chunk in chunks]
-            encoded = self._tokenizer.encode_batch(texts, add_special_tokens=False)
-            for chunk, encoding in zip(chunks, encoded, strict=True):
-                ends = np.array([stop for _, stop in encoding.offsets], np.int64)
-                stops = np.cumsum([len(text) + 1 for text in chunk]) + len(_BEFORE) - 1
-                edges = np.concatenate([[len(_BEFORE) - 1], stops])
-                result.append(np.diff(np.searchsorted(ends, edges, side="right")))
-        return np.concatenate(result)
+        opened = [f"{_BEFORE} {sentence}" for sentence in sentences]
+        return np.array(self.lengths(opened), np.int64) - self.lengths([_BEFORE])[0]
 
     def lengths(self, texts: Sequence[str]) -> list[int]:
         """Tokens of each text, encoded as a model is given it: special ones included."""

@@ -313,10 +313,9 @@ class SentencePool:
         """One or two sentences whose texts are not in `used`, of such a size: the next ones from
         `at` on. `beside`: a sentence whose book is taken first. Raises `NoFit`.
         """
-        if beside is not None:
-            book = self.books[beside]
-            if found := self._fit(size, used, at, book):
-                return sorted(found, key=lambda one: (one < at, one))
+        book = None if beside is None else self.books[beside]
+        if book is not None and (found := self._fit(size, used, at, book)):
+            return sorted(found, key=lambda one: (one < at, one))
         if found := self._fit(size, used, at, None):
             return found
         raise NoFit(
@@ -328,12 +327,10 @@ class SentencePool:
         if (one := self._next(size, used, at, book)) is not None:
             return [one]
         for one_size, other_size in self._halves(size):
-            first = self._next(one_size, used, at, book)
-            if first is None:
-                continue
-            second = self._next(other_size, used, first + 1, book, self.texts[first])
-            if second is not None:
-                return [first, second]
+            if (first := self._next(one_size, used, at, book)) is not None:
+                second = self._next(other_size, used, first + 1, book, self.texts[first])
+                if second is not None:
+                    return [first, second]
         return []
 
     def _halves(self, size: Size) -> list[tuple[Size, Size]]:
@@ -359,7 +356,7 @@ class SentencePool:
                 return one
         return None
 
-    def _fill(self, runs: Iterable[Iterator[int]], tokens: int, most: int) -> list[int]:
+    def _fill(self, runs: Iterable[list[int]], tokens: int, most: int) -> list[int]:
         """Runs of sentences one after the other, then what brings them to so many tokens."""
         chosen: list[int] = []
         used: set[str] = set()
@@ -389,18 +386,16 @@ class SentencePool:
 
     def _snippets(
         self, tokens: int, most: int, fitting: Ints, stream: Stream
-    ) -> Iterator[Iterator[int]]:
+    ) -> Iterator[list[int]]:
         """Consecutive sentences of random books."""
         limit = min(_SNIPPET - 1, tokens // _SNIPPETS)
         for _ in range(-(-tokens // _DRAWS) + _RUNS // _DRAWS + 1):
             for start in fitting[stream.integers(len(fitting), _DRAWS)].tolist():
-                yield self._snippet(start, limit, most)
-
-    def _snippet(self, start: int, limit: int, most: int) -> Iterator[int]:
-        total, book = 0, self.books[start]
-        for i in range(start, self.count):
-            total += self.sizes[i]
-            too_long = i > start and (total > limit or self.sizes[i] > most)
-            if self.books[i] != book or too_long:
-                return
-            yield i
+                total, snippet = self.sizes[start], [start]
+                for i in range(start + 1, self.count):
+                    total += self.sizes[i]
+                    too_long = total > limit or self.sizes[i] > most
+                    if self.books[i] != self.books[start] or too_long:
+                        break
+                    snippet.append(i)
+                yield snippet

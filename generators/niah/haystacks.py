@@ -15,7 +15,7 @@ import math
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import cache, lru_cache
 from itertools import accumulate, product
-from typing import TypeVar, get_args
+from typing import Any, TypeVar, get_args
 
 import numpy as np
 
@@ -70,16 +70,19 @@ class HaystackBuilder:
             self.variants.append(Variant("none"))
         if "neutral" in params.controls:
             self.variants += [Variant("neutral", "", place) for place in places]
-        self._shape = (
-            len(params.lengths),
-            len(self.groups),
-            params.fillers,
-            len(params.filler),
-            len(params.filtered),
-            len(params.distractors),
+        # of each field of a `FillerKey` its values
+        self._axes: tuple[Sequence[Any], ...] = (
+            params.lengths,
+            range(len(self.groups)),
+            range(params.fillers),
+            params.filler,
+            params.filtered,
+            params.distractors,
         )
+        self._shape = tuple(map(len, self._axes))
         self.fillers = math.prod(self._shape)
         self.count = self.fillers * len(self.variants)
+        self.needles = self.fillers * self.with_needle
         related = RelatedWords(group.question for group in self.groups)
         self._neutral = [
             one for one in people().neutral if related.first(with_name(one, " ")) is None
@@ -132,17 +135,8 @@ class HaystackBuilder:
 
     def key(self, filler: int) -> FillerKey:
         """What a filler is, by its number."""
-        params = self.params
         place = np.unravel_index(filler, self._shape)
-        length, group, number, kind, filtered, distractors = map(int, place)
-        return FillerKey(
-            params.lengths[length],
-            group,
-            number,
-            params.filler[kind],
-            params.filtered[filtered],
-            params.distractors[distractors],
-        )
+        return FillerKey(*(axis[i] for axis, i in zip(self._axes, place, strict=True)))
 
     def _filler(self, number: int) -> FillerText:
         key = self.key(number)

@@ -110,9 +110,11 @@ class HaystackProof(CorpusRule):
             return f"its group is {said.key.group!r}, which the run has not"
         if said.category != group.category:
             return f"its category is {said.category!r}, that of its group {group.category!r}"
-        if said.at.needle == "none":
-            if said.span != (0, 0) or said.depth != -1 or said.name:
-                return "it has no needle, and its metadata names a place or a character"
+        bare = said.at.needle == "none"
+        placed = bare and (said.span, said.depth) != ((0, 0), -1)
+        if placed or (said.name and said.at.needle not in HOLDS):
+            return "it has no needle, and its metadata names a place or a character"
+        if bare:
             return ""
         if not 0 <= start < stop <= len(text):
             return f"its span {start} to {stop} is none of its {len(text):,} characters"
@@ -127,38 +129,34 @@ class HaystackProof(CorpusRule):
 
     def _text(self, text: str, said: Haystack) -> Iterator[str]:
         """What a text holds that it should not, or not so often."""
-        group = self.groups[said.key.group]
-        start, stop = said.span
+        group, (start, stop) = said.key.group, said.span
         before, needle, after = text[:start], text[start:stop], text[stop:]
         if needle:
             yield from _edges(before, after)
-        beside = f"{before} {after}"
-        named = count_name(text, group.name), int(bool(said.name))
-        yield from self._beside(said.key, beside, named, said.key.distractors)
-        if said.at.needle == "neutral" and (
-            given := self._related.among(said.key.group, set(words_of(needle)))
-        ):
-            yield f"{given[0]!r} in its neutral sentence is a word of its question"
-        if said.at.needle == "neutral" and (other := self._answers.any(needle)):
-            yield f"its neutral sentence is {other!r}"
+        named = int(said.at.needle in HOLDS)
+        yield from self._beside(said.key, f"{before} {after}", named, said.key.distractors)
+        if said.at.needle == "neutral":
+            words = set(words_of(needle))
+            if given := self._related.among(group, words):
+                yield f"{given[0]!r} in its neutral sentence is a word of its question"
+            if others := self._answers.others("", needle, words):
+                yield f"its neutral sentence is {others[0]!r}"
 
-    def _beside(
-        self, key: FillerKey, text: str, named: tuple[int, int], near: int
-    ) -> Iterator[str]:
-        """What a text holds beside its needle. `named`: how often it names the character, and is to
-        do so; `near`: how many near-answers it is to hold.
+    def _beside(self, key: FillerKey, text: str, named: int, near: int) -> Iterator[str]:
+        """What a text holds beside its needle. `named`: how often that names the character;
+        `near`: how many near-answers the text is to hold.
         """
-        words = set(words_of(text))
-        if named[0] != named[1]:
-            name = self.groups[key.group].name
-            yield f"it names {name!r} {named[0]:,} times, not {named[1]:,}"
-        if key.filtered and (given := self._related.among(key.group, words)):
+        group, words = key.group, set(words_of(text))
+        name = self.groups[group].name
+        if more := count_name(text, name):
+            yield f"it names {name!r} {named + more:,} times, not {named:,}"
+        if key.filtered and (given := self._related.among(group, words)):
             yield f"{given[0]!r} stands in it, and is a word of its question or related to one"
-        if (held := self._answers.count_near(key.group, text, words)) != near:
+        if (held := len(self._answers.near(group, text, words))) != near:
             what = "near-answer" if held == 1 else "near-answers"
             yield f"it holds {held:,} {what} of its group, not {near:,}"
-        if other := self._answers.other(key.group, text, words):
-            yield f"it holds {other!r} beside its needle"
+        if others := self._answers.others(group, text, words):
+            yield f"it holds {others[0]!r} beside its needle"
 
     @cached_property
     def documents(self) -> dict[str, Haystack]:
@@ -176,8 +174,7 @@ class HaystackProof(CorpusRule):
 
     def negative_fault(self, key: FillerKey, text: str) -> str:
         """What is wrong with a haystack that holds a near-answer instead of its needle; else ""."""
-        named = count_name(text, self.groups[key.group].name), 0
-        return next(self._beside(key, text, named, key.distractors + 1), "")
+        return next(self._beside(key, text, 0, key.distractors + 1), "")
 
     # --- findings ---------------------------------------------------------------------------
 

@@ -13,8 +13,9 @@ import unicodedata
 from array import array
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import chain
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import xxhash
 
@@ -101,11 +102,8 @@ def _forms(word: str) -> set[str]:
     return {word}.union(*({one.lower() for one in lemmas} for lemmas in found))
 
 
-class _Sentence(NamedTuple):
-    """A sentence with whatever name: the words that it cannot be without, and its pattern."""
-
-    words: frozenset[str]
-    pattern: re.Pattern[str]
+# a sentence with whatever name: the words that it cannot be without, and its pattern
+_Sentence = tuple[set[str], re.Pattern[str]]
 
 
 class AnswerFinder:
@@ -121,34 +119,25 @@ class AnswerFinder:
             for one in group.needles.values()
         ]
 
-    def count_near(self, group: str, text: str, words: set[str]) -> int:
-        """How many near-answers of its group a text holds."""
-        return sum(len(found) for found in _found(self._near[group], text, words))
+    def near(self, group: str, text: str, words: set[str]) -> list[str]:
+        """The near-answers of its group that a text holds."""
+        return _found(self._near[group], text, words)
 
-    def other(self, group: str, text: str, words: set[str]) -> str:
-        """The first needle of any group, or near-answer of another one, in a text; else ""."""
-        for name, near in self._near.items():
-            if name != group:
-                for found in _found(near, text, words):
-                    return found[0]
-        return next((found[0] for found in _found(self._needles, text, words)), "")
-
-    def any(self, text: str) -> str:
-        """The first sentence of any group in a text; else ""."""
-        return self.other("", text, set(words_of(text)))
+    def others(self, group: str, text: str, words: set[str]) -> list[str]:
+        """The needles of any group, and near-answers of another one, in a text."""
+        near = chain.from_iterable(some for name, some in self._near.items() if name != group)
+        return _found([*near, *self._needles], text, words)
 
 
-def _found(looked_for: list[_Sentence], text: str, words: set[str]) -> Iterator[list[str]]:
-    for one in looked_for:
-        if one.words <= words and (found := one.pattern.findall(text)):
-            yield found
+def _found(looked_for: list[_Sentence], text: str, words: set[str]) -> list[str]:
+    found = [pattern.findall(text) for needed, pattern in looked_for if needed <= words]
+    return list(chain.from_iterable(found))
 
 
 def _sentence(template: str) -> _Sentence:
     parts = [re.escape(part) for part in template.split("{name}")]
-    plain = template.replace("{name}", " ")
     pattern = re.compile(r"[\w'\u2019-]+(?: [\w'\u2019-]+)?".join(parts))
-    return _Sentence(frozenset(content_words(plain)), pattern)
+    return content_words(template.replace("{name}", " ")), pattern
 
 
 def count_name(text: str, name: str) -> int:
@@ -195,15 +184,13 @@ class TokenCounter:
                 before = _first_token(encoding, range(start, stop), 0)
                 last = _first_token(encoding, range(stop - 1, start - 1, -1), -1)
                 filler = len(encoding) - self._special - max(0, last + 1 - before)
-                depth = (before - self._ahead) / filler if filler > 0 else 0.0
-                yield len(encoding), depth
+                yield len(encoding), (before - self._ahead) / max(1, filler)
 
 
 def _count_words(text: str, span: tuple[int, int]) -> tuple[int, float]:
     parts = text[: span[0]], text[slice(*span)], text[span[1] :]
     before, needle, after = (length(part.strip()) if part.strip() else 0 for part in parts)
-    filler = before + after
-    return filler + needle, before / filler if filler else 0.0
+    return before + needle + after, before / max(1, before + after)
 
 
 def _first_token(encoding: Any, characters: Iterable[int], default: int) -> int:
