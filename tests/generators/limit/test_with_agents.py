@@ -16,10 +16,8 @@ from retgen.generators.limit.agents import (
     GrowingCatalogue,
     glossary,
 )
-from retgen.generators.limit.params import LimitParams
 from retgen.generators.limit.words import bundled_attributes
 from retgen.plan import plan
-from retgen.recipe import load_recipe
 from tests.conftest import read_jsonl, restate
 
 
@@ -45,10 +43,6 @@ def test_the_glossary_passes_what_a_model_must_pass() -> None:
             "it uses 'quokkalike', a word of the name or akin to one",
         ),
         (
-            "small furry animals.",
-            "it is one line without quotation marks, braces, and a full stop at the end",
-        ),
-        (
             'the "smiling" ones of an island',
             "it is one line without quotation marks, braces, and a full stop at the end",
         ),
@@ -59,13 +53,6 @@ def test_the_glossary_passes_what_a_model_must_pass() -> None:
 def test_what_a_description_must_be(text: str, reason: str | None) -> None:
     question = AskDescription(attribute="Quokkas", category="Marsupials")
     assert PARAPHRASE.check(question, Description(description=text)) == reason
-
-
-def params(**changes: object) -> LimitParams:
-    result: LimitParams = load_recipe(
-        "limit_small", {f"params.{k}": v for k, v in changes.items()}
-    ).job.params
-    return result
 
 
 def test_a_catalogue_grows_by_what_is_apart() -> None:
@@ -150,14 +137,3 @@ def test_the_proof_of_descriptions_finds(semantic: Path) -> None:
     assert any("'whatever this may be in the end' describes no attribute" in m for m in messages)
     given = f"is a word of what it should not name, {second['attribute']!r}"
     assert any(given in message for message in messages)
-
-
-def test_a_run_whose_sources_are_gone(semantic: Path) -> None:
-    (semantic / "sources" / "descriptions.jsonl").unlink()
-    validation = validate(semantic)
-    assert (validation.ok, validation.proven, validation.judged) == (False, 0, 0)
-    messages = {f.rule: f.message for f in validation.findings if f.severity == "error"}
-    assert messages["sources"] == (
-        "sources/descriptions.jsonl is in the manifest but not there; without it the labels cannot "
-        "be proven: put the file back"
-    )
