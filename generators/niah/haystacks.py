@@ -135,8 +135,8 @@ class HaystackBuilder:
 
     def key(self, filler: int) -> FillerKey:
         """What a filler is, by its number."""
-        place = np.unravel_index(filler, self._shape)
-        return FillerKey(*(axis[i] for axis, i in zip(self._axes, place, strict=True)))
+        indices = map(int, np.unravel_index(filler, self._shape))
+        return FillerKey(*(axis[i] for axis, i in zip(self._axes, indices, strict=True)))
 
     def _filler(self, number: int) -> FillerText:
         key = self.key(number)

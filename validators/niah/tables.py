@@ -85,7 +85,10 @@ class HaystackTables(TablesProof):
     # --- rows of tables/ and training/ ------------------------------------------------------
 
     def tables(self) -> dict[str, Callable[[Row], None]]:
-        result = {"tables/pairs.jsonl": self._pair, "tables/chat.jsonl": self._prompt}
+        result: dict[str, Callable[[Row], None]] = {
+            "tables/pairs.jsonl": self._pair,
+            "tables/chat.jsonl": self._prompt,
+        }
         if self._proof.settings["training"]:
             result["training/needles.parquet"] = self._triplet
         return result
