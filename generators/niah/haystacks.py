@@ -162,25 +162,22 @@ class HaystackBuilder:
         """
         pool, made = self._pools[key.filtered], self._body(key, pieces)
         own = None if made.beside is None else pool.books[made.beside]
-        best: tuple[int, FillerText] | None = None  # how many tails are of another book
+        choices: list[tuple[int, int]] = []  # words, and how many tails are of another book
         left = key.length - self.counter.special - made.offsets[-1]
         for words in pool.word_counts(pieces, left):
             with contextlib.suppress(NoFit):
                 behind = Size(left, words)
                 tails = [self.tail(key, made, behind.less(size), size) for size in pieces]
-                foreign = 0
-                if own is not None:
-                    foreign = sum(any(pool.books[i] != own for i in tail) for tail in tails)
-                if best is None or foreign < best[0]:
-                    best = foreign, made._replace(words=words)
-                if not foreign:
+                foreign = sum(any(pool.books[i] != own for i in tail) for tail in tails)
+                choices.append((words, foreign))
+                if not foreign or own is None:
                     break
-        if best is None:
+        if not choices:
             raise NoFit(
                 "its last one or two sentences do not make up for the tokens of all needles; "
                 f"{MORE}"
             )
-        return best[1]
+        return made._replace(words=min(choices, key=lambda one: one[1])[0])
 
     def _body(self, key: FillerKey, pieces: Pieces) -> FillerText:
         """A filler without its tail. Raises `NoFit`."""

@@ -91,17 +91,9 @@ CASES: dict[str, tuple[Callable[[Made], Any], list[str]]] = {
         ],
     ),
     "one more": (one_more, ["document d0: it has 21 attributes, not 20"]),
-    "one twice": (
-        lambda m: relist(m.d0, [numbered(m.d0)[0], *numbered(m.d0)[:1], *numbered(m.d0)[2:]]),
-        ["document d0: '{0}' stands 2 times"],
-    ),
     "ids in another order": (
         lambda m: m.d0["metadata"]["attributes"].reverse(),
         ["document d0: the attribute ids in its metadata are not those of its words"],
-    ),
-    "a title": (
-        lambda m: m.d0.update(title="Hello"),
-        ["document d0: its title is 'Hello', not empty"],
     ),
     "a name of an attribute": (
         name_of_an_attribute,
@@ -127,10 +119,6 @@ CASES: dict[str, tuple[Callable[[Made], Any], list[str]]] = {
             "largest, of 2, begins with d0 and d0",
             "names d0 d0: 2 documents have the same name, apart from case, (rows 1, 401)",
         ],
-    ),
-    "a document missing": (
-        lambda m: m.corpus.remove(m.d0),
-        ["counts : 399 documents, the recipe says 400"],
     ),
     "a qrel missing": (
         lambda m: m.qrels.pop(0),

@@ -240,18 +240,12 @@ CASES: dict[str, tuple[Callable[[Set], Any], str]] = {
         lambda m: m.corpus.remove(m.held),
         "lacks the one-hop needle default at place 1 (128 tokens, shuffled filler 0)",
     ),
-    "a row twice": (
-        lambda m: m.corpus.append(m.none | {"_id": "d8"}),
-        "NONE and d8: are both the control with no needle (128 tokens, shuffled filler 0)",
-    ),
     "a row that nobody asked for": (
         noted(number=7),
         "HELD: the settings ask for no such: the one-hop needle default at place 1 (128 tokens, "
         "shuffled filler 7)",
     ),
     "another name": (noted(name="Zed"), "HELD: its character is 'Zed', that of its group "),
-    "no span": (noted(span=[5, 5]), "HELD: its span 5 to 5 is none of its "),
-    "another depth": (noted(depth=0.9), "HELD: its needle stands at depth "),
     "a needle of the table with a word of its question": (
         lambda m: m.group.update(one_hop="Once {name} saw Krakow."),
         "landmark-01: NEEDLE shares 'krakow' with its question",
