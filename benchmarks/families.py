@@ -39,9 +39,7 @@ def haystacks(sample: int, rounds: int) -> None:
         job = recipe.at(Path(folder)).job
         assert job.sources is not None
         material = read_material(job.sources, job.seed)
-        every = HaystackBuilder(
-            job.params, job.seed, material.groups, material.cast, material.sentences, counter
-        )
+        every = HaystackBuilder(job.params, job.seed, material, counter)
         each = every.count // len(job.params.lengths)
         numbers = [
             length * each + (i * each) // sample + i

@@ -60,7 +60,7 @@ def test_rules_of_a_recipe_that_are_switched_off(gen: Gen, small: Path, tmp_path
         (
             "off: {limit-proof: trying something}",
             "validate.off: limit-proof vouches for this data set, so it cannot be switched off. "
-            "That holds for limit-names, limit-proof, manifest, ",
+            "That holds for limit-proof, manifest, ",
         ),
     ],
 )

@@ -15,27 +15,15 @@ same seed gives the same bytes on every machine.
 
 from __future__ import annotations
 
+import math
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from retgen.errors import RecipeError
 from retgen.generators.family import Evidence, Family, Plan
-from retgen.generators.limit import tables
-from retgen.generators.limit.agents import (
-    AGENTS,
-    DESCRIPTIONS,
-    IDENTIFY,
-    NONE,
-    PARAPHRASE,
-    PROPOSE,
-    REMOVE,
-    call_estimates,
-    catalogue_size,
-    generate_attributes,
-    generate_descriptions,
-    glossary,
-    read_descriptions,
-)
+from retgen.generators.limit import agents as limit_agents
+from retgen.generators.limit import tables, words
 from retgen.generators.limit.documents import build_latent
 from retgen.generators.limit.params import (
     BalancedForm,
@@ -44,18 +32,6 @@ from retgen.generators.limit.params import (
     LimitParams,
     SemanticForm,
     SingleForm,
-)
-from retgen.generators.limit.tables import DocumentTable
-from retgen.generators.limit.words import (
-    Attribute,
-    attribute_stems,
-    attributes_digest,
-    bundled_attributes,
-    catalogue_files,
-    half_of,
-    has_proposed_attributes,
-    job_attributes,
-    load_names,
 )
 from retgen.generators.params import Job
 from retgen.generators.records import MODEL_TERMS, OWN_LICENCE, Records
@@ -80,7 +56,7 @@ class Limit(Family[LimitParams]):
     params = LimitParams
     covers = proof.COVERS
     proofs = proof.RULES
-    agents = AGENTS
+    agents = limit_agents.AGENTS
     why_no_limit = (
         "the latent matrix of a limit recipe fixes its records; set its size instead, for example "
         "--set params.docs=1000 --set params.queries=50"
@@ -97,19 +73,19 @@ class Limit(Family[LimitParams]):
 
     def plan(self, job: Job[LimitParams]) -> Plan:
         params = job.params
-        if has_proposed_attributes(job):
-            size = catalogue_size(params)
+        if words.has_proposed_attributes(job):
+            size = limit_agents.catalogue_size(params)
             available = size if params.catalogue.split == "all" else (size + 1) // 2
             item, id_size = float(_ITEM), len(str(size))
         else:
-            chosen = half_of(bundled_attributes(), job.seed, params.catalogue.split)
+            chosen = words.half_of(words.bundled_attributes(), job.seed, params.catalogue.split)
             available = len(chosen)
             item = sum(len(a.text.encode()) for a in chosen) / len(chosen)
             id_size = len(str(max(a.id for a in chosen)))
-            if isinstance(params.form, SemanticForm) and PARAPHRASE.name not in job.live:
-                _check_glossary(chosen, params.count_queries())
+            if isinstance(params.form, SemanticForm):
+                _check_glossary(job, chosen)
         latent = build_latent(params, job.seed, available)
-        load_names(frozenset(), job.seed, params.catalogue.split, params.docs)
+        words.load_names(frozenset(), job.seed, params.catalogue.split, params.docs)
         document = 90 + 16 + params.attributes_per_doc * (item + 2 + id_size + 1)
         asked = _DESCRIPTION if isinstance(params.form, SemanticForm) else item
         query = 90 + latent.asked.shape[1] * (asked + 5)
@@ -127,21 +103,23 @@ class Limit(Family[LimitParams]):
             queries=latent.matrix.queries,
             qrels=qrels,
             bytes=int(params.docs * document + latent.matrix.queries * query) + qrels * 58,
-            call_estimates=call_estimates(job),
+            call_estimates=limit_agents.call_estimates(job),
             notes=tuple(notes),
         )
 
     def required_agents(self, job: Job[LimitParams]) -> frozenset[str]:
-        names = [PROPOSE.name, REMOVE.name] if has_proposed_attributes(job) else []
+        required = []
+        if words.has_proposed_attributes(job):
+            required += [limit_agents.PROPOSE.name, limit_agents.REMOVE.name]
         if isinstance(job.params.form, SemanticForm):
-            names += [PARAPHRASE.name, IDENTIFY.name]
-        return frozenset(names)
+            required += [limit_agents.PARAPHRASE.name, limit_agents.IDENTIFY.name]
+        return frozenset(required)
 
     async def generate_with_agents(self, job: Job[LimitParams], context: Context) -> None:
-        if has_proposed_attributes(job):
-            await generate_attributes(job, context)
+        if words.has_proposed_attributes(job):
+            await limit_agents.generate_attributes(job, context)
         if isinstance(job.params.form, SemanticForm):
-            await generate_descriptions(job, context, job_attributes(job)[1])
+            await limit_agents.generate_descriptions(job, context, words.job_attributes(job)[1])
 
     def evidence(self, job: Job[LimitParams]) -> Evidence:
         return "judged" if isinstance(job.params.form, SemanticForm) else "structural"
@@ -149,34 +127,29 @@ class Limit(Family[LimitParams]):
     def judges(self, job: Job[LimitParams]) -> Mapping[str, Mapping[str, Any]]:
         if not isinstance(job.params.form, SemanticForm):
             return {}
-        tried = [
-            one.control for one in read_descriptions(job.source_folder()) if one.control is not None
-        ]
-        named = sum(choice != NONE for choice in tried)
+        described = limit_agents.read_descriptions(job.source_folder())
+        tried = [one.control for one in described if one.control is not None]
+        named = sum(choice != limit_agents.NONE for choice in tried)
         message = (
             f"wrong in {named} of {len(tried)} controls, from which the right answer was left out"
         )
         result = {"controls": len(tried), "named_another": named, "measured": message}
-        return {IDENTIFY.name: result}
+        return {limit_agents.IDENTIFY.name: result}
 
     def generate(self, job: Job[LimitParams]) -> Records:
         params, seed = job.params, job.seed
-        everything, chosen = job_attributes(job)
+        everything, chosen = words.job_attributes(job)
         texts, numbers = [a.text for a in chosen], [a.id for a in chosen]
-        asked = texts
-        first: list[int] = []
+        descriptions: dict[str, str] = {}
         if isinstance(params.form, SemanticForm):
-            where = {text: i for i, text in enumerate(texts)}
-            descriptions = {
-                one.attribute: one.description for one in read_descriptions(job.source_folder())
-            }
-            first = [where[attribute] for attribute in descriptions]
-            asked = [descriptions.get(text, text) for text in texts]
-        latent = build_latent(params, seed, len(chosen), first)
+            described = limit_agents.read_descriptions(job.source_folder())
+            descriptions = {one.attribute: one.description for one in described}
+        asked = [descriptions.get(text, text) for text in texts]
+        latent = build_latent(params, seed, len(chosen), list(map(texts.index, descriptions)))
         # without words of the whole list, so that names do not depend on its split
-        forbidden = attribute_stems(everything)
-        names = load_names(forbidden, seed, params.catalogue.split, params.docs)
-        corpus = DocumentTable(params, seed, latent, names, texts, numbers)
+        forbidden = words.attribute_stems(everything)
+        names = words.load_names(forbidden, seed, params.catalogue.split, params.docs)
+        corpus = tables.DocumentTable(params, seed, latent, names, texts, numbers)
         queries, qrels, pairs = tables.query_tables(params, seed, latent, corpus, asked, numbers)
         features: dict[str, Mapping[str, Any]] = {
             "corpus": {"attributes": ["int32"], "column": "int32"},
@@ -193,14 +166,14 @@ class Limit(Family[LimitParams]):
             features=features,
             complete=True,
             breakdown=tables.BREAKDOWN if isinstance(params, FactorialPattern) else (),
-            word_lists={"attributes": attributes_digest(everything), "names (Faker)": names.digest},
+            word_lists=self.word_lists(job) | {"names (Faker)": names.digest},
             card=_card(params),
             training={"pairs": pairs} if params.catalogue.split == "train" else {},
             licences=_licences(job),
         )
 
-    def word_lists(self, job: Job[LimitParams]) -> Mapping[str, str]:
-        return {"attributes": attributes_digest(job_attributes(job)[0])}
+    def word_lists(self, job: Job[LimitParams]) -> dict[str, str]:
+        return {"attributes": words.attributes_digest(words.job_attributes(job)[0])}
 
     def checks(self, job: Job[LimitParams], judgements: Judgements) -> Sequence[CorpusRule]:
         return proof.proof_rules(_spec(job), judgements)
@@ -209,14 +182,11 @@ class Limit(Family[LimitParams]):
 def _spec(job: Job[LimitParams]) -> proof.LimitSpec:
     """The recipe in the words of the proof, which reads the catalogue by itself."""
     params, split = job.params, job.params.catalogue.split
-    listed = proof.read_attributes(catalogue_files(job))
+    listed = proof.read_attributes(words.catalogue_files(job))
     half = proof.split_half(listed, job.seed, split)
-    relevant, column_sum = _expected_structure(params)
-    form, factorial = params.form, None
-    if isinstance(params, FactorialPattern):
-        factorial = proof.FactorialSpec(
-            params.form.operators, params.answer_sizes, params.queries_per_cell
-        )
+    form, descriptions = params.form, None
+    if isinstance(form, SemanticForm):
+        descriptions = proof.read_descriptions(job.source_folder() / limit_agents.DESCRIPTIONS)
     return proof.LimitSpec(
         documents=params.docs,
         queries=params.count_queries(),
@@ -224,52 +194,43 @@ def _spec(job: Job[LimitParams]) -> proof.LimitSpec:
         attributes={text: number for number, text in enumerate(listed) if text in half},
         row_sums=params.row_sums(),
         per_query=1 if isinstance(form, SingleForm | SemanticForm) else 2,
-        descriptions=(
-            proof.read_descriptions(job.source_folder() / DESCRIPTIONS)
-            if isinstance(form, SemanticForm)
-            else None
-        ),
+        descriptions=descriptions,
         hard_negatives=form.hard_negatives if isinstance(form, ConditionsForm) else 0,
         balanced=isinstance(form, BalancedForm),
-        common_documents=_COMMON[params.pattern](params) if params.pattern in _COMMON else None,
-        factorial=factorial,
-        relevant_documents=relevant,
-        column_sum=column_sum,
+        cells=Counter(params.cells()) if isinstance(params, FactorialPattern) else None,
         surname_half=None if split == "all" else (job.seed, split),
         training=split == "train",
+        **_fixed_sums(params),
     )
 
 
-# documents that any two queries share, of patterns that fix it
-_COMMON: Mapping[str, Any] = {
-    "hadamard": lambda params: proof.hadamard_common(params.n),
-    "projective": lambda params: 1,
-}
-
-
-def _expected_structure(params: LimitParams) -> tuple[int | None, int | None]:
-    """(documents with a query, queries that each is relevant to); None where the draw decides."""
-    sizes, queries = params.sizes(), params.count_queries()
+def _fixed_sums(params: LimitParams) -> dict[str, int]:
+    """What a pattern fixes of the matrix, in the keys of the proof's specification."""
+    queries, k = params.count_queries(), params.row_sums()[0]
+    documents, fixed = queries, dict[str, int]()
     match params.pattern:
+        case "random" | "factorial":
+            return {}
         case "dense":
-            return patterns.dense_documents(queries, sizes["k"]), None
-        case "cycle" if sizes["k"] > 2:
-            return queries * (sizes["k"] - 1), None
-        case "cycle" | "hadamard" | "projective":
-            documents = queries
+            return {"relevant_documents": patterns.dense_documents(queries, k)}
+        case "cycle" if k > 2:
+            return {"relevant_documents": queries * (k - 1)}
         case "disjoint":
-            documents = queries * sizes["k"]
+            documents = queries * k
         case "regular":
-            documents = sizes["documents"]
-        case _:
-            return None, None
-    return documents, queries * params.row_sums()[0] // documents
+            documents = params.sizes()["documents"]
+        case "projective":
+            fixed = {"common_documents": 1}
+        case "hadamard":
+            fixed = {"common_documents": (queries - 2 * math.isqrt(queries)) // 4}
+    return fixed | {"relevant_documents": documents, "column_sum": queries * k // documents}
 
 
-def _check_glossary(chosen: Sequence[Attribute], queries: int) -> None:
+def _check_glossary(job: Job[LimitParams], chosen: Sequence[words.Attribute]) -> None:
     """Without a model, only what the glossary describes can be asked for."""
-    there = sum(attribute.text in glossary() for attribute in chosen)
-    if queries > there:
+    queries = job.params.count_queries()
+    there = sum(attribute.text in limit_agents.glossary() for attribute in chosen)
+    if queries > there and limit_agents.PARAPHRASE.name not in job.live:
         raise RecipeError(
             f"params.queries: {queries:,} queries need as many descriptions; without a model there "
             f"are {there:,}, those of the bundled glossary. Use fewer queries, catalogue.split all,"
@@ -279,11 +240,11 @@ def _check_glossary(chosen: Sequence[Attribute], queries: int) -> None:
 
 def _licences(job: Job[LimitParams]) -> dict[str, str]:
     result = {"attributes and templates": OWN_LICENCE}
-    if has_proposed_attributes(job):
+    if words.has_proposed_attributes(job):
         result = {"templates": OWN_LICENCE, "attributes": MODEL_TERMS}
     result["names"] = "MIT (Faker)"
     if isinstance(job.params.form, SemanticForm):
-        live = PARAPHRASE.name in job.live
+        live = limit_agents.PARAPHRASE.name in job.live
         result["descriptions"] = MODEL_TERMS if live else OWN_LICENCE
     return result
 

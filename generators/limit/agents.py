@@ -269,8 +269,6 @@ async def generate_attributes(job: Job[LimitParams], context: Context) -> None:
         raise context.too_few(stage, wanted)
     if context.pilot is not None:
         wanted = len(result)
-    if spare := list(result.kept)[wanted:]:  # as good as the others, and not needed
-        write_file(context.folder / "attributes_spare.txt", "\n".join([*spare, ""]))
     lines = []
     for category in categories:
         members = [a for a, c in list(result.kept.items())[:wanted] if c == category]
@@ -320,9 +318,8 @@ async def _remove_overlaps(
         if step == 0:
             lists = [result.of(category) for category in touched]
         else:
-            everything = tuple(result.kept)
-            order = Stream(number, f"limit/overlaps/{step}").permutation(len(everything))
-            lists = [tuple(everything[i] for i in order.tolist())]
+            stream = Stream(number, f"limit/overlaps/{step}")
+            lists = [tuple(stream.shuffled(list(result.kept)))]
         parts = [one[i : i + _PART] for one in lists for i in range(0, len(one), _PART)]
         parts = [part for part in parts if len(part) > 1]
         removed = 0
@@ -417,8 +414,7 @@ class GrowingCatalogue:
 def _categories(job: Job[LimitParams]) -> list[str]:
     """What to propose things of, in an order of the seed's."""
     names = list(dict.fromkeys(attribute.category for attribute in bundled_attributes()))
-    order = Stream(job.seed, "limit/categories").permutation(len(names))
-    return [names[i] for i in order.tolist()]
+    return Stream(job.seed, "limit/categories").shuffled(names)
 
 
 # --- descriptions -------------------------------------------------------------------------------
@@ -433,8 +429,7 @@ async def generate_descriptions(
     right one. Now and then the right one is left out too, which tells how often the judge guesses.
     """
     stage = context.stage("descriptions", job.params.count_queries(), PARAPHRASE, IDENTIFY)
-    order = Stream(job.seed, "limit/attributes").permutation(len(attributes))
-    candidates = [attributes[i] for i in order.tolist()]
+    candidates = Stream(job.seed, "limit/attributes").shuffled(attributes)
     if context.offline(PARAPHRASE):
         candidates = [one for one in candidates if one.text in glossary()]
 

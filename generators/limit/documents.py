@@ -60,7 +60,7 @@ class Latent(NamedTuple):
     negatives: Ints
 
 
-def build_matrix(params: LimitParams, seed: int) -> QrelMatrix:
+def _build_matrix(params: LimitParams, seed: int) -> QrelMatrix:
     """The latent matrix of the recipe's pattern, checked against `docs`."""
     drawn = {"rng": Stream(seed, "limit/matrix")} if params.pattern in _DRAWN else {}
     matrix: QrelMatrix = getattr(patterns, params.pattern)(**params.sizes(), **drawn)
@@ -84,16 +84,14 @@ def build_latent(
     _check_before(params, available)
     if isinstance(params, FactorialPattern):
         return _factorial(params, seed, available)
-    matrix = build_matrix(params, seed)
+    matrix = _build_matrix(params, seed)
     positions = Permutation(seed, "limit/positions", params.docs)(np.arange(matrix.documents))
     if isinstance(params.form, BalancedForm):
         return _balanced_latent(params, params.form, seed, available, matrix, positions)
     per_query = asked_attributes(params, 1)
     needed = matrix.queries * per_query
-    _check_attributes(params, matrix.queries, available)
     order = Stream(seed, "limit/attributes").permutation(available)
-    if first:
-        order = np.concatenate([first, order[~np.isin(order, first)]]).astype(np.int64)
+    order = np.concatenate([first, order[~np.isin(order, first)]]).astype(np.int64)
     asked = order[:needed].reshape(matrix.queries, per_query)
     fillers = np.sort(order[needed:])
     rows = np.repeat(np.arange(matrix.queries), matrix.row_sums)
@@ -113,8 +111,13 @@ def build_latent(
 def _check_before(params: LimitParams, available: int) -> None:
     """What can be seen without building a matrix, which might not fit in memory."""
     queries = params.count_queries()
-    if not isinstance(params.form, BalancedForm):
-        _check_attributes(params, queries, available)
+    needed = asked_attributes(params, queries)
+    if needed > available and not isinstance(params.form, BalancedForm):
+        raise RecipeError(
+            f"params: {queries:,} queries ask for {needed:,} attributes; the catalogue gives "
+            f"{available:,} (split {params.catalogue.split}): use fewer queries, "
+            "or catalogue.split all"
+        )
     if isinstance(params, FactorialPattern):
         _check_places(params)
         return
@@ -136,16 +139,6 @@ def asked_attributes(params: LimitParams, queries: int) -> int:
     if isinstance(params, FactorialPattern):
         return sum(MEANINGS[operator].attributes for operator, _ in params.cells())
     return queries * (2 if isinstance(params.form, ConditionsForm) else 1)
-
-
-def _check_attributes(params: LimitParams, queries: int, available: int) -> None:
-    needed = asked_attributes(params, queries)
-    if needed > available:
-        raise RecipeError(
-            f"params: {queries:,} queries ask for {needed:,} attributes; the catalogue gives "
-            f"{available:,} (split {params.catalogue.split}): use fewer queries, "
-            "or catalogue.split all"
-        )
 
 
 def _group_by_owner(

@@ -29,6 +29,7 @@ from retgen.generators.niah.books import (
     write_sources,
 )
 from retgen.generators.niah.counting import load_counter
+from retgen.generators.niah.groups import expansions
 from retgen.generators.niah.haystacks import HaystackBuilder
 from retgen.generators.niah.params import NiahParams
 from retgen.generators.niah.tables import HaystackTables
@@ -82,27 +83,26 @@ class Niah(Family[NiahParams]):
         material = gather_material(params, job.seed)
         haystacks = _haystacks(job, material)
         haystacks.check()
-        tables = HaystackTables(haystacks, job.seed)
-        queries, documents = len(material.groups), haystacks.count
-        needles = tables.needles
+        queries, qrels = len(material.groups), 2 * haystacks.needles  # of all lengths, and of each
         characters = sum(len(one.text) + 1 for one in material.sentences)
-        a_token = characters / max(1, haystacks.tokens)
-        each = documents // len(params.lengths)
+        tokens = sum(params.lengths) * haystacks.count / len(params.lengths)
         expanded = _EXPANDED * (params.table is None and params.groups != "train")
         faults = sum(bool(one.fault) for one in material.sentences)
         notes = (
             f"{faults:,} of {len(material.sentences):,} sentences of the books are left out of "
             "filtered filler: they hold words of the questions or of the needles",
             held_names(material),
+            refusals(material.refused),
         )
         return Plan(
-            documents=documents,
+            documents=haystacks.count,
             queries=queries,
-            qrels=2 * needles,  # of all lengths, and of each
-            bytes=round(sum(each * (length * a_token + _ROW) for length in params.lengths))
+            qrels=qrels,
+            bytes=round(tokens * characters / max(1, haystacks.tokens))
+            + haystacks.count * _ROW
             + queries * (_QUERY + expanded)
-            + 2 * needles * _QREL,
-            notes=tuple(filter(None, [*notes, refusals(material.refused)])),
+            + qrels * _QREL,
+            notes=tuple(filter(None, notes)),
         )
 
     def prepares(self, job: Job[NiahParams]) -> bool:
@@ -123,7 +123,8 @@ class Niah(Family[NiahParams]):
     def generate(self, job: Job[NiahParams]) -> Records:
         material = read_material(job.source_folder(), job.seed)
         haystacks = _haystacks(job, material)
-        tables = HaystackTables(haystacks, job.seed, material.expansions)
+        terms = expansions() if job.params.table is None else {}
+        tables = HaystackTables(haystacks, job.seed, terms)
         return Records(
             corpus=tables.corpus(),
             queries=tables.queries(),
@@ -141,15 +142,11 @@ class Niah(Family[NiahParams]):
 
     def checks(self, job: Job[NiahParams], judgements: Judgements) -> Sequence[CorpusRule]:
         settings = job.params.model_dump(mode="json")
-        spec = proof.NIAHSpec(job.source_folder() / GROUPS, str(job.params.tokenizer), settings)
-        return proof.proof_rules(spec, judgements)
+        return proof.proof_rules(job.source_folder() / GROUPS, settings, judgements)
 
 
 def _haystacks(job: Job[NiahParams], material: Material) -> HaystackBuilder:
-    counter = load_counter(job.params.tokenizer)
-    return HaystackBuilder(
-        job.params, job.seed, material.groups, material.cast, material.sentences, counter
-    )
+    return HaystackBuilder(job.params, job.seed, material, load_counter(job.params.tokenizer))
 
 
 _CARD = (
@@ -191,8 +188,8 @@ def _facts(haystacks: HaystackBuilder) -> dict[str, str]:
         "Categories": f"{len({one.category for one in haystacks.groups}):,}",
         "Tokens of a haystack": ", ".join(f"{length:,}" for length in params.lengths),
         "Places": f"{params.places:,}",
-        "Haystacks with a needle": f"{haystacks.fillers * haystacks.with_needle:,}",
-        "Controls": f"{haystacks.count - haystacks.fillers * haystacks.with_needle:,}",
+        "Haystacks with a needle": f"{haystacks.needles:,}",
+        "Controls": f"{haystacks.count - haystacks.needles:,}",
         "Tokenizer": params.tokenizer if isinstance(params.tokenizer, str) else "own",
     }
 
@@ -200,11 +197,10 @@ def _facts(haystacks: HaystackBuilder) -> dict[str, str]:
 def _example(haystacks: HaystackBuilder) -> Example:
     """The first group's needle in the middle of its shortest haystack, and its control."""
     group = haystacks.groups[0]
-    numbers = [haystacks.params.places // 2, haystacks.with_needle]
+    needle, control = haystacks.at([haystacks.params.places // 2, haystacks.with_needle])
     rows = []
-    begin: int | None = None  # of what is shown, the same of both: they begin alike
-    for one in haystacks.at(numbers):
-        begin = max(0, one.span[0] - _AROUND) if begin is None else begin
+    begin = max(0, needle.span[0] - _AROUND)  # of what is shown of both: they begin alike
+    for one in (needle, control):
         shown = f"... {one.text[begin : max(one.span[1], begin + _AROUND) + _AROUND]} ..."
         rows.append((one.variant.needle, one.text[slice(*one.span)] or "none", shown))
     head = ("kind", "needle", "around it")

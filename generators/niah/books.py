@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
+from itertools import groupby
 from pathlib import Path
 from typing import NamedTuple
 
@@ -15,7 +16,6 @@ from retgen.generators.niah.groups import (
     NeedleGroup,
     cast,
     cast_of,
-    expansions,
     people,
     read_groups,
 )
@@ -26,7 +26,6 @@ from retgen.sources import RefusedRow, SourceDocument, refusals
 from retgen.write import write_rows
 
 GROUPS, BOOKS, SENTENCES = "groups.jsonl", "books.jsonl", "sentences.jsonl"
-EXPANSIONS = "expansions.jsonl"
 
 PROSE = DATA / "prose"
 
@@ -45,7 +44,6 @@ _WHOLE = re.compile(r"[A-Z\u00c0-\u00de\"'(\u201c\u2018].*[.!?][\"')\]\u201d\u20
 _PARAGRAPH = re.compile(r"\n[ \t\r]*\n\s*")
 _LONGEST = 1000  # characters: what is longer is no sentence
 _FEWEST = 2  # words
-_SHOWN = 10  # names in a message
 
 
 # --- sentences ------------------------------------------------------------------------------------
@@ -63,17 +61,13 @@ def read_books(params: NiahParams) -> tuple[list[SourceDocument], list[RefusedRo
     """The books of a recipe in order, and what is none. Raises `SourceRefused` without any."""
     if params.books is None:
         return list(_bundled_books(params.groups)), []
-    source = params.books
-    books, refused = list[SourceDocument](), list[RefusedRow]()
-    for one in source.rows():
-        if isinstance(one, RefusedRow):
-            refused.append(one)
-        else:
-            books.append(one)
+    rows = list(params.books.rows())
+    books = [one for one in rows if isinstance(one, SourceDocument)]
+    refused = [one for one in rows if isinstance(one, RefusedRow)]
     if not books:
-        message = f"params.books: {source.path} holds no book that can be used."
-        rows = [one._asdict() for one in refused]
-        raise SourceRefused(f"{message} {refusals(refused)}".rstrip(), rows)
+        message = f"params.books: {params.books.path} holds no book that can be used."
+        shown = [one._asdict() for one in refused]
+        raise SourceRefused(f"{message} {refusals(refused)}".rstrip(), shown)
     return books, refused
 
 
@@ -90,17 +84,16 @@ def sentences(text: str) -> Iterator[str]:
     for paragraph in _PARAGRAPH.split(text):
         start = 0
         line = " ".join(paragraph.split())
-        ends = [*_END.finditer(line), None]
-        for end in ends:
-            piece = line[start : end.start(1) if end else len(line)]
-            if end and _ABBREVIATED.search(piece):
+        for stop in [*(end.start(1) for end in _END.finditer(line)), len(line)]:
+            piece = line[start:stop]
+            if stop < len(line) and _ABBREVIATED.search(piece):
                 continue
-            start = end.end() if end else len(line)
-            if usable(piece):
+            start = stop + 1  # a blank
+            if _is_usable(piece):
                 yield piece
 
 
-def usable(piece: str) -> bool:
+def _is_usable(piece: str) -> bool:
     """Whether a piece is a whole sentence by itself: no heading, no half of a quotation."""
     return (
         bool(_WHOLE.match(piece))
@@ -122,35 +115,28 @@ def names_left(names: Sequence[str], texts: Sequence[Sentence]) -> list[str]:
     return [name for name in names if name.casefold() not in held]
 
 
-def counts_by_book(texts: Sequence[Sentence]) -> list[dict[str, object]]:
+def counts_by_book(texts: Sequence[Sentence]) -> Iterator[dict[str, object]]:
     """A row a book: how many sentences it has, how many are kept, why the others are not."""
-    counts: dict[str, Counter[str]] = {}
-    for one in texts:
-        counts.setdefault(one.book, Counter())[one.fault] += 1
-    return [
-        {
+    for book, some in groupby(texts, key=lambda one: one.book):
+        faults = Counter(one.fault for one in some)
+        yield {
             "book": book,
             "sentences": faults.total(),
-            "kept": faults[""],
-            "left_out": {name: faults[name] for name in sorted(faults) if name},
+            "kept": faults.pop("", 0),
+            "left_out": dict(sorted(faults.items())),
         }
-        for book, faults in counts.items()
-    ]
 
 
 # --- what a run keeps in sources ------------------------------------------------------------------
 
 
 class Material(NamedTuple):
-    """What haystacks are made from. `sentences`: of the books; `refused`: what is none.
-    `expansions`: terms for the questions of groups, by their ids.
-    """
+    """What haystacks are made from. `sentences`: of the books; `refused`: what is none."""
 
     groups: list[NeedleGroup]
     cast: Cast
     sentences: list[Sentence]
     refused: list[RefusedRow]
-    expansions: Mapping[str, Sequence[str]]
 
 
 def gather_material(params: NiahParams, seed: int) -> Material:
@@ -160,34 +146,26 @@ def gather_material(params: NiahParams, seed: int) -> Material:
     leaks = LeakFilter(groups)
     books, refused = read_books(params)
     found = [
-        Sentence(book.id, text, leaks.fault(text) or "")
+        Sentence(book.id, text, leaks.fault(text))
         for book in books
         for text in sentences(book.text)
     ]
-    available = names_left(people().names, found)
-    known = {} if params.table is not None else expansions()
-    expanded = {group.id: known[group.id] for group in groups if group.id in known}
-    return Material(
-        groups, cast(groups, available, seed, other_names(params)), found, refused, expanded
-    )
+    # names that a haystack needs besides that of its needle
+    others = max(params.distractors) + int(params.training or "neutral" in params.controls)
+    given = cast(groups, names_left(people().names, found), seed, others)
+    return Material(groups, given, found, refused)
 
 
 def held_names(material: Material) -> str:
     """Which names nobody has since the books hold them; "" for none."""
-    left = set(names_left(people().names, material.sentences))
+    left = {*material.cast.of_group, *material.cast.free}
     held = [name for name in people().names if name not in left]
     if not held:
         return ""
-    shown = ", ".join(held[:_SHOWN]) + f" and {len(held) - _SHOWN:,} more" * (len(held) > _SHOWN)
     return (
         f"the books hold {len(held):,} of the {len(people().names):,} names, so no group has "
-        f"those; with other books, groups may have other names: {shown}"
+        f"those; with other books, groups may have other names: {', '.join(held)}"
     )
-
-
-def other_names(params: NiahParams) -> int:
-    """Names that a haystack needs besides that of its needle."""
-    return max(*params.distractors, 0) + int(params.training or "neutral" in params.controls)
 
 
 def write_sources(material: Material, folder: Path) -> None:
@@ -198,21 +176,13 @@ def write_sources(material: Material, folder: Path) -> None:
     ]
     write_rows(folder / GROUPS, groups)
     write_rows(folder / BOOKS, counts_by_book(material.sentences))
-    write_rows(
-        folder / EXPANSIONS,
-        ({"group": name, "terms": terms} for name, terms in material.expansions.items()),
-    )
     write_rows(folder / SENTENCES, (one._asdict() for one in material.sentences))
 
 
 def read_material(folder: Path, seed: int) -> Material:
     """The material of a run."""
-    rows, found = (
-        read_rows(folder / GROUPS),
-        [Sentence(**row) for row in read_rows(folder / SENTENCES)],
-    )
+    rows = read_rows(folder / GROUPS)
+    found = [Sentence(**row) for row in read_rows(folder / SENTENCES)]
     names = tuple(row.pop("name") for row in rows)
     groups = [NeedleGroup.model_validate({"id": row.pop("group"), **row}) for row in rows]
-    available = names_left(people().names, found)
-    expanded = {row["group"]: row["terms"] for row in read_rows(folder / EXPANSIONS)}
-    return Material(groups, cast_of(names, available, seed), found, [], expanded)
+    return Material(groups, cast_of(names, names_left(people().names, found), seed), found, [])

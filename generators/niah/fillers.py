@@ -12,13 +12,14 @@ the same book where that has sentences of the right length.
 
 from __future__ import annotations
 
-from collections.abc import Container, Iterable, Iterator
+from collections.abc import Container, Iterable, Iterator, Sequence
 from functools import lru_cache
 from typing import Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
+from retgen.generators.niah.books import Sentence
 from retgen.generators.niah.params import FillerKind, Order
 from retgen.streams import Stream
 
@@ -36,6 +37,7 @@ _RUNS = 200  # snippets that are tried in a row without one that fits
 _DRAWS = 256
 GOLDEN = 0x9E3779B97F4A7C15  # 2^64 over the golden ratio: its multiples spread evenly
 _EACH = 3  # sentences that there are to begin with, for each filler
+_REFRAIN = 2  # words of a sentence that may stand twice, as in any prose: "It was."
 MORE = "use more books, with sentences of many lengths"
 
 
@@ -65,18 +67,18 @@ class FillerText(NamedTuple):
     """A body with its near-answers, and where needles go.
 
     `parts`: its sentences; `boundaries`: of each place, how many parts stand before it (the last:
-    all, and the tail); `offsets`: tokens before each boundary between parts; `last`: the number in
-    the pool of its last sentence but near-answers; `at`: of the one from which on a tail is looked
-    for; `used`: the texts of all. `words`: of needle and tail together, 0 where no number is
-    possible for all.
+    all, and the tail); `offsets`: tokens before each boundary between parts; `beside`: of coherent
+    filler the number in the pool of its last sentence but near-answers; `at`: of the one from which
+    on a tail is looked for; `used`: the texts of all. `words`: of needle and tail together, 0 where
+    no number is possible for all.
     """
 
     parts: tuple[str, ...]
     boundaries: tuple[int, ...]
     offsets: tuple[int, ...]
-    last: int
+    beside: int | None
     at: int
-    used: frozenset[int]
+    used: frozenset[str]
     words: int = 0
 
 
@@ -105,7 +107,7 @@ class Size(NamedTuple):
 
 
 class SizedSentence(NamedTuple):
-    """A sentence that is put into a filler, and its size."""
+    """A sentence that is put into a filler, and its size; "" for nothing."""
 
     text: str
     size: Size
@@ -126,34 +128,48 @@ def _by_words(pieces: Pieces) -> bool:
     return any(piece.words for piece in pieces)
 
 
+def _behind(sizes: Bools, piece: Size) -> Bools:
+    """The sizes (tokens, words) that are possible, with a piece added to each."""
+    result = np.zeros_like(sizes)
+    rows, columns = (max(0, n - k) for n, k in zip(sizes.shape, piece, strict=True))
+    result[piece.tokens :, piece.words :] = sizes[:rows, :columns]
+    return result
+
+
 class SentencePool:
     """Sentences that fillers are made of, in the order of the books.
 
-    `sizes`, `words`: tokens and words of each, (n,); `books`: number of the book of each, (n,);
-    `texts`: a number of each, (n,), equal where the texts are; `begins`: whether coherent filler
-    may begin with it.
+    `sizes`: of all sentences of the books; `filtered`: only those without a fault are in the pool.
+    `sentences`, `books`: each sentence, and the number of its book. `texts`: equal where no two may
+    stand in one haystack.
     """
 
-    def __init__(self, sizes: Ints, words: Ints, books: Ints, texts: Ints, begins: Bools) -> None:
-        self.sizes, self.books = sizes.tolist(), books.tolist()
-        self.words, self.every_book = words.tolist(), frozenset(self.books)
-        self.count = len(self.sizes)
-        self._array, self._books, self._begins = sizes, books, begins
-        first = np.unique(texts, return_index=True)[1]
-        self._first = np.sort(first)  # of each text the first sentence
-        self.texts = texts.tolist()
-        self.distinct, self.tokens = len(first), int(sizes[first].sum())
+    def __init__(self, every: Sequence[Sentence], sizes: Sequence[Size], filtered: bool) -> None:
+        kept = [i for i, one in enumerate(every) if not (filtered and one.fault)]
+        numbers = {book: i for i, book in enumerate(dict.fromkeys(one.book for one in every))}
+        self.sentences = [SizedSentence(every[i].text, sizes[i]) for i in kept]
+        self.books = [numbers[every[i].book] for i in kept]
+        self.texts = [
+            text if len(text.split()) > _REFRAIN else str(i)
+            for i, (text, _) in enumerate(self.sentences)
+        ]
+        self.sizes = [size.tokens for _, size in self.sentences]
+        self.count, self._words = len(self.sizes), sum(size.words for _, size in self.sentences)
+        self._tokens, self._books = np.array(self.sizes, np.int64), np.array(self.books, np.int64)
+        # coherent filler begins elsewhere where it is not filtered: without a sentence to leave out
+        # the two would be one text
+        self._begins = np.array(kept, np.int64) % 2 == int(not filtered)
+        first: dict[str, int] = {}
         found: dict[Size, list[int]] = {}
-        for number, (tokens, of_words) in enumerate(zip(self.sizes, self.words, strict=True)):
-            found.setdefault(Size(tokens), []).append(number)
-            found.setdefault(Size(tokens, of_words), []).append(number)
+        for number, (_, size) in enumerate(self.sentences):
+            first.setdefault(self.texts[number], number)
+            found.setdefault(Size(size.tokens), []).append(number)
+            found.setdefault(size, []).append(number)
+        self._first = np.array([*first.values()], np.int64)  # of each text the first sentence
+        self.distinct, self.tokens = len(first), int(self._tokens[self._first].sum())
         # size -> sentences of it, ascending; of each number of tokens also whatever their words
         self._of_size = {size: np.array(numbers, np.int64) for size, numbers in found.items()}
         self._closing = lru_cache(256)(self._find_closing)
-
-    def size(self, number: int) -> Size:
-        """Tokens and words of a sentence."""
-        return Size(self.sizes[number], self.words[number])
 
     def room(self, pieces: Pieces) -> int:
         """The fewest tokens that each of some pieces can have together with a tail behind it.
@@ -167,13 +183,14 @@ class SentencePool:
                 found = np.flatnonzero(around == 2 * slack + 1)
                 if len(found):
                     return int(found[0])
-        lengths = len(np.unique(self._array))
+        lengths = [f"{one:,}" for one in sorted(set(self.sizes))]
+        shown = lengths if len(lengths) < 7 else [*lengths[:3], "...", *lengths[-2:]]
         spread = max(piece.tokens for piece in pieces)
         raise NoFit(
             "its last one or two sentences make up for the tokens of any needle, so those of the "
             f"books must come to each number of tokens in a range of {spread + 1:,}, and do not: "
-            f"they have {self.distinct:,} different sentences of {lengths:,} length"
-            f"{'s' * (lengths != 1)} ({self._lengths()}), and of each length at least "
+            f"they have {self.distinct:,} different sentences of {len(lengths):,} length"
+            f"{'s' * (len(lengths) != 1)} ({', '.join(shown)} tokens), and of each length at least "
             f"{_SPARE[False][-1]} are needed; {MORE}"
         )
 
@@ -184,13 +201,8 @@ class SentencePool:
         possible = self._closing(pieces, 1)
         if tokens >= len(possible):
             return []
-        likely = tokens * sum(self.words) / sum(self.sizes)
+        likely = tokens * self._words / sum(self.sizes)
         return sorted(np.flatnonzero(possible[tokens]).tolist(), key=lambda n: abs(n - likely))
-
-    def _lengths(self) -> str:
-        some = [f"{one:,}" for one in np.unique(self._array).tolist()]
-        shown = some if len(some) < 7 else [*some[:3], "...", *some[-2:]]
-        return f"{', '.join(shown)} tokens"
 
     def _find_closing(self, pieces: Pieces, spare: int) -> Bools:
         """Whether pieces can have so many tokens and words with a tail, (tokens, words).
@@ -209,20 +221,15 @@ class SentencePool:
             one[size] = True
         tails = one.copy()
         for size in sizes:
-            tails[size.tokens :, size.words :] |= one[: -size.tokens, : 2 * most - size.words]
-        result: Bools = np.ones_like(tails)
-        for piece in pieces:
-            behind = np.zeros_like(tails)
-            rows, columns = (max(0, n - k) for n, k in zip(tails.shape, piece, strict=True))
-            behind[piece.tokens :, piece.words :] = tails[:rows, :columns]
-            result &= behind
+            tails |= _behind(one, size)
+        result: Bools = np.logical_and.reduce([_behind(tails, piece) for piece in pieces])
         return result
 
     def short(self, tokens: int, least: int) -> tuple[int, Ints]:
         """The most tokens of a sentence, such that `least` of that many or fewer have on average
         no more than `tokens`; and these sentences. Raises `NoFit`.
         """
-        ascending = np.sort(self._array)
+        ascending = np.sort(self._tokens)
         means = np.cumsum(ascending) / np.arange(1, self.count + 1)
         fitting = int(np.searchsorted(means, tokens / (least + 1), side="right"))
         if fitting < 2 * least:
@@ -233,7 +240,7 @@ class SentencePool:
                 "places, or books with more short sentences"
             )
         most = int(ascending[fitting - 1])
-        return most, np.flatnonzero(self._array <= most)
+        return most, np.flatnonzero(self._tokens <= most)
 
     def shuffled_body(self, tokens: int, least: int, stream: Stream) -> tuple[list[int], int]:
         """At least `least` sentences that have exactly so many tokens, and the number from which
@@ -292,7 +299,7 @@ class SentencePool:
 
         `after`: whether a tail can be found behind a run that leaves so many tokens, (tokens,).
         """
-        total = np.concatenate([[0], np.cumsum(np.tile(self._array[some], 2))])
+        total = np.concatenate([[0], np.cumsum(np.tile(self._tokens[some], 2))])
         ends = np.searchsorted(total, total[starts] + tokens, side="right") - 1
         ends = np.minimum(ends, stops)
         left = tokens - (total[ends] - total[starts])
@@ -301,15 +308,14 @@ class SentencePool:
         return starts[can], ends[can]
 
     def fit(
-        self, size: Size, used: Container[int], at: int, *, beside: int | None = None
+        self, size: Size, used: Container[str], at: int, *, beside: int | None = None
     ) -> list[int]:
         """One or two sentences whose texts are not in `used`, of such a size: the next ones from
         `at` on. `beside`: a sentence whose book is taken first. Raises `NoFit`.
         """
-        if beside is not None:
-            book = self.books[beside]
-            if found := self._fit(size, used, at, book):
-                return sorted(found, key=lambda one: (one < at, one))
+        book = None if beside is None else self.books[beside]
+        if book is not None and (found := self._fit(size, used, at, book)):
+            return sorted(found, key=lambda one: (one < at, one))
         if found := self._fit(size, used, at, None):
             return found
         raise NoFit(
@@ -317,16 +323,14 @@ class SentencePool:
             f"tokens{f' and {size.words:,} words' if size.words else ''}; {MORE}"
         )
 
-    def _fit(self, size: Size, used: Container[int], at: int, book: int | None) -> list[int]:
+    def _fit(self, size: Size, used: Container[str], at: int, book: int | None) -> list[int]:
         if (one := self._next(size, used, at, book)) is not None:
             return [one]
         for one_size, other_size in self._halves(size):
-            first = self._next(one_size, used, at, book)
-            if first is None:
-                continue
-            second = self._next(other_size, used, first + 1, book, self.texts[first])
-            if second is not None:
-                return [first, second]
+            if (first := self._next(one_size, used, at, book)) is not None:
+                second = self._next(other_size, used, first + 1, book, self.texts[first])
+                if second is not None:
+                    return [first, second]
         return []
 
     def _halves(self, size: Size) -> list[tuple[Size, Size]]:
@@ -340,7 +344,7 @@ class SentencePool:
         )
 
     def _next(
-        self, size: Size, used: Container[int], at: int, book: int | None, other: int = -1
+        self, size: Size, used: Container[str], at: int, book: int | None, other: str = ""
     ) -> int | None:
         """`other`: a text that is used, too."""
         held = self._of_size.get(size, ())
@@ -352,10 +356,10 @@ class SentencePool:
                 return one
         return None
 
-    def _fill(self, runs: Iterable[Iterator[int]], tokens: int, most: int) -> list[int]:
+    def _fill(self, runs: Iterable[list[int]], tokens: int, most: int) -> list[int]:
         """Runs of sentences one after the other, then what brings them to so many tokens."""
         chosen: list[int] = []
-        used: set[int] = set()
+        used: set[str] = set()
         left, close = tokens, min(_CLOSE, most)
         for run in runs:
             for i in run:
@@ -382,18 +386,16 @@ class SentencePool:
 
     def _snippets(
         self, tokens: int, most: int, fitting: Ints, stream: Stream
-    ) -> Iterator[Iterator[int]]:
+    ) -> Iterator[list[int]]:
         """Consecutive sentences of random books."""
         limit = min(_SNIPPET - 1, tokens // _SNIPPETS)
         for _ in range(-(-tokens // _DRAWS) + _RUNS // _DRAWS + 1):
             for start in fitting[stream.integers(len(fitting), _DRAWS)].tolist():
-                yield self._snippet(start, limit, most)
-
-    def _snippet(self, start: int, limit: int, most: int) -> Iterator[int]:
-        total, book = 0, self.books[start]
-        for i in range(start, self.count):
-            total += self.sizes[i]
-            too_long = i > start and (total > limit or self.sizes[i] > most)
-            if self.books[i] != book or too_long:
-                return
-            yield i
+                total, snippet = self.sizes[start], [start]
+                for i in range(start + 1, self.count):
+                    total += self.sizes[i]
+                    too_long = total > limit or self.sizes[i] > most
+                    if self.books[i] != self.books[start] or too_long:
+                        break
+                    snippet.append(i)
+                yield snippet

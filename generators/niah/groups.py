@@ -21,28 +21,23 @@ DATA = Path(__file__).parent / "data"
 SLOT = "{name}"
 
 
-def _one_line(text: str) -> str:
-    if text != " ".join(text.split()):
-        raise ValueError("must be one line, without blanks around it or two in a row")
-    if not text.endswith((".", "!", "?")):
-        raise ValueError("must end as a sentence does")
-    return text
+def _sentence_with(slots: int) -> AfterValidator:
+    """What a sentence with so many slots for a name has to be."""
+
+    def check(text: str) -> str:
+        if text.count(SLOT) != slots:
+            raise ValueError(f"must hold {SLOT} exactly once" if slots else f"must not hold {SLOT}")
+        if text != " ".join(text.split()):
+            raise ValueError("must be one line, without blanks around it or two in a row")
+        if not text.endswith((".", "!", "?")):
+            raise ValueError("must end as a sentence does")
+        return text
+
+    return AfterValidator(check)
 
 
-def _with_slot(text: str) -> str:
-    if text.count(SLOT) != 1:
-        raise ValueError(f"must hold {SLOT} exactly once")
-    return _one_line(text)
-
-
-def _without_slot(text: str) -> str:
-    if SLOT in text:
-        raise ValueError(f"must not hold {SLOT}")
-    return _one_line(text)
-
-
-SlottedSentence = Annotated[str, AfterValidator(_with_slot)]
-Plain = Annotated[str, AfterValidator(_without_slot)]
+SlottedSentence = Annotated[str, _sentence_with(1)]
+Plain = Annotated[str, _sentence_with(0)]
 
 
 class NeedleGroup(Params):
@@ -83,25 +78,22 @@ def read_groups(params: NiahParams) -> list[NeedleGroup]:
     rows = read_yaml(path)
     if not isinstance(rows, list) or not rows:
         raise RecipeError(f"params.table: {path} must be a list of groups, a row each")
-    result: list[NeedleGroup] = []
-    seen: set[str] = set()
+    result: dict[str, NeedleGroup] = {}
     for number, row in enumerate(rows, start=1):
-        called = row.get("id", number) if isinstance(row, dict) else number
         try:
             group = NeedleGroup.model_validate(row)
         except ValidationError as error:
+            called = row.get("id", number) if isinstance(row, dict) else number
             origin = SourceMap(path, read_yaml(path, lines=True), ())
-            faults = validation_messages(
-                error, NeedleGroup.model_json_schema(), row, origin, (number - 1,)
-            )
+            schema = NeedleGroup.model_json_schema()
+            faults = validation_messages(error, schema, row, origin, (number - 1,))
             plain = "\n".join(one.replace(f", {number - 1}.", ", ", 1) for one in faults)
             raise RecipeError(f"params.table, group {called}:\n{plain}") from error
-        if group.id in seen:
+        if group.id in result:
             where = place_of(group.id, path)
             raise RecipeError(f"params.table: {where}: the id stands there twice; change one")
-        seen.add(group.id)
-        result.append(group)
-    chosen = [group for group in result if params.groups in ("all", group.set)]
+        result[group.id] = group
+    chosen = [group for group in result.values() if params.groups in ("all", group.set)]
     if not chosen:
         other = "train" if params.groups == "test" else "test"
         raise RecipeError(
@@ -109,26 +101,18 @@ def read_groups(params: NiahParams) -> list[NeedleGroup]:
             f"{params.groups}; write `set: {params.groups}` into their rows, or take them: --set "
             f"params.groups={other}"
         )
-    _check_near(params, chosen)
-    return chosen
-
-
-def _check_near(params: NiahParams, groups: Sequence[NeedleGroup]) -> None:
-    in_filler, beside = max(params.distractors), int(params.training)
-    for group in groups:
-        if (there := len(group.near)) < in_filler + beside:
-            asked = ["params.distractors"] * bool(in_filler) + ["params.training"] * beside
-            why = f"{in_filler:,} for the filler, 1 as the negative of training"
+    needed = {"params.distractors": max(params.distractors), "params.training": params.training}
+    least = sum(needed.values())
+    for group in chosen:
+        if len(group.near) < least:
+            why = f" ({least - 1:,} for the filler, 1 as the negative of training)"
             raise RecipeError(
-                f"{' and '.join(asked)}: a group needs {near_answer_count(in_filler + beside)}"
-                f"{f' ({why})' if in_filler and beside else ''}; "
-                f"{place_of(group.id, params.table)} has {there:,}: write more, or ask for fewer"
+                f"{' and '.join(key for key, count in needed.items() if count)}: a group needs "
+                f"{least:,} near-answer{'s' * (least != 1)}{why if all(needed.values()) else ''}; "
+                f"{place_of(group.id, params.table)} has {len(group.near):,}: write more, or ask "
+                "for fewer"
             )
-
-
-def near_answer_count(near: int) -> str:
-    """A number of near-answers in words."""
-    return f"{near:,} near-answer{'s' * (near != 1)}"
+    return chosen
 
 
 def place_of(group_id: str, table: Path | None) -> str:
@@ -174,7 +158,7 @@ def cast(groups: Sequence[NeedleGroup], available: Sequence[str], seed: int, oth
             f"{len(people().names):,} are left, since the books hold the others; use fewer groups "
             "or other books"
         )
-    order = _shuffle(available, seed)
+    order = Stream(seed, "niah/names").shuffled(available)
     first, last = iter(order), iter(reversed(order))
     names = tuple(next(first if group.set == "test" else last) for group in groups)
     return cast_of(names, available, seed)
@@ -182,11 +166,8 @@ def cast(groups: Sequence[NeedleGroup], available: Sequence[str], seed: int, oth
 
 def cast_of(names: tuple[str, ...], available: Sequence[str], seed: int) -> Cast:
     """The cast in which groups have some names."""
-    return Cast(names, tuple(name for name in _shuffle(available, seed) if name not in names))
-
-
-def _shuffle(names: Sequence[str], seed: int) -> list[str]:
-    return [names[i] for i in Stream(seed, "niah/names").permutation(len(names))]
+    order = Stream(seed, "niah/names").shuffled(available)
+    return Cast(names, tuple(name for name in order if name not in names))
 
 
 def expansions() -> dict[str, list[str]]:

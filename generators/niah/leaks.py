@@ -12,8 +12,9 @@ from __future__ import annotations
 import re
 import unicodedata
 from collections import defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Sequence, Set
 from functools import cache
+from itertools import chain
 from pathlib import Path
 
 from retgen.errors import RecipeError
@@ -40,13 +41,8 @@ class RelatedWords:
         self._begin: dict[str, list[str]] = defaultdict(list)
         for form in sorted(self._forms):
             self._begin[form[:3]].append(form)
-        self._known: dict[str, str | None] = {}
-
-    def to(self, word: str) -> str | None:
-        """The question's word that a case-folded word is related to."""
-        if word not in self._known:
-            self._known[word] = self._look(word)
-        return self._known[word]
+        # the question's word that a case-folded word is related to
+        self.to = cache(self._related_to)
 
     def first(self, text: str) -> tuple[str, str] | None:
         """The first word of a text that is related, and to which word of a question."""
@@ -55,22 +51,20 @@ class RelatedWords:
                 return word, asked
         return None
 
-    def _look(self, word: str) -> str | None:
+    def _related_to(self, word: str) -> str | None:
         if word in STOPWORDS:
             return None
         if (known := self._form(word)) is not None:
             return known
-        alike = (form for form in self._begin.get(word[:3], ()) if _alike(word, form))
-        return next((self._forms[form] for form in alike), self._opposite(word))
-
-    def _opposite(self, word: str) -> str | None:
-        others = (
-            other
-            for negating in _NEGATING
-            for other in (word.removeprefix(negating), negating + word)
-            if other != word and len(min(other, word, key=len)) >= _THING
-        )
-        return next(filter(None, map(self._form, others)), None)
+        for form in self._begin.get(word[:3], ()):
+            if _alike(word, form):
+                return self._forms[form]
+        for negating in _NEGATING:
+            for other in (word.removeprefix(negating), negating + word):
+                enough = other != word and len(min(other, word, key=len)) >= _THING
+                if enough and (known := self._form(other)) is not None:
+                    return known
+        return None
 
     def _form(self, word: str) -> str | None:
         return self._forms.get(word) or self._stems.get(stems([word])[0])
@@ -100,18 +94,13 @@ def plain_words(text: str) -> list[str]:
 
 
 @cache
-def inflections(word: str) -> frozenset[str]:
+def inflections(word: str) -> Set[str]:
     """All forms of the words that a word may be a form of, itself included."""
     from lemminflect import getAllInflections, getAllLemmas
 
-    lemmas = {lemma for forms in getAllLemmas(word).values() for lemma in forms} | {word}
-    forms = {
-        form.casefold()
-        for lemma in lemmas
-        for forms in getAllInflections(lemma).values()
-        for form in forms
-    }
-    return frozenset(forms | lemmas) - STOPWORDS
+    lemmas = {word, *chain.from_iterable(getAllLemmas(word).values())}
+    forms = (chain.from_iterable(getAllInflections(lemma).values()) for lemma in lemmas)
+    return lemmas.union(map(str.casefold, chain.from_iterable(forms))) - STOPWORDS
 
 
 def check_groups(groups: Sequence[NeedleGroup], table: Path | None) -> None:
@@ -162,8 +151,8 @@ def _fault_of_fact(group: NeedleGroup) -> str | None:
     told = RelatedWords([group.fact])
     for key in ("one_hop", "one_hop_inverted"):
         sentence = getattr(group, key)
-        if told.first(sentence.replace(SLOT, " ")) is None:
-            held = content_words(sentence.replace(SLOT, " "))
+        held = content_words(sentence.replace(SLOT, " "))
+        if not any(map(told.to, held)):
             return (
                 f"fact says nothing of what {key} names (no form of {_quote(held)}), so that "
                 f"needle does not answer the question by it: {group.fact!r}; name in the fact what "
@@ -181,11 +170,18 @@ class LeakFilter:
 
     def __init__(self, groups: Sequence[NeedleGroup]) -> None:
         self._related = RelatedWords(group.question for group in groups)
-        self._terms = {term for group in groups for term in _terms(group)}
-        self._keys = [keys for group in groups if (keys := _keys(group))]
+        texts = [
+            text
+            for group in groups
+            for text in (*group.sentences().values(), group.fact, group.question)
+        ]
+        # names in the sentences of the groups: of places, works, people, things
+        names = {word for text in texts for word in _CAPITALISED.findall(text)}
+        self._terms = {word for word in names if word.casefold() not in STOPWORDS}
+        self._keys = list(filter(None, map(_keys, groups)))
 
-    def fault(self, sentence: str) -> str | None:
-        """Why a sentence is left out; None where it may stay.
+    def fault(self, sentence: str) -> str:
+        """Why a sentence is left out; "" where it may stay.
 
         "word": of a question; "term": a name in some group's sentences; "key": all that the hop of
         a group goes through.
@@ -195,14 +191,7 @@ class LeakFilter:
         if not self._terms.isdisjoint(_WORD.findall(sentence)):
             return "term"
         held = set(stems(tokens(sentence)))
-        return "key" if any(keys <= held for keys in self._keys) else None
-
-
-def _terms(group: NeedleGroup) -> set[str]:
-    """Names in the sentences of a group: of places, works, people, things."""
-    texts = [*group.sentences().values(), group.fact, group.question]
-    found = {word for text in texts for word in _CAPITALISED.findall(text)}
-    return {word for word in found if word.casefold() not in STOPWORDS}
+        return "key" if any(keys <= held for keys in self._keys) else ""
 
 
 def _keys(group: NeedleGroup) -> frozenset[str]:

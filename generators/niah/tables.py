@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from functools import cached_property
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from retgen.generators.niah.fillers import Haystack, Variant
 from retgen.generators.niah.haystacks import HaystackBuilder
@@ -24,30 +22,25 @@ _NEEDLES: tuple[tuple[str, Needle], ...] = (("needle", "one_hop"), ("literal", "
 _ORDERS: tuple[tuple[str, Order], ...] = (("", "default"), ("_inverted", "inverted"))
 
 
-def _rows_together(count: int, rows: Callable[[Sequence[int]], Iterator[Row]]) -> Rows:
-    """A table whose rows are made together, so that their texts are encoded together."""
-    return BatchedRows(count, lambda start, stop: rows(range(start, stop)))
-
-
 class HaystackTables:
     """All tables of a run.
 
     A row of the corpus is a haystack at random; so is a row of the tables of needles, which hold a
-    haystack with a needle each.
+    haystack with a needle each. Rows are made together, so that their texts are encoded together.
+    `terms`: of the queries, by group.
     """
 
     def __init__(
-        self,
-        haystacks: HaystackBuilder,
-        seed: int,
-        terms: Mapping[str, Sequence[str]] | None = None,
+        self, haystacks: HaystackBuilder, seed: int, terms: Mapping[str, Sequence[str]]
     ) -> None:
-        self._all, self._seed, self._terms = haystacks, seed, terms or {}
+        self._all, self._seed = haystacks, seed
         groups, count = len(haystacks.groups), haystacks.count
         self._ids = Ids(seed, "niah/haystacks", "d", count)
         self._order = Permutation(seed, "niah/corpus", count)
+        self._needle_order = Permutation(seed, "niah/needles", haystacks.needles)
         self._query_ids = Ids(seed, "niah/queries", "q", groups).texts(np.arange(groups))
-        self._queries = Permutation(seed, "niah/queries", groups)(np.arange(groups)).tolist()
+        order = Permutation(seed, "niah/queries", groups)(np.arange(groups)).tolist()
+        self._queries = [self._query(number, terms) for number in order]
 
     def _id(self, haystack: int) -> str:
         return self._ids.texts(np.array([haystack]))[0]
@@ -55,12 +48,12 @@ class HaystackTables:
     def corpus(self) -> Rows:
         """Every haystack."""
 
-        def rows(numbers: Sequence[int]) -> Iterator[Row]:
-            chosen = self._order(np.array(numbers, np.int64))
+        def rows(start: int, stop: int) -> Iterator[Row]:
+            chosen = self._order(np.arange(start, stop))
             ids = self._ids.texts(chosen)
             yield from map(self._document, ids, self._all.at(chosen.tolist()))
 
-        return _rows_together(self._all.count, rows)
+        return BatchedRows(self._all.count, rows)
 
     def _document(self, doc_id: str, one: Haystack) -> Row:
         key, variant = one.key, one.variant
@@ -89,54 +82,28 @@ class HaystackTables:
 
     def queries(self) -> Rows:
         """The question of each group, with its needles and the terms that may expand it."""
-
-        def row(i: int) -> Row:
-            number = self._queries[i]
-            text = self._all.groups[number].question
-            return {
-                "_id": self._query_ids[number],
-                "text": text,
-                "metadata": self._query_metadata[number],
-            }
-
-        return rows_of(row, len(self._all.groups))
-
-    @cached_property
-    def _query_metadata(self) -> list[dict[str, str]]:
-        """What is said of each group's query."""
-        terms = self._terms
-        result = []
-        for number, group in enumerate(self._all.groups):
-            needles = {
-                f"{name}{suffix}": self._all.needle(number, kind, order).text
-                for name, kind in _NEEDLES
-                for suffix, order in _ORDERS
-            }
-            expanded = {
-                f"expansion_{most}": " ".join([group.question, *terms[group.id][:most]])
-                for most in EXPANDED
-                if group.id in terms
-            }
-            result.append(
-                {
-                    "group": group.id,
-                    "category": group.category,
-                    **needles,
-                    "name": self._all.cast.of_group[number],
-                    **expanded,
-                }
-            )
-        return result
+        return rows_of(self._queries.__getitem__, len(self._queries))
 
     def query_columns(self) -> list[str]:
         """The keys of the queries' metadata."""
-        return list(dict.fromkeys(key for one in self._query_metadata for key in one))
+        return list(dict.fromkeys(key for row in self._queries for key in row["metadata"]))
+
+    def _query(self, number: int, terms: Mapping[str, Sequence[str]]) -> Row:
+        group = self._all.groups[number]
+        metadata = {"group": group.id, "category": group.category}
+        for name, kind in _NEEDLES:
+            for suffix, order in _ORDERS:
+                metadata[name + suffix] = self._all.needle(number, kind, order).text
+        metadata["name"] = self._all.cast.of_group[number]
+        for most in EXPANDED if group.id in terms else ():
+            metadata[f"expansion_{most}"] = " ".join([group.question, *terms[group.id][:most]])
+        return {"_id": self._query_ids[number], "text": group.question, "metadata": metadata}
 
     def qrels(self) -> dict[str, Rows]:
         """The haystacks with a needle of a query's group: all, and those of each length."""
         lengths = self._all.params.lengths
-        each = self.needles // len(lengths)
-        result = {"test": self._qrels("test", 0, self.needles)}
+        each = self._all.needles // len(lengths)
+        result = {"test": self._qrels("test", 0, self._all.needles)}
         for place, length in enumerate(lengths):
             result[f"test_{length}"] = self._qrels(f"test_{length}", place * each, each)
         return result
@@ -152,11 +119,6 @@ class HaystackTables:
         return rows_of(row, count)
 
     # --- haystacks with a needle ------------------------------------------------------------
-
-    @property
-    def needles(self) -> int:
-        """How many haystacks hold a needle."""
-        return self._all.fillers * self._all.with_needle
 
     def _haystack(self, needle: int) -> int:
         """The number of a haystack, by its number among those with a needle."""
@@ -175,23 +137,25 @@ class HaystackTables:
             there += variants[variant].place
         return filler * len(variants) + there
 
-    @cached_property
-    def _needle_order(self) -> Permutation:
-        return Permutation(self._seed, "niah/needles", self.needles)
+    def _needle_rows(self, make: Callable[[list[int]], Iterator[Row]]) -> Rows:
+        """A table with a row for each haystack with a needle, at random, made from its number."""
 
-    def _shuffle(self, numbers: Sequence[int]) -> NDArray[np.int64]:
-        return self._needle_order(np.array(numbers, np.int64))
+        def rows(start: int, stop: int) -> Iterator[Row]:
+            return make(
+                [self._haystack(one) for one in self._needle_order(np.arange(start, stop)).tolist()]
+            )
+
+        return BatchedRows(self._all.needles, rows)
 
     def tables(self) -> dict[str, Rows]:
         """Pairs of haystack and control, and prompts for chat models, by ids."""
         return {
-            "pairs": _rows_together(self.needles, self._pairs),
-            "chat": _rows_together(self.needles, self._prompts),
+            "pairs": self._needle_rows(self._pairs),
+            "chat": BatchedRows(self._all.needles, self._prompts),
         }
 
-    def _pairs(self, numbers: Sequence[int]) -> Iterator[Row]:
-        chosen = [self._haystack(one) for one in self._shuffle(numbers).tolist()]
-        for number, one in zip(chosen, self._all.places(chosen), strict=True):
+    def _pairs(self, numbers: list[int]) -> Iterator[Row]:
+        for number, one in zip(numbers, self._all.places(numbers), strict=True):
             group, variant = self._all.groups[one.key.group], one.variant
             yield {
                 "group": group.id,
@@ -205,9 +169,10 @@ class HaystackTables:
                 "depth": one.depth,
             }
 
-    def _prompts(self, numbers: Sequence[int]) -> Iterator[Row]:
-        ids = Ids(self._seed, "niah/prompts", "c", self.needles).texts(np.array(numbers, np.int64))
-        for prompt_id, drawn in zip(ids, self._shuffle(numbers).tolist(), strict=True):
+    def _prompts(self, start: int, stop: int) -> Iterator[Row]:
+        numbers = np.arange(start, stop)
+        ids = Ids(self._seed, "niah/prompts", "c", self._all.needles).texts(numbers)
+        for prompt_id, drawn in zip(ids, self._needle_order(numbers).tolist(), strict=True):
             number = self._haystack(drawn)
             group = self._key(number).group
             content = PROMPT % self._all.groups[group].question
@@ -222,18 +187,15 @@ class HaystackTables:
         """Each haystack with a needle, the same with a near-answer, and its control."""
         if not self._all.params.training:
             return {}
-        return {"needles": _rows_together(self.needles, self._triplets)}
+        return {"needles": self._needle_rows(self._triplets)}
 
-    def _triplets(self, numbers: Sequence[int]) -> Iterator[Row]:
-        numbers = [self._haystack(one) for one in self._shuffle(numbers).tolist()]
-
+    def _triplets(self, numbers: list[int]) -> Iterator[Row]:
         def texts() -> Iterator[tuple[int, Variant]]:
             for number in numbers:
-                filler, variant = divmod(number, len(self._all.variants))
-                what = self._all.variants[variant]
-                yield filler, what
-                yield filler, Variant("near", what.order, what.place)
-                yield filler, self._all.variants[self._control(number) % len(self._all.variants)]
+                filler, variant = self._all.filler_and_variant(number)
+                yield filler, variant
+                yield filler, Variant("near", variant.order, variant.place)
+                yield self._all.filler_and_variant(self._control(number))
 
         made = self._all.exact(texts())
         for number, positive, near, control in zip(numbers, made, made, made, strict=True):

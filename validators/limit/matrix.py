@@ -1,142 +1,71 @@
-"""The qrel matrix, rebuilt from what the documents hold, and compared with what the recipe says.
+"""Step 2, rebuild the matrix: which documents answer which query, by what their texts hold.
 
-All functions are given `questions`, what each query asks for, and `holders`, the documents of each
-attribute that is asked for, both read from the words.
+It is compared with the qrels in `proof`; here, with the pattern that the recipe names.
 """
 
 from __future__ import annotations
 
-import math
-from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections import Counter, defaultdict
+from collections.abc import Iterator, Mapping, Sequence
 from itertools import combinations
 from typing import Any
 
 import numpy as np
 
-from retgen.data import Query
 from retgen.validators.limit.texts import LimitSpec, Question, error, query_error
 from retgen.validators.rule import Finding, Judgements
 
-Questions = Mapping[str, Question]
-Holders = Mapping[int, set[str]]
-Groups = Mapping[frozenset[int], set[str]]
+
+class RebuiltMatrix:
+    """The qrel matrix as the words of queries and documents have it.
+
+    `questions`: query -> what it asks for. `held`: document -> the attributes in it that some query
+    asks for. `combinations`: query -> combination of its attributes -> the documents that hold
+    these and none of its others. `relevant`: query -> the documents that answer it.
+    """
+
+    def __init__(
+        self, questions: Mapping[str, Question], held: Mapping[str, Sequence[int]]
+    ) -> None:
+        self.questions = questions
+        holders: dict[int, set[str]] = defaultdict(set)
+        for doc_id, attributes in held.items():
+            for attribute in attributes:
+                holders[attribute].add(doc_id)
+        self.combinations = {
+            query_id: _by_combination(question.attributes, holders)
+            for query_id, question in questions.items()
+        }
+        self.relevant = {
+            query_id: self.documents(query_id, question.answered_by)
+            for query_id, question in questions.items()
+        }
+
+    def documents(self, query_id: str, wanted: Any) -> set[str]:
+        """The documents of those combinations of a query's attributes that are wanted."""
+        groups = self.combinations[query_id].items()
+        return set().union(*(docs for combination, docs in groups if wanted(combination)))
 
 
-def hadamard_common(order: int) -> int:
-    """Documents that any two queries of the Hadamard pattern share: (n - 2 sqrt n) / 4."""
-    return (order - 2 * math.isqrt(order)) // 4
-
-
-def documents_by_combination(question: Question, holders: Holders) -> Groups:
-    """By combination of its attributes: the documents that hold these and none of the others."""
-    every = question.attributes
+def _by_combination(
+    attributes: Sequence[int], holders: Mapping[int, set[str]]
+) -> dict[frozenset[int], set[str]]:
+    """By combination of some attributes: the documents that hold these and none of the others."""
     result = {}
-    for count in range(1, len(every) + 1):
-        for held in combinations(every, count):
-            docs = set.intersection(*(holders.get(one, set()) for one in held))
-            others = (holders.get(one, set()) for one in every if one not in held)
-            result[frozenset(held)] = docs.difference(*others)
+    for count in range(1, len(attributes) + 1):
+        for combination in combinations(attributes, count):
+            docs = set.intersection(*(holders.get(one, set()) for one in combination))
+            others = (holders.get(one, set()) for one in attributes if one not in combination)
+            result[frozenset(combination)] = docs.difference(*others)
     return result
 
 
-def rebuild(questions: Questions, holders: Holders) -> dict[str, set[str]]:
-    """The relevant documents of each query."""
-    return {
-        query_id: set().union(
-            *(
-                docs
-                for held, docs in documents_by_combination(question, holders).items()
-                if question.answered_by(held)
-            )
-        )
-        for query_id, question in questions.items()
-    }
-
-
-def check_qrels(
-    spec: LimitSpec, judgements: Judgements, rebuilt: Mapping[str, set[str]]
+def check_pattern(
+    spec: LimitSpec, judgements: Judgements, matrix: RebuiltMatrix
 ) -> Iterator[Finding]:
-    """The heart: documents that hold all a query asks for are exactly its relevant ones."""
-    least, most = spec.row_sums
-    for query_id, docs in rebuilt.items():
-        stated = judgements.positives.get(query_id, [])
-        for doc_id in sorted(docs.difference(stated)):
-            yield error(
-                "qrels",
-                [query_id, doc_id],
-                f"document {doc_id} holds what query {query_id} asks for, but qrels does not say "
-                "that it is relevant",
-            )
-        for doc_id in sorted(set(stated) - docs):
-            yield error(
-                "qrels",
-                [query_id, doc_id],
-                f"qrels says that document {doc_id} is relevant to query {query_id}, but its text "
-                "does not hold what the query asks for",
-            )
-        if not least <= len(stated) <= most:
-            bound = str(least) if least == most else f"{least} to {most}"
-            message = f"query {query_id} has {len(stated)} relevant documents, not {bound}"
-            yield error("row-sum", [query_id, *stated], message)
-    for qrel in judgements.qrels:
-        if qrel.relevance not in (0, 1):
-            yield error(
-                "relevance",
-                [qrel.query_id, qrel.doc_id],
-                f"the relevance of ({qrel.query_id}, {qrel.doc_id}) is {qrel.relevance:g}; in this "
-                "family it is 0 or 1",
-            )
-
-
-def check_hard_negatives(
-    spec: LimitSpec, judgements: Judgements, questions: Questions, holders: Holders
-) -> Iterator[Finding]:
-    """Of conditions each is met alone in so many documents, which the metadata lists."""
-    listed = {one.query_id: one.facts.get("hard_negatives") for one in judgements.queries}
-    for query_id, question in questions.items():
-        union: set[str] = set()
-        for held, alone in documents_by_combination(question, holders).items():
-            if len(held) < len(question.attributes):
-                union |= alone
-                if len(alone) < spec.hard_negatives:
-                    yield error(
-                        "hard-negatives",
-                        [query_id, *sorted(alone)],
-                        f"query {query_id} has {len(alone)} documents with only attribute "
-                        f"{min(held)}, not {spec.hard_negatives}",
-                    )
-        if listed[query_id] != sorted(union):
-            yield error(
-                "hard-negatives",
-                [query_id, *(listed[query_id] or [])],
-                f"the hard negatives in the metadata of query {query_id} are not the documents "
-                "that hold exactly one of its attributes",
-            )
-
-
-# --- the matrix as a whole ------------------------------------------------------------------------
-
-
-def check_matrix(
-    spec: LimitSpec,
-    judgements: Judgements,
-    rebuilt: Mapping[str, set[str]],
-) -> Iterator[Finding]:
-    """Sums, distinct rows and shared documents."""
-    yield from _check_sums(spec, judgements)
-    if spec.factorial is None:
-        twins: dict[frozenset[str], str] = {}
-        for query_id, docs in rebuilt.items():
-            if docs and (other := twins.setdefault(frozenset(docs), query_id)) != query_id:
-                message = f"queries {other} and {query_id} have the same relevant documents"
-                yield error("twin-queries", [other, query_id], message)
-    if spec.common_documents is not None:
-        yield from _check_shared_documents(rebuilt, spec.common_documents)
-
-
-def _check_sums(spec: LimitSpec, judgements: Judgements) -> Iterator[Finding]:
-    """As many relevant documents, and as many queries to each, as the pattern has."""
+    """The matrix has the sums, the distinct rows and the shared documents of its pattern."""
+    if spec.cells is not None:
+        yield from _check_cells(spec.cells, judgements, matrix)
     relevant = judgements.relevant_documents
     if spec.relevant_documents not in (None, len(relevant)):
         yield error(
@@ -154,15 +83,22 @@ def _check_sums(spec: LimitSpec, judgements: Judgements) -> Iterator[Finding]:
                 f"document {doc_id} is relevant to {count} queries, in the pattern each is to "
                 f"{spec.column_sum}",
             )
+    twins: dict[frozenset[str], str] = {}
+    for query_id, docs in matrix.relevant.items() if spec.cells is None else ():
+        if docs and (other := twins.setdefault(frozenset(docs), query_id)) != query_id:
+            message = f"queries {other} and {query_id} have the same relevant documents"
+            yield error("twin-queries", [other, query_id], message)
+    if spec.common_documents is not None:
+        yield from _check_shared_documents(matrix.relevant, spec.common_documents)
 
 
-def _check_shared_documents(rebuilt: Mapping[str, set[str]], common: int) -> Iterator[Finding]:
+def _check_shared_documents(relevant: Mapping[str, set[str]], common: int) -> Iterator[Finding]:
     """Any two queries share exactly `common` documents, counted through an incidence matrix."""
-    ids = list(rebuilt)
-    columns = {d: j for j, d in enumerate(sorted(set().union(*rebuilt.values())))}
+    ids = list(relevant)
+    columns = {d: j for j, d in enumerate(sorted(set().union(*relevant.values())))}
     incidence = np.zeros((len(ids), len(columns)), np.float32)
     for i, query_id in enumerate(ids):
-        incidence[i, [columns[d] for d in rebuilt[query_id]]] = 1
+        incidence[i, [columns[d] for d in relevant[query_id]]] = 1
     shared = incidence @ incidence.T
     np.fill_diagonal(shared, common)
     for i, j in np.argwhere(np.triu(shared != common)).tolist():
@@ -176,34 +112,22 @@ def _check_shared_documents(rebuilt: Mapping[str, set[str]], common: int) -> Ite
 # --- operators ------------------------------------------------------------------------------------
 
 
-def check_factorial(
-    spec: LimitSpec, judgements: Judgements, questions: Questions, holders: Holders
+def _check_cells(
+    wanted: Mapping[tuple[str, int], int], judgements: Judgements, matrix: RebuiltMatrix
 ) -> Iterator[Finding]:
     """Every operator has every number of answers, with as much in its way."""
-    if spec.factorial is None:
-        return
-    refused: dict[str, set[str]] = {}
-    for qrel in judgements.qrels:
-        if qrel.relevance == 0:
-            refused.setdefault(qrel.query_id, set()).add(qrel.doc_id)
-    cells: Counter[tuple[str, Any]] = Counter()
-    for query in judgements.queries:
-        question = questions.get(query.query_id)
-        if question is None:
-            continue
-        groups = documents_by_combination(question, holders)
-        answers = sum(len(docs) for held, docs in groups.items() if question.answered_by(held))
+    cells: Counter[tuple[str, int]] = Counter()
+    facts = {query.query_id: query.facts for query in judgements.queries}
+    for query_id, question in matrix.questions.items():
+        answers = len(matrix.relevant[query_id])
         cells[question.operator, answers] += 1
-        if query.facts.get("answers") != answers:
-            message = f"{answers} documents answer it, its metadata says "
-            yield query_error(query.query_id, f"{message}{query.facts.get('answers')}")
-        hard = [docs for held, docs in groups.items() if question.nearly_answered_by(held)]
-        yield from _check_zeros(query, set().union(*hard), refused.get(query.query_id, set()))
+        if (stated := facts[query_id].get("answers")) != answers:
+            yield query_error(
+                query_id, f"{answers} documents answer it, its metadata says {stated}"
+            )
+        groups = matrix.combinations[query_id]
         for message, ids in _check_combinations(question, groups, answers):
-            where = f"query {query.query_id}: {message}"
-            yield error("factorial", [query.query_id, *sorted(ids)], where)
-    operators, sizes, per_cell = spec.factorial
-    wanted = {(operator, size): per_cell for operator in operators for size in sizes}
+            yield error("factorial", [query_id, *sorted(ids)], f"query {query_id}: {message}")
     for cell in sorted(wanted.keys() | cells.keys(), key=str):
         if cells[cell] != wanted.get(cell, 0):
             yield error(
@@ -214,21 +138,8 @@ def check_factorial(
             )
 
 
-def _check_zeros(query: Query, hard: set[str], refused: set[str]) -> Iterator[Finding]:
-    """Judged 0 are all hard negatives and no other documents, and the metadata count them."""
-    for doc_id in sorted(hard ^ refused):
-        why = "is a hard negative of query {} but is not judged 0"
-        if doc_id in refused:
-            why = "is judged 0 for query {}, but its text makes it no hard negative"
-        message = f"document {doc_id} {why.format(query.query_id)}"
-        yield error("hard-negatives", [query.query_id, doc_id], message)
-    if (stated := query.facts.get("hard_negatives")) != len(hard):
-        message = f"{len(hard)} documents are its hard negatives, its metadata says {stated}"
-        yield error("hard-negatives", [query.query_id], f"query {query.query_id}: {message}")
-
-
 def _check_combinations(
-    question: Question, groups: Groups, answers: int
+    question: Question, groups: Mapping[frozenset[int], set[str]], answers: int
 ) -> Iterator[tuple[str, set[str]]]:
     """What is no answer stands in as many documents; ways to answer have equally many.
 

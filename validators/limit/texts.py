@@ -1,11 +1,18 @@
-"""Reading the texts: what a document states and what a query asks for, by their words alone."""
+"""Step 1, read the texts: what a document states and what a query asks for, by their words alone.
+
+"Geneva Durben likes Quokkas, Marzipan and Sundials."  ("Geneva Durben", [812, 1544, 97])
+"Who likes Marzipan?"                                  Question(wanted=(1544,))
+"Who likes Marzipan but not Sundials?"                 Question((1544,), ruled_out=(97,))
+"""
 
 from __future__ import annotations
 
 import hashlib
+import importlib
 import json
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from functools import cache
 from itertools import chain, repeat
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -13,7 +20,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from retgen.tokenizer import content_stems
+from retgen.tokenizer import content_stems, stems, tokens
 from retgen.validators.rule import Batch, Finding, Judgements
 
 _MIDDLE, _TAIL = " likes ", "."  # of a document: NAME likes A, B and C.
@@ -45,19 +52,19 @@ _WORDINGS = {
 }
 
 
-class FactorialSpec(NamedTuple):
-    """Queries of every operator with every number of answers."""
-
-    operators: tuple[str, ...]
-    sizes: tuple[int, ...]
-    per_cell: int
+# Faker's, whose names people have
+_LOCALES = (
+    "cs_CZ da_DK de_DE en_GB en_US es_ES es_MX fi_FI fr_FR hr_HR hu_HU it_IT nl_NL no_NO pl_PL "
+    "pt_BR ro_RO sv_SE"
+).split()
 
 
 class LimitSpec(NamedTuple):
     """What the recipe promises, as far as it can be read from the files.
 
     `attributes`: every allowed attribute and its id. `row_sums`: the relevant documents of a
-    query, as (least, most). `per_query`: how many attributes a query asks for.
+    query, as (least, most). `per_query`: how many attributes a query asks for. `cells`: where
+    queries have operators, how many there are of each (operator, number of answers).
     """
 
     documents: int
@@ -69,7 +76,7 @@ class LimitSpec(NamedTuple):
     descriptions: dict[str, str] | None = None  # what a query says -> the attribute it stands for
     hard_negatives: int = 0
     balanced: bool = False
-    factorial: FactorialSpec | None = None  # where queries have operators
+    cells: Mapping[tuple[str, int], int] | None = None
     common_documents: int | None = None  # what any two queries share exactly, if fixed
     relevant_documents: int | None = None  # documents that are relevant to some query, if fixed
     column_sum: int | None = None  # queries that each of them is relevant to, if fixed
@@ -201,6 +208,55 @@ class DocumentReader:
         return names
 
 
+# --- names ----------------------------------------------------------------------------------------
+
+
+class NameReader:
+    """Tells what is wrong with a name: a first name and a surname of Faker's, no attribute's word.
+
+    Test and train sets share no surname: the lowest bit of the first byte of SHA-256 of
+    (seed, surname) says of which half it is.
+    """
+
+    def __init__(self, spec: LimitSpec) -> None:
+        self._half = spec.surname_half
+        words = {word for attribute in spec.attributes for word in tokens(attribute)}
+        self._of_attributes = frozenset(stems(sorted(words)))
+        self._fault = cache(self._fault_of)
+
+    def fault(self, name: str) -> str:
+        """What is wrong with a name, "" for nothing."""
+        first, _, last = name.partition(" ")
+        return self._fault(first, "first name") or self._fault(last, "surname")
+
+    def _fault_of(self, word: str, what: str) -> str:
+        if not word.isalpha():
+            return f"{word!r} is no {what}"
+        if stems([word.casefold()])[0] in self._of_attributes:
+            return f"the {what} {word!r} is a word of an attribute too"
+        if word not in _listed_names("first_names" if what == "first name" else "last_names"):
+            return f"the {what} {word!r} is in none of Faker's lists"
+        if self._half is not None and what == "surname":
+            seed, split = self._half
+            digest = hashlib.sha256(f"{seed}\n{word}".encode()).digest()
+            if ("test", "train")[digest[0] & 1] != split:
+                return f"the surname {word!r} is not of the {split} half"
+        return ""
+
+
+@cache
+def _listed_names(kind: str) -> frozenset[str]:
+    """All spellings that Faker has of "first_names" or "last_names"."""
+    words: set[str] = set()
+    for locale in _LOCALES:
+        provider = importlib.import_module(f"faker.providers.person.{locale}").Provider
+        for key in dir(provider):  # inherited lists too
+            listed = getattr(provider, key)
+            if key.startswith(kind) and isinstance(listed, dict | list | tuple):
+                words.update(listed)
+    return frozenset(words)
+
+
 # --- queries --------------------------------------------------------------------------------------
 
 
@@ -249,24 +305,23 @@ class QueryReader:
 
     def read(self, text: str) -> Question | str:
         """What a query asks for, or why that cannot be told."""
-        return self._operators(text) if self.spec.factorial else self._conjunction(text)
+        return self._operators(text) if self.spec.cells else self._conjunction(text)
 
     def _conjunction(self, text: str) -> Question | str:
         spec = self.spec
         if not (text.startswith(_HEAD) and text.endswith(_END)):
             return "its text follows none of the query templates"
         inner = text[len(_HEAD) : -len(_END)]
+        if spec.descriptions is not None:
+            meant = spec.descriptions.get(inner, inner)
+            if meant not in spec.attributes:
+                return f"{inner!r} describes no attribute"
+            if given := content_stems(meant) & content_stems(text):
+                return f"{min(given)!r} is a word of what it should not name, {meant!r}"
+            return Question((spec.attributes[meant],))
         named = inner.split(" and ")
-        if spec.descriptions is not None:
-            named = [spec.descriptions.get(inner, inner)]
         if unknown := [one for one in named if one not in spec.attributes]:
-            if spec.descriptions is not None:
-                return f"{unknown[0]!r} describes no attribute"
             return f"{unknown[0]!r} is no attribute of the catalogue's part that the recipe uses"
-        if spec.descriptions is not None:
-            given = content_stems(named[0]) & content_stems(text)
-            if given:
-                return f"{min(given)!r} is a word of what it should not name, {named[0]!r}"
         if len(set(named)) != spec.per_query or len(named) != spec.per_query:
             return f"it asks for {len(named)} attributes, not {spec.per_query}"
         return Question(tuple(spec.attributes[one] for one in named))
@@ -304,16 +359,16 @@ def read_queries(
             why = "the attribute ids in its metadata are not those of its words"
             errors.append(query_error(query.query_id, why))
         stated = query.facts.get("operator")
-        if spec.factorial and stated != question.operator:
+        if spec.cells and stated != question.operator:
             why = f"its metadata gives the operator {stated!r}, its words say {question.operator!r}"
             errors.append(query_error(query.query_id, why))
         # with operators no two queries ask for one attribute, else for the same ones
         terms = question.attributes
-        keys = [(one,) for one in terms] if spec.factorial else [tuple(sorted(terms))]
+        keys = [(one,) for one in terms] if spec.cells else [tuple(sorted(terms))]
         for key in keys:
             if (other := asked.setdefault(key, query.query_id)) != query.query_id:
                 message = f"queries {other} and {query.query_id} ask for the same"
-                if spec.factorial:
+                if spec.cells:
                     message += f" thing, attribute {key[0]}"
                 errors.append(error("query", [other, query.query_id], message))
     return result, errors

@@ -3,24 +3,22 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
-from itertools import chain, pairwise, product
+from itertools import pairwise, repeat
+from pathlib import Path
 from typing import Any
 
 from retgen.tokenizer import length
-from retgen.validators.niah.judgements import check_qrels, check_queries
 from retgen.validators.niah.spec import (
     HOLDS,
     FillerKey,
     Haystack,
     NeedlePlace,
-    NIAHSpec,
-    filler_keys,
     haystack_of,
-    needle_places,
     read_groups,
+    wanted_haystacks,
 )
 from retgen.validators.niah.texts import (
     TAIL,
@@ -35,7 +33,7 @@ from retgen.validators.niah.texts import (
     without_needle,
     words_of,
 )
-from retgen.validators.rule import Batch, CorpusRule, Finding, Judgements, RuleState
+from retgen.validators.rule import Batch, CorpusRule, Finding, RuleState
 
 _NEAR = 0.0001  # a depth is rounded to four digits
 # whose tokens of a text are those of its sentences; with others the place of a needle may change
@@ -49,11 +47,13 @@ class _ScanState(RuleState):
 
     rows: list[Haystack] = field(default_factory=list)
     wrong: list[tuple[str, str]] = field(default_factory=list)  # (document, what is)
-    unread: str = ""  # why nothing was counted
 
 
 class HaystackProof(CorpusRule):
-    """The haystacks are those of the settings, exact in length, with one answer each."""
+    """The haystacks are those of the settings, exact in length, with one answer each.
+
+    `groups`: the file sources/groups.jsonl; `settings`: the recipe's parameters.
+    """
 
     name = "haystacks"
     severity = "error"
@@ -63,12 +63,16 @@ class HaystackProof(CorpusRule):
     )
     state: _ScanState
 
-    def __init__(self, spec: NIAHSpec, judgements: Judgements) -> None:
-        self._spec, self._judgements = spec, judgements
-        self.groups = read_groups(spec.groups)
+    def __init__(self, groups: Path, settings: Mapping[str, Any]) -> None:
+        self.groups, self.settings = read_groups(groups), settings
         self._related = RelatedWords({name: one.question for name, one in self.groups.items()})
         self._answers = AnswerFinder(self.groups)
-        self._counter: Any = None
+        self._counter: TokenCounter | None = None
+        self._uncounted = ""  # why nothing is counted
+        try:
+            self._counter = TokenCounter(settings["tokenizer"])
+        except NoTokenizer as error:
+            self._uncounted = str(error)
         super().__init__()
 
     def start(self) -> None:
@@ -88,8 +92,10 @@ class HaystackProof(CorpusRule):
                     state.rows.append(one._replace(depth=-1.0))
             elif one is not None:
                 read.append((text, one))
-        counts = self._count([text for text, _ in read], [one.span for _, one in read])
-        for (text, one), counted in zip(read, counts, strict=True):
+        counts: Iterable[tuple[int, float] | None] = repeat(None)
+        if self._counter is not None:
+            counts = self._counter.count([text for text, _ in read], [one.span for _, one in read])
+        for (text, one), counted in zip(read, counts, strict=False):
             state.wrong += [(one.doc_id, wrong) for wrong in self._text(text, one)]
             if counted is not None:
                 state.wrong += [(one.doc_id, wrong) for wrong in _lengths(one, *counted)]
@@ -104,9 +110,11 @@ class HaystackProof(CorpusRule):
             return f"its group is {said.key.group!r}, which the run has not"
         if said.category != group.category:
             return f"its category is {said.category!r}, that of its group {group.category!r}"
-        if said.at.needle == "none":
-            if said.span != (0, 0) or said.depth != -1 or said.name:
-                return "it has no needle, and its metadata names a place or a character"
+        bare = said.at.needle == "none"
+        placed = bare and (said.span, said.depth) != ((0, 0), -1)
+        if placed or (said.name and said.at.needle not in HOLDS):
+            return "it has no needle, and its metadata names a place or a character"
+        if bare:
             return ""
         if not 0 <= start < stop <= len(text):
             return f"its span {start} to {stop} is none of its {len(text):,} characters"
@@ -119,54 +127,36 @@ class HaystackProof(CorpusRule):
             return f"its span holds {held!r}, not {needle!r}"
         return ""
 
-    def _count(
-        self, texts: Sequence[str], spans: Sequence[tuple[int, int]]
-    ) -> Iterable[tuple[int, float] | None]:
-        if self._counter is None:
-            try:
-                self._counter = TokenCounter(self._spec.tokenizer)
-            except NoTokenizer as error:
-                self._counter = error
-        if isinstance(self._counter, NoTokenizer):
-            self.state.unread = str(self._counter)
-            return [None] * len(texts)
-        counts: Iterable[tuple[int, float]] = self._counter.count(texts, spans)
-        return counts
-
     def _text(self, text: str, said: Haystack) -> Iterator[str]:
         """What a text holds that it should not, or not so often."""
-        group = self.groups[said.key.group]
-        start, stop = said.span
+        group, (start, stop) = said.key.group, said.span
         before, needle, after = text[:start], text[start:stop], text[stop:]
         if needle:
             yield from _edges(before, after)
-        beside = f"{before} {after}"
-        named = count_name(text, group.name), int(bool(said.name))
-        yield from self._beside(said.key, beside, named, said.key.distractors)
-        if said.at.needle == "neutral" and (
-            given := self._related.among(said.key.group, set(words_of(needle)))
-        ):
-            yield f"{given[0]!r} in its neutral sentence is a word of its question"
-        if said.at.needle == "neutral" and (other := self._answers.any(needle)):
-            yield f"its neutral sentence is {other!r}"
+        named = int(said.at.needle in HOLDS)
+        yield from self._beside(said.key, f"{before} {after}", named, said.key.distractors)
+        if said.at.needle == "neutral":
+            words = set(words_of(needle))
+            if given := self._related.among(group, words):
+                yield f"{given[0]!r} in its neutral sentence is a word of its question"
+            if others := self._answers.others("", needle, words):
+                yield f"its neutral sentence is {others[0]!r}"
 
-    def _beside(
-        self, key: FillerKey, text: str, named: tuple[int, int], near: int
-    ) -> Iterator[str]:
-        """What a text holds beside its needle. `named`: how often it names the character, and is to
-        do so; `near`: how many near-answers it is to hold.
+    def _beside(self, key: FillerKey, text: str, named: int, near: int) -> Iterator[str]:
+        """What a text holds beside its needle. `named`: how often that names the character;
+        `near`: how many near-answers the text is to hold.
         """
-        words = set(words_of(text))
-        if named[0] != named[1]:
-            name = self.groups[key.group].name
-            yield f"it names {name!r} {named[0]:,} times, not {named[1]:,}"
-        if key.filtered and (given := self._related.among(key.group, words)):
+        group, words = key.group, set(words_of(text))
+        name = self.groups[group].name
+        if more := count_name(text, name):
+            yield f"it names {name!r} {named + more:,} times, not {named:,}"
+        if key.filtered and (given := self._related.among(group, words)):
             yield f"{given[0]!r} stands in it, and is a word of its question or related to one"
-        if (held := self._answers.count_near(key.group, text, words)) != near:
+        if (held := len(self._answers.near(group, text, words))) != near:
             what = "near-answer" if held == 1 else "near-answers"
             yield f"it holds {held:,} {what} of its group, not {near:,}"
-        if other := self._answers.other(key.group, text, words):
-            yield f"it holds {other!r} beside its needle"
+        if others := self._answers.others(group, text, words):
+            yield f"it holds {others[0]!r} beside its needle"
 
     @cached_property
     def documents(self) -> dict[str, Haystack]:
@@ -184,30 +174,30 @@ class HaystackProof(CorpusRule):
 
     def negative_fault(self, key: FillerKey, text: str) -> str:
         """What is wrong with a haystack that holds a near-answer instead of its needle; else ""."""
-        named = count_name(text, self.groups[key.group].name), 0
-        return next(self._beside(key, text, named, key.distractors + 1), "")
+        return next(self._beside(key, text, 0, key.distractors + 1), "")
 
     # --- findings ---------------------------------------------------------------------------
 
     def findings(self) -> Iterable[Finding]:
-        if self.state.unread:
+        if self._uncounted:
             message = (
-                f"the lengths are not proven: no tokenizer {self._spec.tokenizer!r} to count with "
-                f"({self.state.unread})"
+                f"the lengths are not proven: no tokenizer {self.settings['tokenizer']!r} to count "
+                f"with ({self._uncounted})"
             )
             yield self.finding([], message, severity="warning")
         yield from self._table()
         for doc_id, wrong in self.state.wrong:
             yield self.finding([doc_id], f"{doc_id}: {wrong}")
         yield from self._counts()
-        yield from self._places()
-        yield from self._fillers()
-        yield from self._word_counts()
-        for ids, message in chain(
-            check_queries(self.groups, self._judgements.queries),
-            check_qrels(self.documents, self._judgements, self._spec.settings["lengths"]),
-        ):
-            yield self.finding(ids, message)
+        fillers: dict[FillerKey, list[Haystack]] = defaultdict(list)
+        for row in self.state.rows:
+            if row.filler:
+                fillers[row.key].append(row)
+        for rows in fillers.values():
+            yield from self._places(rows)
+            yield from self._one_filler(rows)
+        yield from self._distinct_fillers(fillers)
+        yield from self._word_counts(fillers)
 
     def _table(self) -> Iterator[Finding]:
         """No needle but a literal one has a word of its question, and no two names are one."""
@@ -231,9 +221,7 @@ class HaystackProof(CorpusRule):
         there: dict[tuple[FillerKey, NeedlePlace], list[str]] = defaultdict(list)
         for row in self.state.rows:
             there[row.key, row.at].append(row.doc_id)
-        wanted = dict.fromkeys(
-            product(filler_keys(self._spec, self.groups), needle_places(self._spec))
-        )
+        wanted = dict.fromkeys(wanted_haystacks(self.settings, self.groups))
         for key, at in wanted:
             ids = there.get((key, at), [])
             if not ids:
@@ -244,67 +232,69 @@ class HaystackProof(CorpusRule):
             if (key, at) not in wanted:
                 yield self.finding(ids, f"{ids[0]}: the settings ask for no such: {at} ({key})")
 
-    def _places(self) -> Iterator[Finding]:
+    def _places(self, rows: list[Haystack]) -> Iterator[Finding]:
         """Needles of one filler stand further behind from place to place."""
-        series: dict[tuple[FillerKey, str, str], list[Haystack]] = defaultdict(list)
-        for row in self.state.rows:
-            if row.at.place >= 0 and row.filler:
-                series[row.key, row.at.needle, row.at.order].append(row)
-        for rows in series.values():
-            rows.sort(key=lambda row: row.at.place)
-            for one, other in pairwise(rows):
-                if one.at.place < other.at.place and one.depth >= other.depth:
-                    message = (
-                        f"{other.doc_id}: its needle has place {other.at.place} and depth "
-                        f"{other.depth:.4f}, that of {one.doc_id} place {one.at.place} and "
-                        f"{one.depth:.4f}"
-                    )
-                    yield self.finding([other.doc_id, one.doc_id], message)
+        for one, other in pairwise(sorted(rows, key=lambda row: row.at)):
+            same_needle = one.at[:2] == other.at[:2] and one.at.place < other.at.place
+            if same_needle and one.depth >= other.depth:
+                message = (
+                    f"{other.doc_id}: its needle has place {other.at.place} and depth "
+                    f"{other.depth:.4f}, that of {one.doc_id} place {one.at.place} and "
+                    f"{one.depth:.4f}"
+                )
+                yield self.finding([other.doc_id, one.doc_id], message)
 
-    def _fillers(self) -> Iterator[Finding]:
+    def _one_filler(self, rows: list[Haystack]) -> Iterator[Finding]:
         """What shares a filler differs in its needle, and in the last sentences of the filler."""
-        shared: dict[FillerKey, list[Haystack]] = defaultdict(list)
-        for row in self.state.rows:
-            if row.filler:
-                shared[row.key].append(row)
+        control = _control_of(rows)
+        alike: dict[tuple[str, str], Haystack] = {}
+        for row in rows:
+            same = alike.setdefault((row.at.needle, row.at.order), row)
+            # a control has a tail, and sentences in place of a needle
+            behind, own = count_differing(control.filler, row.filler)
+            if own > TAIL or behind > 2 * TAIL:
+                message = f"{row.doc_id}: its filler is not that of {control.doc_id}"
+                yield self.finding([row.doc_id, control.doc_id], message)
+            elif self.settings["tokenizer"] in _ADDITIVE and row.filler != same.filler:
+                message = (
+                    f"{row.doc_id}: its filler is not to the word that of {same.doc_id}, whose "
+                    "needle is the same"
+                )
+                yield self.finding([row.doc_id, same.doc_id], message)
+
+    def _distinct_fillers(self, fillers: Mapping[FillerKey, list[Haystack]]) -> Iterator[Finding]:
+        """No two fillers of one group and length are the same."""
         first: dict[tuple[FillerKey, bytes], Haystack] = {}
-        for key, rows in shared.items():
-            control = next((row for row in rows if row.at.needle == "none"), rows[0])
-            alike: dict[tuple[str, str], Haystack] = {}
-            for row in rows:
-                same = alike.setdefault((row.at.needle, row.at.order), row)
-                # a control has a tail, and sentences in place of a needle
-                behind, own = count_differing(control.filler, row.filler)
-                if own > TAIL or behind > 2 * TAIL:
-                    message = f"{row.doc_id}: its filler is not that of {control.doc_id}"
-                    yield self.finding([row.doc_id, control.doc_id], message)
-                elif self._spec.tokenizer in _ADDITIVE and row.filler != same.filler:
-                    message = (
-                        f"{row.doc_id}: its filler is not to the word that of {same.doc_id}, whose "
-                        "needle is the same"
-                    )
-                    yield self.finding([row.doc_id, same.doc_id], message)
+        for key, rows in fillers.items():
+            control = _control_of(rows)
             other = first.setdefault((key._replace(number=0), control.filler), control)
             if other.key != key:
                 ids = [other.doc_id, control.doc_id]
                 yield self.finding(ids, f"{' and '.join(ids)}: have one filler, not two")
 
-    def _word_counts(self) -> Iterator[Finding]:
+    def _word_counts(self, fillers: Mapping[FillerKey, list[Haystack]]) -> Iterator[Finding]:
         """What shares a filler has as many words as its control: else they tell the two apart."""
-        controls: dict[FillerKey, set[int]] = defaultdict(set)
-        for row in self.state.rows:
-            if row.at.needle not in HOLDS:
-                controls[row.key].add(row.words)
-        held = [row for row in self.state.rows if row.filler and row.at.needle in HOLDS]
-        unlike = [row for row in held if controls[row.key] != {row.words}]
+        unlike, held, fewer = list[str](), 0, 0
+        for rows in fillers.values():
+            controls = {row.words for row in rows if row.at.needle not in HOLDS}
+            for row in rows:
+                if row.at.needle in HOLDS:
+                    held += 1
+                    if controls != {row.words}:
+                        unlike.append(row.doc_id)
+                        fewer += row.words < min(controls, default=0)
         if unlike:
-            fewer = sum(row.words < min(controls[row.key], default=0) for row in unlike)
             message = (
-                f"{len(unlike):,} of {len(held):,} haystacks have not the number of words of their "
+                f"{len(unlike):,} of {held:,} haystacks have not the number of words of their "
                 f"controls, {fewer:,} have fewer: words alone tell them apart. Use more books, "
                 "with sentences of many lengths"
             )
-            yield self.finding([row.doc_id for row in unlike], message, severity="warning")
+            yield self.finding(unlike, message, severity="warning")
+
+
+def _control_of(rows: list[Haystack]) -> Haystack:
+    """Of haystacks that share a filler the one without a needle, or the first one."""
+    return next((row for row in rows if row.at.needle == "none"), rows[0])
 
 
 def _lengths(said: Haystack, tokens: int, depth: float) -> Iterator[str]:

@@ -1,4 +1,4 @@
-"""What a run of the NIAH family promises (groups and settings), and its documents as read."""
+"""What a run of the NIAH family promises, and its documents as their metadata describe them."""
 
 from __future__ import annotations
 
@@ -9,15 +9,8 @@ from typing import Any, NamedTuple
 
 import orjson
 
+HOLDS = ("one_hop", "literal")  # needles that answer a question
 KINDS = {"one_hop": "one-hop", "literal": "literal", "neutral": "neutral", "none": "no"}
-
-
-class NIAHSpec(NamedTuple):
-    """What the proof reads: sources/groups.jsonl, the tokenizer's name or path, the parameters."""
-
-    groups: Path
-    tokenizer: str
-    settings: Mapping[str, Any]
 
 
 class NeedleGroup(NamedTuple):
@@ -72,41 +65,26 @@ def read_groups(path: Path) -> dict[str, NeedleGroup]:
                 for kind in ("one_hop", "literal")
                 for order, suffix in (("default", ""), ("inverted", "_inverted"))
             }
-            near = tuple(row["near"])
             result[row["group"]] = NeedleGroup(
-                name, row["category"], row["question"], needles, near
+                name, row["category"], row["question"], needles, tuple(row["near"])
             )
     return result
 
 
-def filler_keys(spec: NIAHSpec, groups: Mapping[str, NeedleGroup]) -> Iterator[FillerKey]:
-    """The fillers that the settings ask for."""
-    asked = spec.settings
-    yield from (
-        FillerKey(*one)
-        for one in product(
-            groups,
-            asked["lengths"],
-            asked["filler"],
-            asked["filtered"],
-            asked["distractors"],
-            range(asked["fillers"]),
-        )
-    )
-
-
-def needle_places(spec: NIAHSpec) -> Iterator[NeedlePlace]:
-    """What the settings ask for in each filler."""
-    asked = spec.settings
-    for kind, order, place in product(asked["needles"], asked["orders"], range(asked["places"])):
-        yield NeedlePlace(kind, order, place)
-    if "nothing" in asked["controls"]:
-        yield NeedlePlace("none", "", -1)
-    if "neutral" in asked["controls"]:
-        yield from (NeedlePlace("neutral", "", place) for place in range(asked["places"]))
-
-
-HOLDS = ("one_hop", "literal")  # needles that answer a question
+def wanted_haystacks(
+    settings: Mapping[str, Any], groups: Mapping[str, NeedleGroup]
+) -> Iterator[tuple[FillerKey, NeedlePlace]]:
+    """The haystacks that a recipe's parameters ask for."""
+    places = range(settings["places"])
+    held = [NeedlePlace(*one) for one in product(settings["needles"], settings["orders"], places)]
+    if "nothing" in settings["controls"]:
+        held.append(NeedlePlace("none", "", -1))
+    if "neutral" in settings["controls"]:
+        held += [NeedlePlace("neutral", "", place) for place in places]
+    asked = (settings[name] for name in ("lengths", "filler", "filtered", "distractors"))
+    for key in product(groups, *asked, range(settings["fillers"])):
+        for at in held:
+            yield FillerKey(*key), at
 
 
 class Haystack(NamedTuple):

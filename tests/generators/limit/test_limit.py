@@ -13,10 +13,8 @@ import pytest
 import retgen
 from retgen import run, validate
 from retgen.errors import RecipeError
-from retgen.evaluation.training import read_pairs
+from retgen.run import RunResult
 from tests.conftest import read_jsonl
-
-Rows = list[dict[str, Any]]
 
 # the bytes of limit_small: a change here changes what every recipe makes
 PINNED = {
@@ -26,27 +24,16 @@ PINNED = {
 }
 
 
-def make(folder: Path, params: str, **overrides: Any) -> tuple[dict[str, Any], Rows, Rows, Rows]:
-    """Run a recipe of those params; (manifest, corpus, queries, qrels)."""
+def make(folder: Path, params: str) -> RunResult:
+    """Run a recipe of those params."""
     recipe = folder / "r.yaml"
     recipe.write_text(f"name: r\nfamily: limit\nparams: {params}\n")
-    result = run(recipe, out=folder / "out", overrides=overrides)
-    data = folder / "out" / "dataset"
-    return result.manifest, *(
-        read_jsonl(data / f"{name}.jsonl") for name in ("corpus", "queries", "qrels")
-    )  # type: ignore[return-value]
+    return run(recipe, out=folder / "out")
 
 
 def attributes(document: dict[str, Any]) -> list[str]:
     text = document["text"].removesuffix(".").partition(" likes ")[2]
     return str(text).replace(" and ", ", ").split(", ")
-
-
-def relevant(qrels: Rows) -> dict[str, set[str]]:
-    result: dict[str, set[str]] = {}
-    for row in qrels:
-        result.setdefault(row["query-id"], set()).add(row["corpus-id"])
-    return result
 
 
 def test_bytes_are_pinned(tmp_path: Path) -> None:
@@ -60,7 +47,7 @@ def test_bytes_are_pinned(tmp_path: Path) -> None:
 @pytest.mark.slow
 def test_baselines_of_limit_are_the_published_ones(tmp_path: Path) -> None:
     """TARGETS: summed IDF gives recall@2/10/20/46/100 = 4.5/22.5/45/100/100 at the paper's size."""
-    manifest, *_ = make(tmp_path, "{pattern: dense, docs: 20000, queries: 1000, k: 2}")
+    manifest = make(tmp_path, "{pattern: dense, docs: 20000, queries: 1000, k: 2}").manifest
     baseline = manifest["floors"]["rankings"]["summed IDF"]
     assert round(baseline["recall@2"], 3) == 0.045
     assert baseline["recall@10"] == pytest.approx(0.225, abs=0.001)
@@ -99,25 +86,18 @@ def test_a_train_set_passed_off_as_test_is_caught(tmp_path: Path) -> None:
 
 
 def test_balanced_has_no_shortcut(tmp_path: Path) -> None:
-    manifest, corpus, queries, qrels = make(
+    made = make(
         tmp_path,
         "{pattern: regular, docs: 200, queries: 1000, k: 2, form: {type: balanced, pool: 1000}}",
     )
-    random = manifest["floors"]["random"]
-    for name, scores in manifest["floors"]["rankings"].items():
+    random = made.manifest["floors"]["random"]
+    for name, scores in made.manifest["floors"]["rankings"].items():
         for cutoff, recall in scores.items():
             # relevance counts are equal, so any fixed order finds exactly its share
             assert recall == pytest.approx(random[cutoff], abs=1e-6), (name, cutoff)
+    corpus = read_jsonl(made.path / "dataset" / "corpus.jsonl")
     frequency = Counter(a for d in corpus for a in d["metadata"]["attributes"])
-    assert set(frequency.values()) == {9}
-    assert len(frequency) == 1000
-    sets = {d["_id"]: set(d["metadata"]["attributes"]) for d in corpus}
-    by_query = relevant(qrels)
-    for query in queries:
-        pair = set(query["metadata"]["attributes"])
-        assert {doc_id for doc_id, held in sets.items() if pair <= held} == by_query[query["_id"]]
-    # words of one condition do not tell either: each stands in more documents than are relevant
-    assert all(query["text"].count(" and ") == 1 for query in queries)
+    assert (len(frequency), set(frequency.values())) == (1000, {9})
 
 
 @pytest.mark.parametrize(
@@ -130,20 +110,9 @@ def test_balanced_has_no_shortcut(tmp_path: Path) -> None:
             "use pattern regular, cycle, disjoint, hadamard or projective with docs 15",
         ),
         (
-            "{pattern: random, docs: 50, queries: 100, form: {type: balanced, pool: 100}}",
-            "params.form: in a balanced set every document is relevant to the same number of "
-            "queries, or counting asked pairs would find the relevant ones; here 1 to 10 of them: "
-            "use pattern regular, cycle, disjoint, hadamard or projective with docs 50",
-        ),
-        (
             "{pattern: regular, docs: 50, queries: 100, form: {type: balanced, pool: 300}}",
             "params.form.pool: every attribute must stand equally often, so pool must divide 2 x "
             "queries = 200; 300 does not. Possible: 5, 10, 25, 50",
-        ),
-        (
-            "{pattern: regular, docs: 50, queries: 100, attributes_per_doc: 60, "
-            "form: {type: balanced, pool: 50}}",
-            "params.attributes_per_doc: 60 attributes from a pool of 50",
         ),
         (
             "{pattern: regular, docs: 100, queries: 1000, form: {type: conditions, "
@@ -155,10 +124,6 @@ def test_balanced_has_no_shortcut(tmp_path: Path) -> None:
         (
             "{pattern: dense, docs: 45, queries: 1000}",
             "params.docs: 1,000 dense queries need 46 relevant documents; docs is 45",
-        ),
-        (
-            "{pattern: disjoint, docs: 50, queries: 100}",
-            "params.docs: 100 disjoint queries need 200 relevant documents; docs is 50",
         ),
         (
             "{pattern: hadamard, n: 256, docs: 256, catalogue: {split: all}}",
@@ -182,24 +147,14 @@ def test_pairs_are_the_qrels_with_texts(tmp_path: Path, negatives: int) -> None:
     run = retgen.run("limit_train", out=tmp_path / "run", overrides=overrides)
     texts = {row["_id"]: row["text"] for row in read_jsonl(run.path / "dataset/corpus.jsonl")}
     queries = {row["_id"]: row for row in read_jsonl(run.path / "dataset/queries.jsonl")}
-    table = pq.read_table(run.path / "training/pairs.parquet")
     columns = [f"negative_{j}" for j in range(1, 2 * negatives + 1)]
-    assert table.column_names == ["anchor", "positive", *columns, "query-id"]
     expected = []
     for qrel in read_jsonl(run.path / "dataset/qrels.jsonl"):
         query = queries[qrel["query-id"]]
         others = [texts[doc] for doc in query["metadata"].get("hard_negatives", [])]
-        assert len(others) == 2 * negatives
         row = {"anchor": query["text"], "positive": texts[qrel["corpus-id"]]}
         row |= dict(zip(columns, others, strict=True))
         expected.append(row | {"query-id": qrel["query-id"]})
-    assert table.to_pylist() == expected
+    assert pq.read_table(run.path / "training/pairs.parquet").to_pylist() == expected
     assert len(expected) == 40
-    assert "training/pairs.parquet" in run.manifest["files"]
-    pairs = read_pairs(run.path)
-    assert pairs.origin == "40 pairs from the training pairs of run (pairs.parquet)"
-    assert [len(texts) for texts in pairs.negatives] == [2 * negatives] * 40
     assert retgen.validate(run.path).ok
-    # a change is found by its hash
-    (run.path / "training/pairs.parquet").write_bytes(b"something else")
-    assert not retgen.validate(run.path).ok

@@ -43,10 +43,6 @@ def test_the_glossary_passes_what_a_model_must_pass() -> None:
             "it uses 'quokkalike', a word of the name or akin to one",
         ),
         (
-            "small furry animals.",
-            "it is one line without quotation marks, braces, and a full stop at the end",
-        ),
-        (
             'the "smiling" ones of an island',
             "it is one line without quotation marks, braces, and a full stop at the end",
         ),
@@ -141,14 +137,3 @@ def test_the_proof_of_descriptions_finds(semantic: Path) -> None:
     assert any("'whatever this may be in the end' describes no attribute" in m for m in messages)
     given = f"is a word of what it should not name, {second['attribute']!r}"
     assert any(given in message for message in messages)
-
-
-def test_a_run_whose_sources_are_gone(semantic: Path) -> None:
-    (semantic / "sources" / "descriptions.jsonl").unlink()
-    validation = validate(semantic)
-    assert (validation.ok, validation.proven, validation.judged) == (False, 0, 0)
-    messages = {f.rule: f.message for f in validation.findings if f.severity == "error"}
-    assert messages["sources"] == (
-        "sources/descriptions.jsonl is in the manifest but not there; without it the labels cannot "
-        "be proven: put the file back"
-    )

@@ -36,16 +36,6 @@ def test_form() -> None:
     assert [a.text for a in EVERYTHING if len(a.text.split()) > 4] == []
 
 
-def test_no_two_share_a_content_word() -> None:
-    owners: dict[str, str] = {}
-    for attribute in EVERYTHING:
-        words = content_stems(attribute.text)
-        assert words, attribute
-        for word in words:
-            assert word not in owners, (attribute.text, owners.get(word))
-            owners[word] = attribute.text
-
-
 def test_no_word_of_the_templates() -> None:
     words = {word for a in EVERYTHING for word in content_stems(a.text)}
     assert words.isdisjoint(stems(["who", "likes", "like"]))

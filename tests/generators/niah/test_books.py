@@ -22,7 +22,7 @@ def test_sentences() -> None:
 def test_names_that_no_book_holds() -> None:
     found = [Sentence("a", "It was Kofi's boat."), Sentence("b", "A LUKA came.", "word")]
     assert names_left(["Kofi", "Luka", "Femi", "Lu"], found) == ["Femi", "Lu"]
-    assert counts_by_book(found) == [
+    assert list(counts_by_book(found)) == [
         {"book": "a", "sentences": 1, "kept": 1, "left_out": {}},
         {"book": "b", "sentences": 1, "kept": 0, "left_out": {"word": 1}},
     ]

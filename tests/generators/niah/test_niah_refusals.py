@@ -21,14 +21,6 @@ from tests.generators.niah.rows import Row, corpus, table
             "params.lengths: 48 tokens cannot be made for group landmark-01: its places need 8 sentences between needle and last sentences, where 27 tokens are left, and only 8 of the books' 2,558 sentences are as short as that; use longer haystacks, fewer places, or books with more short sentences",
         ),
         (
-            {"params.lengths": [90_000]},
-            "params.lengths: 90,000 tokens are more than the books give",
-        ),
-        (
-            {"params.places": 60},
-            "params.lengths: 128 tokens cannot be made for group landmark-01: its places need 58 sentences",
-        ),
-        (
             {"params.distractors": [5]},
             "params.distractors: a group needs 5 near-answers; group landmark-01 of the bundled table has 4: write more, or ask for fewer",
         ),
@@ -63,15 +55,6 @@ def test_a_table_of_your_own(tmp_path: Path) -> None:
             "group a-1: one_hop holds 'lima', a word of the question 'Which character has been to Lima?' ('lima')",
         ),
         (
-            {
-                "question": "Which character speaks Welsh?",
-                "one_hop": "In Bala {name} spoke first.",
-                "literal": "Then {name} spoke Welsh.",
-                "literal_inverted": "Welsh {name} speaks.",
-            },
-            "group a-1: one_hop holds 'spoke', a word of the question 'Which character speaks Welsh?' ('speaks')",
-        ),
-        (
             {"fact": "Bananas are yellow."},
             "own.yaml, line 1, group a-1: fact says nothing of what the question asks about (no form of "
             "'lima'), so no needle answers it by this fact: 'Bananas are yellow.'; write the fact that "
@@ -83,10 +66,6 @@ def test_a_table_of_your_own(tmp_path: Path) -> None:
             "'shop'), so that needle does not answer the question by it: 'The Uffizi is nowhere near "
             "Lima.'; name in the fact what the needle names: 'Below the Larco Museum {name} keeps a "
             "shop.'",
-        ),
-        (
-            {"one_hop_inverted": "One shop of {name} is below a bank."},
-            "group a-1: fact says nothing of what one_hop_inverted names",
         ),
         (
             {"sourse": "an atlas"},
@@ -102,7 +81,6 @@ def test_a_table_of_your_own(tmp_path: Path) -> None:
             {"one_hop": "Nobody is there."},
             "own.yaml, line 1, one_hop: must hold {name} exactly once",
         ),
-        ({"fact": "Two  blanks."}, "own.yaml, line 1, fact: must be one line"),
         (
             {"set": "train"},
             "own.yaml has groups of set train alone (1), none of set test; write `set: test` into their rows, or take them: --set params.groups=train",
