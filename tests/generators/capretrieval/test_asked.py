@@ -338,7 +338,7 @@ def test_named_documents_are_labels_of_pages(kb: Path) -> None:
     result = json.loads(done.stdout)
     # q1: of two pages one, q2: its page, in whichever passage
     assert result["results"][0]["metrics"] == {"nDCG@2": pytest.approx((1 / 1.63093 + 1) / 2)}
-    assert result["results"][0]["judged"] == {"Judged@2": 0.75}
+    assert result["results"][0]["judged"] == {"Judged@2": 0.5}
     assert result["ceiling"]["nDCG@2"] == 1
     assert result["floors"]["random"]["nDCG@2"] == pytest.approx(0.22693, abs=1e-4)
     note = "labels are of 8 pages, each ranked by the best of its passages; a page has the highest"

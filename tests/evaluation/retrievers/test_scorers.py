@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from retgen.evaluation import retrievers
 from retgen.evaluation.retrievers import Options, retriever
 from retgen.evaluation.tasks.multiconir.ladders import load_ladders
-from retgen.evaluation.tasks.multiconir.pairs import TASKS, PairPlan
+from retgen.evaluation.tasks.multiconir.pairs import PairPlan
 from retgen.progress import no_progress
 from retgen.search.base import CandidateSet, System
 from retgen.search.collection import Collection, load
@@ -29,7 +29,7 @@ def collection(tmp_path_factory: pytest.TempPathFactory) -> Collection:
 @pytest.fixture(scope="module")
 def groups(collection: Collection) -> list[CandidateSet]:
     """Every whole ladder under its longest queries: all documents of the corpus."""
-    plan = PairPlan(load_ladders(collection)[0], TASKS)
+    plan = PairPlan(load_ladders(collection)[0], main=True)
     results = [group for group in plan.sets if len(group.texts) == 11]
     assert len(results) == 16
     return results
