@@ -189,7 +189,9 @@ class Context:
         message = f"{stage.name}: {stage.done:,} of {wanted:,} were accepted"
         if rules:
             times = ", ".join(f"{rule} {count:,} times" for rule, count in rules.items())
-            message += f"; rejected were {stage.rejected:,} ({times}), see rejected.jsonl"
+            message += (
+                f"; rejected were {stage.rejected:,} ({times}), see {self.report.rejected_file}"
+            )
         return ChecksFailed(message + "." + " Ask for fewer, or try another model." * exact)
 
     @asynccontextmanager

@@ -99,7 +99,10 @@ class Stage:
 
 @dataclass
 class CallReport:
-    """What came of calling models since the process began; counters are by agent."""
+    """What came of calling models since the process began; counters are by agent.
+
+    `rejected_file`: where the caller writes what was rejected.
+    """
 
     stages: list[Stage] = field(default_factory=list)
     rejected: Rejections = field(default_factory=Rejections)
@@ -114,6 +117,7 @@ class CallReport:
     answers: dict[str, Counter[str]] = field(default_factory=lambda: defaultdict(Counter))
     in_flight: int = 0
     spent: Sums | None = None  # by this run, in all attempts; None: no model was asked
+    rejected_file: str = "rejected.jsonl"
 
     def count(self, agent: str, tokens_in: int | None, tokens_out: int | None) -> None:
         """Count the tokens of an answer."""

@@ -131,7 +131,7 @@ def judge(
     it stops; what was judged until then is kept.
     """
     check_model(model, options)
-    name, report = model.full_name, CallReport()
+    name, report = model.full_name, CallReport(rejected_file=REJECTED)
     done = {one.item_id for one in review.standing() if one.annotator == name}
     pages = pages_of([item for item in review.items if item.item_id not in done])
 

@@ -317,7 +317,8 @@ def test_what_a_model_refused_is_asked_again_when_told_to(
     assert "1 pages failed: outputs/q/rejected_judge.jsonl\n" in ask(*judge).stdout
     server.fault = lambda worked: None
     before = len(server.requests)
-    assert ask(*judge).returncode == 1  # nothing is left but what was refused
+    done = ask(*judge)  # nothing is left but what was refused
+    assert (done.returncode, "see rejected_judge.jsonl" in done.stderr) == (1, True)
     assert len(server.requests) == before
     assert "pages failed" not in ask(*judge, "--retry-refused").stdout
     assert len(server.requests) > before
