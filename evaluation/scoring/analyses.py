@@ -131,6 +131,8 @@ def failures(
     for score, worst, found in every:
         row = {"model": score.model, "dim": score.dim, "failures": len(found)}
         keys.append({**row, "worst": [found[one] for one in worst]})
+        if not found:
+            continue  # the relevant documents stand first for every query
         asked = len(collection.queries)
         title = f"{score.label}: {len(found):,} of {asked:,} queries, the {len(worst):,} worst"
         head = ["query", measure, "rank", "", "document"]

@@ -350,7 +350,7 @@ def _declines(systems: Systems) -> str:
     parts += [f"rises for {', '.join(rises)}"] * bool(rises)
     same = len(declines) - len(falls) - len(rises)
     if same:
-        which = "every system" if same == len(declines) else f"{same} of {len(declines)} systems"
+        which = "any system" if same == len(declines) else f"{same} of {len(declines)} systems"
         parts.append(f"shows no clear change for {which}")
     return f"From 1 to {conditions} conditions the win rate {listed(parts)}."
 
@@ -366,7 +366,10 @@ def _blind(systems: Systems) -> str:
         if rate.above(chance) or rate.below(chance):
             apart.append(f"{label} {100 * rate.value:.1f}% where chance is {100 * chance:.1f}%")
     if not apart:
-        return "Blind control: under the query of another ladder every system is at chance."
+        return (
+            "Blind control: where no pair ties, every system is at chance under the query of "
+            "another ladder."
+        )
     return (
         f"Blind control: under the query of another ladder {'; '.join(apart)}: the documents "
         "alone give some of the order away."
