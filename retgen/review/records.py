@@ -13,6 +13,7 @@ from retgen.reviewed.decisions import digest
 Part = Literal["labels", "missing"]
 State = Literal["new", "waiting", "open", "settled"]
 MODEL = "model"  # the source of the verdicts of a model
+REST = "rest of a question"  # that of verdicts which one key gave to all that was left
 
 
 class ShownPair(NamedTuple):
@@ -65,7 +66,7 @@ class Verdict(NamedTuple):
     digest of the texts that were judged. `label`: the data set's label at that time. `settles`:
     given on a disagreement, with everybody's verdicts in view. `withdrawn`: takes the person's
     verdict on the item back. `seconds`: from the page to the answer, None if not measured.
-    `source`: "page", "model", or the imported file.
+    `source`: "page", `MODEL`, `REST`, or the imported file.
     """
 
     number: int

@@ -14,6 +14,7 @@ from retgen.data import Dataset, open_dataset
 from retgen.errors import UsageError
 from retgen.messages import did_you_mean
 from retgen.review.records import (
+    REST,
     Consensus,
     Item,
     Part,
@@ -170,16 +171,29 @@ class Review:
     def none_of_the_rest(self, annotator: str, query_id: str) -> None:
         """Keep 0 for every item of a query that an annotator has not judged."""
         rest = [item for item in self.left(annotator) if item.query_id == query_id]
-        self.store.add([self.verdict(annotator, i.item_id, 0, shown=i.shown) for i in rest])
+        given = (self.verdict(annotator, one.item_id, 0, shown=one.shown) for one in rest)
+        self.store.add([one._replace(source=REST) for one in given])
 
     def undo(self, annotator: str) -> Verdict | None:
-        """Take back the last standing verdict of an annotator and return it; None without one."""
+        """Take back the last standing verdict of an annotator and return it; None without one.
+
+        What `none_of_the_rest` gave at once is taken back at once.
+        """
         self.check_annotator(annotator)
         mine = [verdict for verdict in self.standing() if verdict.annotator == annotator]
         last = max(mine, key=lambda verdict: verdict.number, default=None)
         if last is not None:
             bare = last._replace(relevance=None, reason="", comment="", seconds=None, at="")
-            self.store.add([bare._replace(withdrawn=True)])
+            given = [last]
+            if last.source == REST:
+                asked = self.item(last.item_id).query_id
+                rest = {item.item_id for item in self.items if item.query_id == asked}
+                given = [one for one in mine if one.source == REST and one.item_id in rest]
+            bare = bare._replace(withdrawn=True)
+            self.store.add(
+                bare._replace(item_id=one.item_id, shown=one.shown, label=one.label)
+                for one in given
+            )
         return last
 
     # --- a data set that changes ------------------------------------------------------------------

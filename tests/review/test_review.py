@@ -131,6 +131,12 @@ def test_verdicts_are_kept_and_taken_back(foreign: Path) -> None:
     assert review.left("anna")[0] == two
     assert [v.withdrawn for v in review.store.verdicts()] == [False, False, True]
     assert review.undo("ben") is None
+    # what one key gave to all that was left of a query goes back at once
+    before = review.progress("ben")
+    review.none_of_the_rest("ben", one.query_id)
+    assert review.progress("ben") != before
+    review.undo("ben")
+    assert review.progress("ben") == before
     # all of it is there when the review is opened again, without a word of how it was set up
     again = begin(foreign)
     assert again.settings == review.settings
