@@ -108,10 +108,10 @@ def tiles(report: Report) -> Iterator[Tile]:
     relevant = report.part("relevant_per_query", "statistics")
     play, asked = report.statistics.get("relevant_documents"), report.queries_counted
     # of several splits only the queries of one are looked at
-    tested = f"{number(asked)} in test: " if asked < merged.get("queries", 0) else ""
+    tested = f"{number(asked)} in test: " if 0 < asked < merged.get("queries", 0) else ""
     small = {
-        "documents": f"{cut}{number(play)} relevant" if play is not None else "",
-        "queries": f"{tested}{value_range(relevant)} relevant each" if relevant else "",
+        "documents": f"{cut}{number(play)} relevant" if play else cut.removesuffix(", "),
+        "queries": f"{tested}{value_range(relevant)} relevant each" if play and relevant else "",
         "qrels": ", ".join(f"{number(n)} {names.get(k, k)}" for k, n in labels.items() if n),
     }
     for key, said in small.items():

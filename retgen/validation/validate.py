@@ -138,9 +138,10 @@ def _validate(scanner: Scanner, engine: Engine, progress: Progress) -> Validatio
     matrix = _matrix(judgements)
     cutoffs = (matrix.documents,) if matrix.documents <= 2000 else ()
     own = next((result for rule in rules if (result := rule.baselines()) is not None), None)
-    baselines = own or query_blind_baselines(
-        terms.state, terms.query_terms(), judgements, cutoffs, engine
-    )
+    baselines = own or {}
+    if matrix.nnz and not own:
+        asked_for = terms.query_terms()
+        baselines = query_blind_baselines(terms.state, asked_for, judgements, cutoffs, engine)
     return_freed_memory()
     # a rule names the documents that the corpus lacks; the qrels ask for them all the same
     total = max(documents, len(np.unique(matrix.indices)))
