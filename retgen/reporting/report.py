@@ -309,6 +309,8 @@ def _baselines(report: Report) -> Section | None:
     if all("@" in cutoff for cutoff in random):
         what = "recall@k of the corpus in one fixed order, the same for all queries."
     text = [f"{what} Read a retriever against the best of these; what they solve tests nothing."]
+    if report.manifest.get("source_documents") is not None:
+        text.append("Passages are ranked here, whole documents in `gen eval`.")
     return Section(title, text, [table], notes=[*solved, *notes])
 
 
