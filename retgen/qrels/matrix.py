@@ -141,10 +141,11 @@ class QrelMatrix:
                 i, j = np.nonzero(np.triu(common, 1) if first == low else common)
                 yield i + low, j + first, common[i, j].astype(np.int64)
 
-    def _float_rows(self, low: int, high: int) -> NDArray[np.float32]:
+    def _float_rows(self, low: int, high: int) -> NDArray[np.floating]:
         """Rows low..high-1, dense; float32 counts exactly up to 2**24."""
         rows = np.arange(low, min(high, self.queries))
-        return self.take_rows(rows).dense().astype(np.float32)
+        exact = np.float32 if self.documents <= 1 << 24 else np.float64
+        return self.take_rows(rows).dense().astype(exact)
 
     def _listed_overlaps(self) -> Overlaps:
         indptr, by_column = self.columns()

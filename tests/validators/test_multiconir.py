@@ -125,6 +125,7 @@ def swapped(text: str) -> str:
             ),
             (QRELS, lambda rows: rows.insert(0, rows[0]), "judged twice in the qrels"),
             (QRELS, lambda rows: rows[7].update(score=1 - rows[7]["score"]), "the words say "),
+            (QRELS, lambda rows: rows[7].update(score=rows[7]["score"] + 1e-9), "the words say "),
             (GRADED, lambda rows: rows[7].update(score=rows[7]["score"] + 1), "the grade is "),
             (GRADED, lambda rows: rows.pop(7), "the grade is not judged, the words say "),
             (

@@ -77,6 +77,11 @@ PRIVATE = f"-----BEGIN RSA PRIVATE KEY-----\n{BODY}\n{BODY[::-1]}\n-----END RSA 
         ("postgres://app:k9Tz4wQe@db.firm.net/x", "secret (Basic Auth Credentials)", ""),
         (f"https://bot:{GITHUB}@git.firm.net", "secret (GitHub Token)", "ghp_…"),
         (OPENAI, "secret (OpenAI Project Key)", "sk-proj-…"),
+        # in a word that is looked at in pieces: minified JSON, prose without blanks
+        *(
+            (f'{"长" * before}"{AWS}"{"文" * 9000}', "secret (AWS Access Key)", "AKIA…")
+            for before in (1990, 3990, 9000)
+        ),
     ],
 )
 def test_secrets(text: str, kind: str, masked: str) -> None:

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
 from functools import cached_property
+from itertools import chain, islice
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -17,7 +18,7 @@ from retgen.data import Query
 from retgen.validators.album.reader import CaptionReader, Facts, Unreadable, caption_reader
 from retgen.validators.facts.execute import FactTable
 from retgen.validators.facts.proof import FactsProof, by_query, unlike
-from retgen.validators.rows import RowFault, TablesProof
+from retgen.validators.rows import RowFault, RowFaults, TablesProof
 from retgen.validators.rule import Finding, Judgements
 
 FILES = ("training/kw.parquet", "training/sm.parquet")
@@ -190,6 +191,11 @@ class AlbumTrainingPairs(TablesProof):
 
     def tables(self) -> dict[str, Callable[[Any], None]]:
         return dict.fromkeys(FILES if self._proof.spec.training else (), self._pair)
+
+    def check_table(self, name: str, rows: Iterator[Any], faults: RowFaults) -> str:
+        first = list(islice(rows, 1))
+        message = super().check_table(name, chain(first, rows), faults)
+        return message if first else "it holds no pairs"
 
     @cached_property
     def _tested(self) -> list[Facts]:

@@ -394,7 +394,7 @@ def _spoken(slot: SlotDefinition, value: str) -> list[str]:
             few = [word for word, number in NUMBER_WORDS.items() if number == int(value)]
             return [_words(f"{int(value):,}"), value, *few]
         case "date":
-            if not re.fullmatch(r"\d{4}-\d\d-\d\d", value):
+            if not re.fullmatch(r"\d{4}-(?:0[1-9]|1[0-2])-\d\d", value):
                 return []
             year, month, day = map(int, value.split("-"))
             called = list(MONTHS)[month - 1].casefold()

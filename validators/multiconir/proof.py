@@ -187,14 +187,15 @@ class LadderProof(CorpusRule):
             return
         times = Counter(doc_id for _, doc_id, _ in rows)
         for doc_id in sorted(right.keys() | given.keys()):
+            if times[doc_id] == 1 and given[doc_id] == right.get(doc_id):
+                continue
             stated, expected = (
-                f"{of[doc_id]:g}" if doc_id in of else "not judged" for of in (given, right)
+                f"{of[doc_id]:.12g}" if doc_id in of else "not judged" for of in (given, right)
             )
             message = f"{label} is {stated}, the words say {expected}"
             if times[doc_id] > 1:
                 message = f"judged twice in the {name}"
-            if times[doc_id] > 1 or stated != expected:
-                yield _error([query_id, doc_id], f"{query_id} and {doc_id}: {message}")
+            yield _error([query_id, doc_id], f"{query_id} and {doc_id}: {message}")
 
     def _read_query(self, query: Query) -> tuple[int, int, int] | str:
         """(ladder, style, conditions) of a query, or what is wrong with it."""

@@ -141,6 +141,8 @@ class HaystackProof(CorpusRule):
                 yield f"{given[0]!r} in its neutral sentence is a word of its question"
             if others := self._answers.others("", needle, words):
                 yield f"its neutral sentence is {others[0]!r}"
+            if count_name(needle, name := self.groups[group].name):
+                yield f"its neutral sentence names {name!r}"
 
     def _beside(self, key: FillerKey, text: str, named: int, near: int) -> Iterator[str]:
         """What a text holds beside its needle. `named`: how often that names the character;

@@ -60,7 +60,8 @@ _NO_HOST = re.compile(
     r"^(?:\w*host|server|proxy|domain)\."
 )
 _SAMPLE = re.compile(r"(?i)example|sample|dummy|placeholder|1234567890|abcdef|x{4}|\.{3}|(.)\1{5}")
-_ENDLESS = re.compile(r"\S{10000,}")  # no secret is so long, and some forms begin at every place
+# some forms begin at every place of a word, so that an endless one is looked at in pieces
+_ENDLESS, _PIECE, _OVERLAP = re.compile(r"\S{10000,}"), 4_000, 2_000
 _KINDS = 8  # different characters, fewer are a placeholder's
 
 # a text without any of these holds no secret
@@ -86,10 +87,18 @@ def secrets(text: str) -> list[ExposedData]:
     since two forms may fit one key.
     """
     result: list[ExposedData] = []
-    for kind, prefix, secret in _secrets(_ENDLESS.sub(" ", text)) if _MARKS.search(text) else ():
+    if not _MARKS.search(text):
+        return result
+    for kind, prefix, secret in _secrets(_ENDLESS.sub(_in_pieces, text)):
         if not any(secret in one.datum or one.datum in secret for one in result):
             result.append(ExposedData(f"secret ({kind})", prefix and f"{prefix}…", secret))
     return result
+
+
+def _in_pieces(word: re.Match[str]) -> str:
+    """A word as several, of which each begins with the end of the one before."""
+    starts = range(0, len(word[0]) - _OVERLAP, _PIECE - _OVERLAP)
+    return " ".join(word[0][start : start + _PIECE] for start in starts)
 
 
 def _secrets(text: str) -> Iterator[tuple[str, str, str]]:

@@ -48,6 +48,7 @@ def captioned(rows: list[Row]) -> None:
         (relevant, ["row 1: its negative has what is asked for, or likely has it"]),
         (unread, ["row 2: its anchor cannot be read: no template holds it"]),
         (captioned, ["row 4: its negative_1 cannot be read: no template holds it"]),
+        (list.clear, ["it holds no pairs"]),
     ],
 )
 def test_what_is_changed_is_found(

@@ -183,11 +183,16 @@ def held_beside(text: Callable[[Set], str]) -> Callable[[Set], None]:
     return lambda made: made.put(made.held, text(made))
 
 
-def neutral_needle(made: Set) -> None:
-    row = made.one(needle="neutral", place=1)
-    start, stop = row["metadata"]["span"]
-    row["text"] = row["text"][:start] + made.needle() + row["text"][stop:]
-    row["metadata"]["span"] = [start, start + len(made.needle())]
+def neutral(text: Callable[[Set], str]) -> Callable[[Set], None]:
+    """Another sentence in place of a neutral one."""
+
+    def change(made: Set) -> None:
+        row = made.one(needle="neutral", place=1)
+        start, stop = row["metadata"]["span"]
+        row["text"] = row["text"][:start] + text(made) + row["text"][stop:]
+        row["metadata"]["span"] = [start, start + len(text(made))]
+
+    return change
 
 
 def negative(text: str) -> Callable[[Set], None]:
@@ -234,7 +239,14 @@ CASES: dict[str, tuple[Callable[[Set], Any], str]] = {
         held_beside(lambda m: m.groups[1]["one_hop"].replace("{name}", "Zed")),
         "HELD: it holds ",
     ),
-    "a needle in a neutral sentence": (neutral_needle, "its neutral sentence is NEEDLE"),
+    "a needle in a neutral sentence": (
+        neutral(lambda m: m.needle()),
+        "its neutral sentence is NEEDLE",
+    ),
+    "the name in a neutral sentence": (
+        neutral(lambda m: f"{m.group['name'].upper()} slept."),
+        "its neutral sentence names ",
+    ),
     "another filler": (another_filler, "its filler is not that of "),
     "a row that is missing": (
         lambda m: m.corpus.remove(m.held),
