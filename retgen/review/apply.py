@@ -19,7 +19,7 @@ from retgen.errors import DatasetError, RunDirectoryError, UsageError
 from retgen.manifest import VERDICTS
 from retgen.progress import Progress, no_progress
 from retgen.recipe import Recipe, load_recipe, resolve
-from retgen.review.records import MODEL, Consensus, Item, by_item, consensus
+from retgen.review.records import MODEL, Consensus, Item, by_item, consensus, on_texts
 from retgen.review.report import model_words, models
 from retgen.review.review import changed_items, with_present_ids
 from retgen.review.store import Store
@@ -114,10 +114,10 @@ def decisions_of(run: Path, about: Mapping[str, Any], path: Path) -> bytes:
     settings = store.settings()
     if settings is None:
         raise DatasetError(f"{path}: nobody has begun this review; `gen review {run}` opens it")
-    given = by_item(store.verdicts())
     left = Counter(open=0, waiting=0, undecided=0, stale=0)  # items that change nothing, by cause
     settled: list[tuple[Item, Consensus]] = []
     dataset, items = open_dataset(run), store.items()
+    given = by_item(on_texts(store.verdicts(), {item.item_id: item for item in items}))
     if settings.by_question:
         items = with_present_ids(dataset, items)
     for item in sorted(items, key=lambda item: item.item_id):

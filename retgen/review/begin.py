@@ -11,7 +11,7 @@ from retgen.agents.session import notice
 from retgen.data import Dataset, open_dataset
 from retgen.errors import UsageError
 from retgen.progress import Progress, no_progress
-from retgen.review.records import Item, Settings, by_item
+from retgen.review.records import Item, Settings, by_item, on_texts
 from retgen.review.review import (
     FILE,
     Review,
@@ -107,8 +107,9 @@ def _draw_again(
     by the question's text and the document's id. Judged pairs that are not drawn again stay too;
     those whose texts or label changed count no longer.
     """
-    judged = by_item(store.verdicts()).keys()
-    kept = with_present_ids(dataset, [one for one in store.items() if one.item_id in judged])
+    items = store.items()
+    judged = by_item(on_texts(store.verdicts(), {one.item_id: one for one in items}))
+    kept = with_present_ids(dataset, [one for one in items if one.item_id in judged])
     gone = changed_items(dataset, settings.split, kept)
     if gone:
         first = next(iter(gone.values()))

@@ -124,6 +124,11 @@ class Consensus(NamedTuple):
     verdicts: tuple[Verdict, ...] = ()
 
 
+def on_texts(verdicts: Iterable[Verdict], items: Mapping[str, Item]) -> list[Verdict]:
+    """The verdicts on items as they read now: an item that is drawn again may have a new text."""
+    return [v for v in verdicts if v.item_id in items and v.shown == items[v.item_id].shown]
+
+
 def standing(verdicts: Iterable[Verdict]) -> dict[tuple[str, str, bool], Verdict]:
     """The last verdict by (item, annotator, settles), unless it was withdrawn.
 

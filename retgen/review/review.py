@@ -22,6 +22,7 @@ from retgen.review.records import (
     Verdict,
     by_item,
     consensus,
+    on_texts,
     standing,
 )
 from retgen.review.sample import documents, shown_of
@@ -116,12 +117,12 @@ class Review:
         ]
 
     def standing(self) -> list[Verdict]:
-        """The verdicts that stand."""
-        return [*standing(self.store.verdicts()).values()]
+        """The verdicts that stand, on the texts that the items have now."""
+        return [*standing(on_texts(self.store.verdicts(), self._by_id)).values()]
 
     def by_item(self) -> dict[str, list[Verdict]]:
-        """The verdicts that stand, by item."""
-        return by_item(self.store.verdicts())
+        """The same, by item."""
+        return by_item(on_texts(self.store.verdicts(), self._by_id))
 
     def consensus(self, verdicts: Sequence[Verdict]) -> Consensus:
         """State of an item, from its standing verdicts."""
@@ -215,7 +216,10 @@ class Review:
         """The verdicts on pairs that the data set holds no longer, each with the reason."""
         if self.change_message() is None:
             return []
-        reasons = changed_items(self.dataset, self.settings.split, self.items)
+        items = self.items
+        if self.settings.by_question:
+            items = with_present_ids(self.dataset, items)
+        reasons = changed_items(self.dataset, self.settings.split, items)
         return [(v, reasons[v.item_id]) for v in self.standing() if v.item_id in reasons]
 
     @contextlib.contextmanager

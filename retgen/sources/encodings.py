@@ -36,7 +36,8 @@ _LABELS = {  # that mean more than they say (encoding.spec.whatwg.org)
     "euc-kr": "cp949",
 }
 _CUT = 3  # bytes of a sign that is cut off, at most
-_CUT_OFF = re.compile("[\udc80-\udcff]{2,3}\\Z")  # such a sign at the end, as surrogates
+# the beginning of such a sign at the end, as surrogates; no other bytes there are taken away
+_CUT_OFF = re.compile("(?:[\udce0-\udcef][\udc80-\udcbf]|[\udcf0-\udcf4][\udc80-\udcbf]{1,2})\\Z")
 
 
 class NotText(DatasetError):

@@ -10,6 +10,7 @@ import pytest
 
 from retgen.sources import Columns, RefusedRow, SourceDocument, SourceNotes, read_sources
 from retgen.sources.convert import html_page
+from retgen.sources.encodings import decoded
 
 PAGE = """<!DOCTYPE html>
 <html><head><title> Ships &amp;
@@ -57,6 +58,21 @@ def test_files_that_are_documents_and_files_that_are_none(tmp_path: Path) -> Non
         RefusedRow("i.txt", "source/binary", "the file holds bytes that are no text", "i"),
         SourceDocument("j", "", "NAME pic\n"),
     ]
+
+
+@pytest.mark.parametrize(
+    ("end", "text"),
+    [
+        (b"Gem\xe4\xdf", "Gemäß"),  # of another encoding, not cut off
+        (b"x\xe4\xf6\xfc", "xäöü"),
+        (b"x\xe2\x82", "x"),  # of a sign of three bytes
+        (b"x\xf0\x9f\x98", "x"),  # of one of four
+        (b"\xe4\xe4\xe2\x82", "ää"),
+    ],
+)
+def test_only_a_sign_that_is_cut_off_is_left_out(end: bytes, text: str) -> None:
+    before = "Über größere Wörter. " * 20
+    assert decoded(before.encode() + end, False) == (before + text, "UTF-8 and cp1252")
 
 
 def test_front_matter_is_parsed_off(tmp_path: Path) -> None:

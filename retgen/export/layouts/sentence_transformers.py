@@ -36,20 +36,22 @@ def triplets(job: ExportJob, split: str) -> Iterator[dict[str, str]]:
             }
 
 
-def graded(job: ExportJob, split: str) -> list[dict[str, Any]]:
+def graded(job: ExportJob, split: str) -> Iterator[dict[str, Any]]:
     """Each judged document with its grade; nothing where all are alike, which teaches nothing."""
-    if split not in job.splits:
-        return []
+    if split not in job.splits or len({row["score"] for row in _graded(job, split)}) < 2:
+        return iter(())
+    return _graded(job, split)
+
+
+def _graded(job: ExportJob, split: str) -> Iterator[dict[str, Any]]:
     most = max(one.relevance for name in job.splits for one in job.qrels(name))
-    rows = []
     for one in job.judged_examples(split):
         documents = [*one.positives, *one.negatives]
         # beside binary qrels, the highest grade of a query is one that is right in full
         full = max(d.score for d in documents) if split in job.dataset.graded else most
         for document in documents:
             score = max(0.0, document.score / full)
-            rows.append({"sentence1": one.query, "sentence2": document.full_text, "score": score})
-    return rows if len({row["score"] for row in rows}) > 1 else []
+            yield {"sentence1": one.query, "sentence2": document.full_text, "score": score}
 
 
 class SentenceTransformers(Layout):

@@ -183,5 +183,5 @@ def _verdict(review: Review, item: Item, one: ImportedRow, annotator: str, sourc
 
 def _key(verdict: Verdict) -> tuple[object, ...]:
     """The values that make two verdicts the same one."""
-    names = ("item_id", "annotator", "settles", "relevance", "reason", "comment")
+    names = ("item_id", "annotator", "settles", "relevance", "reason", "comment", "shown")
     return tuple(getattr(verdict, name) for name in names)

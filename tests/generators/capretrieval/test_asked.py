@@ -304,7 +304,11 @@ def test_verdicts_stay_when_a_question_is_added(kb: Path) -> None:
     assert "1 judged pairs count no longer; of the first the text was changed" in done.stderr
     assert in_process("run", "q.yaml", "--apply-review", cwd=kb).returncode == 0
     labels = qrels(kb / "outputs/q_v2/dataset/qrels.jsonl")
-    assert "q3" in {query for query, _ in labels} <= {"q2", "q3"}
+    assert {pair for pair, score in labels.items() if score} == {("q3", "tram#1")}
+    # judged again as before, on the new text
+    filled(kb / "changed.csv", people)
+    again = in_process("review", "outputs/q", "--import", "changed.csv", cwd=kb)
+    assert "kept 2 verdicts" in again.stdout  # that, and what was asked about owls
 
 
 def test_what_a_model_refused_is_asked_again_when_told_to(
