@@ -14,7 +14,6 @@ from __future__ import annotations
 import os
 import signal
 import sys
-import time
 from importlib import import_module
 from typing import Any
 
@@ -43,16 +42,9 @@ def interruptible() -> None:
     signal.signal(signal.SIGHUP, hang_up)
 
 
-def leave_terminal(wait: float = 0.0) -> bool:
-    """Let what is written to a terminal that is gone go nowhere, or it fails; whether one is.
-
-    `wait`: seconds, since writing may fail a moment before the terminal is known to be gone.
-    """
-    until = time.monotonic() + wait
-    while not (gone := [number for number in _terminals if not os.isatty(number)]):
-        if time.monotonic() >= until:
-            break
-        time.sleep(0.01)
+def leave_terminal() -> bool:
+    """Let what is written to a terminal that is gone go nowhere, or it fails; whether one is."""
+    gone = [number for number in _terminals if not os.isatty(number)]
     for number in gone:
         os.dup2(os.open(os.devnull, os.O_RDWR), number)
     if gone:  # that it is gone is known, whether the signal has come yet or comes later

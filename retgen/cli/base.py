@@ -192,7 +192,7 @@ def report_errors(
                 if error.errno == errno.ENOSPC:
                     fail(_disk_full(error), OutputError.exit_code, verbose=verbose)
                 # what was shown, before the signal that the terminal is gone was heard
-                if error.errno != errno.EIO or error.filename or not leave_terminal(1.0):
+                if error.errno != errno.EIO or error.filename or not leave_terminal():
                     raise
                 raise typer.Exit(130) from None
         except KeyboardInterrupt:  # a signal that came while something else was told
@@ -280,8 +280,7 @@ def _hint(error: Exception) -> str:
 def fail(message: str, code: int, *, verbose: bool = False) -> NoReturn:
     if verbose:
         traceback.print_exc()
-    with contextlib.suppress(OSError):  # nobody reads any more: the exit code tells
-        print(f"gen: {message}", file=sys.stderr)
+    print(f"gen: {message}", file=sys.stderr)
     raise typer.Exit(code)
 
 

@@ -63,10 +63,10 @@ def test_nohup_is_respected(asked: Path) -> None:
         assert process.returncode == 0
 
 
-# a session of its own, whose terminal is stdin
+# a session of its own, whose terminal is stdin; that tests may run under nohup is not inherited
 LEADER = (
-    "import os, fcntl, termios, sys; os.setsid(); fcntl.ioctl(0, termios.TIOCSCTTY, 0); "
-    "os.execv(sys.argv[1], sys.argv[1:])"
+    "import os, fcntl, signal, termios, sys; signal.signal(signal.SIGHUP, signal.SIG_DFL); "
+    "os.setsid(); fcntl.ioctl(0, termios.TIOCSCTTY, 0); os.execv(sys.argv[1], sys.argv[1:])"
 )
 
 
